@@ -1,0 +1,27 @@
+package policies
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+//go:embed l4.yaml h200.yaml cpu.yaml
+var shipped embed.FS
+
+// ShippedNames lists the policies that come with the program.
+func ShippedNames() []string { return []string{"cpu", "h200", "l4"} }
+
+// Shipped is the text of a policy that comes with the program: l4, h200 or cpu.
+func Shipped(name string) ([]byte, error) {
+	if !slices.Contains(ShippedNames(), name) {
+		return nil, fmt.Errorf("no policy named %q is shipped (there are %s)", name, strings.Join(ShippedNames(), ", "))
+	}
+	return shipped.ReadFile(name + ".yaml")
+}
+
+// Schema is the JSON Schema of a policy, for editors.
+func Schema() ([]byte, error) { return strict.Schema("kernelgate policy", Policy{}) }
