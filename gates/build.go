@@ -1,0 +1,60 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+)
+
+// build asks that the candidate compiled. A baseline that does not is the
+// base's own trouble and cannot be blamed on the change.
+func (j *judgement) build() GateResult {
+	c, b := j.evidence.Candidate, j.evidence.Baseline
+	switch {
+	case c == nil && j.evidence.Imported != "":
+		return GateResult{Status: Passed, Text: "the report says that it was built"}
+	case c == nil:
+		return GateResult{Status: Missing, Text: "no build was recorded"}
+	case !c.OK:
+		errors := slices.DeleteFunc(slices.Clone(c.Diagnostics), func(d Diagnostic) bool { return d.Severity != "error" })
+		j.findings = append(j.findings, errors...)
+		r := GateResult{
+			Status: Failed, Reason: ReasonBuild,
+			Text:   fmt.Sprintf("The candidate does not build: %s", c.Error),
+			ToPass: []string{"make the kernel compile with the manifest's flags"},
+		}
+		for _, d := range errors {
+			r.Details = append(r.Details, d.String())
+		}
+		return r
+	case b != nil && !b.OK:
+		return GateResult{
+			Status: Failed, Reason: ReasonRunner,
+			Text:   fmt.Sprintf("The baseline does not build on this runner: %s", b.Error),
+			ToPass: []string{"mend the base branch or the runner's compiler, then run again"},
+		}
+	}
+	text := "compiled with " + c.Compiler
+	if c.Compiler == "" {
+		text = "compiled"
+	}
+	if j.evidence.SameCode {
+		text += "; the machine code is the same as the baseline's"
+	}
+	r := GateResult{Status: Passed, Text: text}
+	for _, d := range c.Diagnostics {
+		r.Details = append(r.Details, d.String())
+	}
+	return r
+}
+
+// String is the diagnostic as compilers print it.
+func (d Diagnostic) String() string {
+	switch {
+	case d.File == "":
+		return d.Severity + ": " + d.Message
+	case d.Column > 0:
+		return fmt.Sprintf("%s:%d:%d: %s: %s", d.File, d.Line, d.Column, d.Severity, d.Message)
+	default:
+		return fmt.Sprintf("%s:%d: %s: %s", d.File, d.Line, d.Severity, d.Message)
+	}
+}

@@ -1,0 +1,264 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+)
+
+// correctness asks that every case of the policy was run and every output was
+// within bounds.
+func (j *judgement) correctness() GateResult {
+	gate, c := j.rule.Gates.Correctness, j.evidence.Correctness
+	switch {
+	case c == nil:
+		return GateResult{Status: Missing, Text: "no output was compared"}
+	case c.Summary != nil:
+		return j.correctnessSummary(c.Summary)
+	}
+	var problems []string
+	parity, deterministic := true, true
+	worst := Errors{}
+	for _, k := range c.Cases {
+		problem := caseProblem(gate, k)
+		j.addCase(k, problem)
+		if problem != "" {
+			problems = append(problems, fmt.Sprintf("%s: %s", k.label(), problem))
+		}
+		if k.Errors != nil {
+			worst.MaxAbs = max(worst.MaxAbs, k.Errors.MaxAbs)
+			worst.Norm = max(worst.Norm, k.Errors.Norm)
+		}
+		parity = parity && k.BitParity != nil && *k.BitParity
+		deterministic = deterministic && k.Deterministic != nil && *k.Deterministic
+	}
+	passed, total := len(c.Cases)-len(problems), len(c.Cases)
+	if len(problems) > 0 {
+		return GateResult{
+			Status: Failed, Reason: ReasonCorrectness,
+			Text:    fmt.Sprintf("The output is wrong in %d of %d cases; first: %s", len(problems), total, problems[0]),
+			Details: problems,
+			ToPass:  []string{"make every case agree with the reference; reproduce the first one: " + c.firstFailing(gate)},
+		}
+	}
+	if missing := missingCases(gate, j.evidence); len(missing) > 0 {
+		return GateResult{
+			Status:  Missing,
+			Text:    fmt.Sprintf("%d cases were not run; first: %s", len(missing), missing[0]),
+			Details: missing,
+		}
+	}
+	text := fmt.Sprintf("%d/%d cases, max |err| %.4g, norm error %.3g%%", passed, total, worst.MaxAbs, worst.Norm*100)
+	if deterministic {
+		text += ", deterministic"
+	}
+	if parity {
+		text += ", bit-identical to the baseline"
+	}
+	j.notePrecision(c.Cases)
+	return GateResult{Status: Passed, Text: text}
+}
+
+func (k Case) label() string {
+	name := k.Shape
+	if k.Secret {
+		name = fmt.Sprintf("secret shape (%s)", k.Dims)
+	}
+	return fmt.Sprintf("%s, seed %d, %s inputs", name, k.Seed, k.Distribution)
+}
+
+func (c *Correctness) firstFailing(gate *policies.CorrectnessGate) string {
+	i := slices.IndexFunc(c.Cases, func(k Case) bool { return caseProblem(gate, k) != "" })
+	k := c.Cases[i]
+	return fmt.Sprintf("shape %s (%s), seed %d, %s inputs", k.Shape, k.Dims, k.Seed, k.Distribution)
+}
+
+// caseProblem is the first thing wrong with a case, the most telling first, or
+// nothing.
+func caseProblem(gate *policies.CorrectnessGate, k Case) string {
+	switch {
+	case k.Failure != nil:
+		return k.Failure.Detail
+	case len(k.InputsChanged) > 0:
+		return fmt.Sprintf("the kernel wrote to its input %s", strings.Join(k.InputsChanged, ", "))
+	case k.OutOfBounds:
+		return "the kernel wrote outside its arguments"
+	case k.Errors == nil:
+		return "no output was compared"
+	}
+	e := k.Errors
+	switch {
+	case e.Unwritten > 0:
+		return fmt.Sprintf("%d of %d elements were never written", e.Unwritten, e.Elements)
+	case e.NaN > 0:
+		return fmt.Sprintf("%d of %d elements are NaN", e.NaN, e.Elements)
+	case e.Inf > 0:
+		return fmt.Sprintf("%d of %d elements are infinite", e.Inf, e.Elements)
+	}
+	if p := boundsProblem(gate.Bounds(), *e); p != "" {
+		return p
+	}
+	if gate.EndToEnd != nil && k.EndToEnd != nil {
+		if p := boundsProblem(*gate.EndToEnd, *k.EndToEnd); p != "" {
+			return "against the unquantised inputs: " + p
+		}
+	}
+	switch {
+	case gate.Determinism && k.Deterministic != nil && !*k.Deterministic:
+		return "two launches on the same input gave different bits"
+	case gate.BitParity && k.BitParity != nil && !*k.BitParity:
+		return "the output is not bit-identical to the baseline's"
+	}
+	return ""
+}
+
+func boundsProblem(b policies.ErrorBounds, e Errors) string {
+	share := float64(e.Bad) / float64(max(e.Elements, 1))
+	switch {
+	case b.Norm != nil && !b.Norm.Holds(e.Norm):
+		return fmt.Sprintf("norm error %.3g%% (asked %s)", e.Norm*100, b.Norm)
+	case b.MaxAbs != nil && !b.MaxAbs.Holds(e.MaxAbs):
+		return fmt.Sprintf("max |err| %.4g (asked %s)", e.MaxAbs, b.MaxAbs)
+	case b.MeanAbs != nil && !b.MeanAbs.Holds(e.MeanAbs):
+		return fmt.Sprintf("mean |err| %.4g (asked %s)", e.MeanAbs, b.MeanAbs)
+	case b.Bad != nil && !b.Bad.Holds(share):
+		return fmt.Sprintf("%.3g%% of the elements are beyond tolerance (asked %s)", share*100, b.Bad)
+	}
+	return ""
+}
+
+// missingCases is what the policy asks and the evidence does not have. An
+// author who can choose the cases could leave out the ones that fail.
+func missingCases(gate *policies.CorrectnessGate, e *Evidence) []string {
+	var names, missing []string
+	for _, s := range e.Shapes {
+		names = append(names, s.Name)
+	}
+	for _, name := range gate.Shapes.Unknown(names) {
+		missing = append(missing, fmt.Sprintf("shape %s, which the kernel's manifest does not have", name))
+	}
+	type key struct {
+		shape, distribution string
+		seed                uint64
+	}
+	have := map[key]*Case{}
+	secret := 0
+	for i := range e.Correctness.Cases {
+		k := &e.Correctness.Cases[i]
+		if k.Secret {
+			secret++
+			continue
+		}
+		have[key{k.Shape, k.Distribution, k.Seed}] = k
+	}
+	for _, shape := range gate.Shapes.Pick(names) {
+		for _, d := range gate.Distributions {
+			for _, seed := range gate.Seeds {
+				k := have[key{shape, string(d), uint64(seed)}]
+				switch {
+				case k == nil:
+					missing = append(missing, fmt.Sprintf("%s, seed %d, %s inputs", shape, seed, d))
+				case gate.Determinism && k.Deterministic == nil:
+					missing = append(missing, k.label()+": a second launch")
+				case gate.BitParity && k.BitParity == nil:
+					missing = append(missing, k.label()+": the baseline's output")
+				}
+			}
+		}
+	}
+	if lacking := int(gate.SecretCases) - secret; lacking > 0 {
+		missing = append(missing, fmt.Sprintf("%d secret cases", lacking))
+	}
+	return missing
+}
+
+// addCase puts a case into the table, together with its like.
+func (j *judgement) addCase(k Case, problem string) {
+	i := slices.IndexFunc(j.cases, func(r CaseRow) bool {
+		return r.Shape == k.Shape && r.Dims == k.Dims && r.Distribution == k.Distribution && r.Secret == k.Secret
+	})
+	if i < 0 {
+		j.cases = append(j.cases, CaseRow{Shape: k.Shape, Dims: k.Dims, Distribution: k.Distribution, Secret: k.Secret})
+		i = len(j.cases) - 1
+	}
+	row := &j.cases[i]
+	row.Total++
+	if problem == "" {
+		row.Passed++
+	} else if row.Problem == "" {
+		row.Problem = fmt.Sprintf("seed %d: %s", k.Seed, problem)
+	}
+	row.Deterministic = both(row.Deterministic, k.Deterministic, row.Total == 1)
+	row.BitParity = both(row.BitParity, k.BitParity, row.Total == 1)
+	if e := k.Errors; e != nil {
+		row.MaxAbs = max(row.MaxAbs, e.MaxAbs)
+		row.MeanAbs = max(row.MeanAbs, e.MeanAbs)
+		row.Norm = max(row.Norm, e.Norm)
+		row.BadShare = max(row.BadShare, float64(e.Bad)/float64(max(e.Elements, 1)))
+	}
+	if e := k.EndToEnd; e != nil && (row.EndToEnd == nil || *row.EndToEnd < e.MaxAbs) {
+		row.EndToEnd = &e.MaxAbs
+	}
+}
+
+// both joins what a row says with what one more case says; unknown stays
+// unknown.
+func both(row, next *bool, first bool) *bool {
+	switch {
+	case first:
+		return next
+	case row == nil || next == nil:
+		return nil
+	}
+	and := *row && *next
+	return &and
+}
+
+// notePrecision tells when the candidate is right, but by a narrower margin
+// than the baseline: a precision that was traded away should be seen.
+func (j *judgement) notePrecision(cases []Case) {
+	for _, k := range cases {
+		if k.Errors == nil || k.Baseline == nil || k.Baseline.Norm == 0 {
+			continue
+		}
+		if factor := k.Errors.Norm / k.Baseline.Norm; factor > 2 && k.Errors.Norm > 1e-4 {
+			j.notes = append(j.notes, fmt.Sprintf(
+				"The candidate is less precise than the baseline: norm error %.3g%% against %.3g%% (%s).",
+				k.Errors.Norm*100, k.Baseline.Norm*100, k.label()))
+			return
+		}
+	}
+}
+
+// correctnessSummary judges what an older report says: that its cases passed
+// under its own tolerance, and the largest error, under ours.
+func (j *judgement) correctnessSummary(s *CorrectnessSummary) GateResult {
+	gate := j.rule.Gates.Correctness
+	bound := (*quantity.Bound[quantity.Number])(nil)
+	if gate.EndToEnd != nil {
+		bound = gate.EndToEnd.MaxAbs
+	}
+	text := fmt.Sprintf("%d/%d cases in the report", s.Passed, s.Total)
+	if s.MaxAbs != nil {
+		text += fmt.Sprintf(", max |err| %.4g", *s.MaxAbs)
+	}
+	if s.BitParity != nil && *s.BitParity {
+		text += ", bit-identical to the baseline"
+	}
+	r := GateResult{Status: Passed, Text: text}
+	switch {
+	case s.Passed < s.Total:
+		r = GateResult{Status: Failed, Reason: ReasonCorrectness, Text: "The output is wrong: " + text}
+	case bound != nil && s.MaxAbs != nil && !bound.Holds(*s.MaxAbs):
+		r = GateResult{Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf("The output is wrong: %s (asked %s)", text, bound)}
+	case s.Total == 0:
+		r = GateResult{Status: Missing, Text: "the report has no cases"}
+	}
+	if r.Status == Failed {
+		r.ToPass = []string{"make every case agree with the reference"}
+	}
+	return r
+}

@@ -1,0 +1,267 @@
+package gates
+
+import (
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// EvidenceSchema names the version of the evidence format.
+const EvidenceSchema = "kernelgate/evidence/v1"
+
+// Evidence is what a runner saw of one kernel at one head: raw facts with their
+// origin, and no opinion. A part that is nil was not gathered (an earlier gate
+// had failed, or it is still to come).
+type Evidence struct {
+	Schema     string          `json:"schema"`
+	Kernel     string          `json:"kernel"`
+	Mode       string          `json:"mode"`
+	Imported   string          `json:"imported,omitempty"` // the older report that the figures were copied from
+	Provenance Provenance      `json:"provenance"`
+	Change     policies.Change `json:"change"`
+	Device     Device          `json:"device"`
+	Shapes     []Shape         `json:"shapes"`
+	Notes      []string        `json:"notes,omitempty"`
+
+	Baseline    *Build       `json:"baseline,omitempty"`
+	Candidate   *Build       `json:"candidate,omitempty"`
+	SameCode    bool         `json:"same_code,omitempty"` // both built to equal machine code
+	Correctness *Correctness `json:"correctness,omitempty"`
+	Performance *Performance `json:"performance,omitempty"`
+	Profile     *Profile     `json:"profile,omitempty"`
+
+	// Fault is what went wrong with the runner itself. It ends the run as ERROR,
+	// whatever else was seen.
+	Fault string `json:"fault,omitempty"`
+}
+
+// Provenance is where evidence comes from.
+type Provenance struct {
+	Time       time.Time         `json:"time"`
+	Repository string            `json:"repository,omitempty"`
+	Base       Commit            `json:"base"`
+	Head       Commit            `json:"head"`
+	Program    string            `json:"program"` // kernelgate's own version
+	Tools      map[string]string `json:"tools,omitempty"`
+	Manifest   string            `json:"manifest,omitempty"` // hash of kernel.yaml
+	Policy     string            `json:"policy,omitempty"`   // hash of the policy that steered the gathering
+	Host       string            `json:"host,omitempty"`
+	Command    string            `json:"command,omitempty"` // reproduces the run
+}
+
+// A Commit is one state of a repository.
+type Commit struct {
+	SHA     string `json:"sha,omitempty"`
+	Branch  string `json:"branch,omitempty"`
+	Dirty   bool   `json:"dirty,omitempty"`
+	Variant string `json:"variant,omitempty"`
+}
+
+// A Device is what the kernel ran on, with the limits that bound any kernel on
+// it.
+type Device struct {
+	Kind      string             `json:"kind"` // gpu or cpu
+	Name      string             `json:"name"`
+	Arch      string             `json:"arch"`
+	UUID      string             `json:"uuid,omitempty"`
+	Driver    string             `json:"driver,omitempty"`
+	Units     int                `json:"units,omitempty"`     // SMs, or cores
+	Peak      map[string]float64 `json:"peak,omitempty"`      // FLOP/s by number format
+	Bandwidth float64            `json:"bandwidth,omitempty"` // bytes/s
+	PeakFrom  string             `json:"peak_from,omitempty"` // where the limits come from
+	L2Bytes   int64              `json:"l2_bytes,omitempty"`
+	ClockMHz  map[string]int     `json:"clock_mhz,omitempty"`
+}
+
+// A Shape is one problem size, with the work it takes at least.
+type Shape struct {
+	Name  string  `json:"name"`
+	Dims  string  `json:"dims"`
+	FLOPs float64 `json:"flops,omitempty"`
+	Bytes float64 `json:"bytes,omitempty"`
+	Peak  string  `json:"peak,omitempty"` // the number format whose peak bounds it
+}
+
+// A Build is one side's way through the compiler.
+type Build struct {
+	Variant     string         `json:"variant"`
+	Source      string         `json:"source,omitempty"`
+	Toggles     map[string]int `json:"toggles,omitempty"`
+	Flags       []string       `json:"flags,omitempty"`
+	Arch        string         `json:"arch,omitempty"`
+	Compiler    string         `json:"compiler,omitempty"`
+	OK          bool           `json:"ok"`
+	Error       string         `json:"error,omitempty"` // one line for people
+	Diagnostics []Diagnostic   `json:"diagnostics,omitempty"`
+	Code        string         `json:"code,omitempty"` // hash of the machine code
+	Seconds     float64        `json:"seconds,omitempty"`
+	Cached      bool           `json:"cached,omitempty"`
+	Resources   *Resources     `json:"resources,omitempty"`
+}
+
+// A Diagnostic is a compiler's message about one line.
+type Diagnostic struct {
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+}
+
+// Resources is what the compiler says that a kernel needs. A nil figure was not
+// reported.
+type Resources struct {
+	Registers     *int     `json:"registers,omitempty"`
+	StaticShared  *int     `json:"static_shared,omitempty"`
+	DynamicShared *int     `json:"dynamic_shared,omitempty"` // at the shape that asks for most
+	SpillStores   *int     `json:"spill_stores,omitempty"`
+	SpillLoads    *int     `json:"spill_loads,omitempty"`
+	Stack         *int     `json:"stack,omitempty"`
+	CodeSize      *int     `json:"code_size,omitempty"`
+	BlockThreads  *int     `json:"block_threads,omitempty"` // at the shape that asks for most
+	Globals       []string `json:"globals,omitempty"`       // writable memory that outlives a launch
+	Warnings      []string `json:"warnings,omitempty"`
+}
+
+// Correctness is every case that was run, or a summary from an older report.
+type Correctness struct {
+	Tolerance Tolerance           `json:"tolerance"`
+	Cases     []Case              `json:"cases,omitempty"`
+	Summary   *CorrectnessSummary `json:"summary,omitempty"`
+	Seconds   float64             `json:"seconds,omitempty"`
+}
+
+// A Tolerance makes an element bad when |err| > Abs + Rel·|want|.
+type Tolerance struct {
+	Abs float64 `json:"abs"`
+	Rel float64 `json:"rel"`
+}
+
+// A Case is the candidate on one input.
+type Case struct {
+	Shape        string `json:"shape"`
+	Dims         string `json:"dims"`
+	Seed         uint64 `json:"seed"`
+	Distribution string `json:"distribution"`
+	Secret       bool   `json:"secret,omitempty"`
+
+	Errors        *Errors  `json:"errors,omitempty"`         // against the reference on what the kernel was given
+	EndToEnd      *Errors  `json:"end_to_end,omitempty"`     // against the reference on the inputs before quantisation
+	Baseline      *Errors  `json:"baseline,omitempty"`       // the baseline's own errors on the same input
+	Deterministic *bool    `json:"deterministic,omitempty"`  // two launches agree bit for bit
+	BitParity     *bool    `json:"bit_parity,omitempty"`     // equal to the baseline bit for bit
+	InputsChanged []string `json:"inputs_changed,omitempty"` // arguments that the kernel wrote and must not
+	OutOfBounds   bool     `json:"out_of_bounds,omitempty"`  // the kernel wrote outside its arguments
+	Failure       *Failure `json:"failure,omitempty"`
+}
+
+// Errors compares an output with its reference. The figures leave out elements
+// that are not finite; those are counted.
+type Errors struct {
+	Elements  int     `json:"elements"`
+	MaxAbs    float64 `json:"max_abs"`
+	MeanAbs   float64 `json:"mean_abs"`
+	Norm      float64 `json:"norm"`
+	Bad       int     `json:"bad"`
+	NaN       int     `json:"nan,omitempty"`
+	Inf       int     `json:"inf,omitempty"`
+	Unwritten int     `json:"unwritten,omitempty"`
+}
+
+// A Failure is how a launch ended that did not end well.
+type Failure struct {
+	Kind   string `json:"kind"`   // crash, timeout, exit, illegal-address, launch, out-of-memory, …
+	Detail string `json:"detail"` // one line for people
+}
+
+// CorrectnessSummary is what older reports say: so many cases passed.
+type CorrectnessSummary struct {
+	Passed    int      `json:"passed"`
+	Total     int      `json:"total"`
+	MaxAbs    *float64 `json:"max_abs,omitempty"` // the largest of all cases
+	BitParity *bool    `json:"bit_parity,omitempty"`
+}
+
+// Performance is every timing sample in the order it was taken, or summaries
+// from an older report.
+type Performance struct {
+	Rounds    []Round   `json:"rounds,omitempty"`
+	Summaries []Summary `json:"summaries,omitempty"`
+	Seconds   float64   `json:"seconds,omitempty"`
+	Exhausted bool      `json:"exhausted,omitempty"` // the time budget ended the measuring
+}
+
+// A Round is what one set of fresh processes measured.
+type Round struct {
+	Attempt int       `json:"attempt"` // 1, and one more with every rebench
+	Started time.Time `json:"started"`
+	Seconds float64   `json:"seconds"`
+	Seed    uint64    `json:"seed"` // of the order and of the inputs
+	Series  []Series  `json:"series"`
+	Before  *Fitness  `json:"before,omitempty"`
+	After   *Fitness  `json:"after,omitempty"`
+	Failure *Failure  `json:"failure,omitempty"` // of the candidate; ends the measuring
+}
+
+// Sides in a Series' sequence.
+const (
+	SideBaseline  = 'b'
+	SideCandidate = 'c'
+	SideControl   = 'a' // a second copy of the baseline, timed as if it were a candidate
+)
+
+// A Series is one round's samples on one shape.
+type Series struct {
+	Shape   string    `json:"shape"`
+	Batch   int       `json:"batch"`             // launches per sample
+	Cold    bool      `json:"cold,omitempty"`    // caches were flushed before every sample
+	Order   string    `json:"order"`             // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
+	Nanos   []float64 `json:"ns"`                // time per launch, in Order
+	Spoiled []int     `json:"spoiled,omitempty"` // samples that something outside disturbed: kept, not used
+	Solo    []float64 `json:"solo_ns,omitempty"` // the baseline alone, before the candidate was loaded
+
+	Verified int     `json:"verified"`        // outputs of timed launches that were compared
+	Worst    *Errors `json:"worst,omitempty"` // the largest of each figure over them
+}
+
+// Fitness is the runner's own state around a round.
+type Fitness struct {
+	ClockMHz  map[string]int `json:"clock_mhz,omitempty"`
+	Throttle  []string       `json:"throttle,omitempty"`
+	Celsius   int            `json:"celsius,omitempty"`
+	Watts     float64        `json:"watts,omitempty"`
+	Load      float64        `json:"load,omitempty"`    // runnable processes beside ours
+	Foreign   []string       `json:"foreign,omitempty"` // other processes on the device
+	ECCErrors int            `json:"ecc_errors,omitempty"`
+}
+
+// A Summary is one shape's figures from an older report, in microseconds.
+type Summary struct {
+	Shape     string  `json:"shape"`
+	Baseline  Figures `json:"baseline"`
+	Candidate Figures `json:"candidate"`
+}
+
+// Figures summarise samples that are no longer there.
+type Figures struct {
+	P50  float64  `json:"p50"`
+	P90  *float64 `json:"p90,omitempty"`
+	P99  *float64 `json:"p99,omitempty"`
+	Mean *float64 `json:"mean,omitempty"`
+	Std  *float64 `json:"std,omitempty"`
+	N    int      `json:"n,omitempty"`
+}
+
+// Profile is what the profiler counted, by shape and metric.
+type Profile struct {
+	Metrics []Metric `json:"metrics,omitempty"`
+	Skipped string   `json:"skipped,omitempty"` // why there is none, with the remedy
+}
+
+// A Metric is one counter of one profiled launch.
+type Metric struct {
+	Shape string  `json:"shape"`
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+}

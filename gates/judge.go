@@ -1,0 +1,168 @@
+// Package gates judges evidence: pure functions from a policy and what a runner
+// saw to a verdict. No clock, no disk, no network and no randomness but a fixed
+// seed: the same evidence under the same policy gives the same verdict, byte
+// for byte, years later.
+//
+// The gates stand in the order of policies.Gates, and a required one that fails
+// ends the run: green before fast. Next asks the same functions what evidence
+// is still missing, so that gathering and judging cannot disagree.
+package gates
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Judge turns evidence into a verdict. The policy's file name is quoted in it.
+func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
+	return judge(p, file, e, stats.DefaultResamples)
+}
+
+func judge(p *policies.Policy, file string, e *Evidence, resamples int) *Verdict {
+	rule := ruleFor(p, e)
+	j := &judgement{rule: rule, evidence: e, resamples: resamples}
+	v := &Verdict{
+		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
+		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes),
+	}
+	j.run()
+	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
+	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
+	v.Notes = append(v.Notes, j.notes...)
+	for _, b := range []*Build{e.Baseline, e.Candidate} {
+		if b != nil {
+			v.Builds = append(v.Builds, *b)
+		}
+	}
+	v.conclude(e)
+	v.Headlines = j.headlines()
+	return v
+}
+
+func ruleFor(p *policies.Policy, e *Evidence) *policies.Rule {
+	change := e.Change
+	change.Kernel = e.Kernel
+	return p.RuleFor(change)
+}
+
+// A judgement is one pass of evidence through the gates of one rule.
+type judgement struct {
+	rule      *policies.Rule
+	evidence  *Evidence
+	resamples int
+
+	results     []GateResult
+	resources   []ResourceRow
+	cases       []CaseRow
+	comparisons []Comparison
+	metrics     []MetricRow
+	measuring   *Measuring
+	findings    []Diagnostic
+	notes       []string
+}
+
+// run takes the evidence through the gates in order, up to the first required
+// one that does not pass.
+func (j *judgement) run() {
+	g := j.rule.Gates
+	stopped := false
+	step := func(name string, on bool, enforcement policies.Enforcement, judge func() GateResult) {
+		if !on {
+			return
+		}
+		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
+		if !stopped {
+			r = judge()
+		}
+		r.Gate, r.Required = name, enforcement.Decides()
+		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
+			r.Status = Informs
+		}
+		// What an older report does not mention is no failure of the code; the
+		// gates behind it still have something to say.
+		stopped = stopped || r.Status == Failed || r.Status == Open || (r.Status == Missing && j.evidence.Imported == "")
+		j.results = append(j.results, r)
+	}
+	step("build", true, g.Build.Enforcement, j.build)
+	if g.PTXAS != nil {
+		step("ptxas", true, g.PTXAS.Enforcement, j.ptxas)
+	}
+	if g.Correctness != nil {
+		step("correctness", true, g.Correctness.Enforcement, j.correctness)
+	}
+	if g.Performance != nil {
+		step("performance", true, g.Performance.Enforcement, j.performance)
+	}
+	if g.Profile != nil {
+		step("profile", true, g.Profile.Enforcement, j.profile)
+	}
+}
+
+// result finds a gate's result; ok is false where the rule does not ask for it.
+func (j *judgement) result(gate string) (GateResult, bool) {
+	i := slices.IndexFunc(j.results, func(r GateResult) bool { return r.Gate == gate })
+	if i < 0 {
+		return GateResult{}, false
+	}
+	return j.results[i], true
+}
+
+// conclude is the one place where gate results become an outcome.
+func (v *Verdict) conclude(e *Evidence) {
+	if e.Fault != "" {
+		v.Outcome, v.Reason = Error, ReasonRunner
+		v.Summary = "The runner could not do its work: " + e.Fault
+		return
+	}
+	var missing *GateResult
+	for i := range v.Gates {
+		r := &v.Gates[i]
+		if !r.Required {
+			continue
+		}
+		switch r.Status {
+		case Failed, Open:
+			v.Outcome, v.Reason, v.Summary, v.ToPass = Defer, r.Reason, r.Text, r.ToPass
+			if r.Reason == ReasonRunner {
+				v.Outcome = Error
+			}
+			return
+		case Missing:
+			if missing == nil {
+				missing = r
+			}
+		}
+	}
+	if missing != nil {
+		v.Outcome, v.Reason = Defer, ReasonInconclusive
+		v.Summary = fmt.Sprintf("The evidence does not have what the %s gate asks: %s", missing.Gate, missing.Text)
+		v.ToPass = append(missing.ToPass, "gather the missing evidence with kernelgate check")
+		return
+	}
+	v.Outcome, v.Summary = Pass, "Every required gate passed."
+	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == "performance" && r.Status == Passed }); i >= 0 {
+		v.Summary = v.Gates[i].Text
+	}
+}
+
+func (j *judgement) headlines() []Headline {
+	var lines []Headline
+	for _, h := range []struct{ name, gate, absent string }{
+		{"Resources", "ptxas", "no limits asked"},
+		{"Correctness", "correctness", "not asked"},
+		{"Performance", "performance", "not asked"},
+	} {
+		r, ok := j.result(h.gate)
+		if b, _ := j.result("build"); h.gate == "ptxas" && b.Status == Failed {
+			r, ok = b, true
+		}
+		if !ok {
+			r = GateResult{Status: NotRun, Text: h.absent}
+		}
+		lines = append(lines, Headline{Name: h.name, Status: r.Status, Text: r.Text})
+	}
+	return lines
+}

@@ -1,0 +1,93 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A look is a moment at which the verdict may fall: after so many rounds, at an
+// error rate of its own for each side.
+type look struct {
+	rounds int
+	alpha  float64
+}
+
+// schedule is every look at which this evidence may be judged, declared before
+// the first round. The first attempt spends half of the policy's error rate over
+// the policy's looks, the second a quarter in one look at its end, the third an
+// eighth: however often somebody asks for a rebench, all looks together never
+// spend more than the policy allows.
+func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
+	alpha := (1 - float64(gate.Confidence)) / 2
+	shares, err := stats.Spend(alpha/2, gate.Looks)
+	if err != nil {
+		return nil, fmt.Errorf("planning the looks: %w", err)
+	}
+	var looks []look
+	for i, share := range shares {
+		looks = append(looks, look{gate.Looks[i], share})
+	}
+	first := 0
+	for first < len(rounds) && rounds[first].Attempt <= 1 {
+		first++
+	}
+	// Looks that the first attempt did not reach are void once a second attempt
+	// has begun; their share stays unspent.
+	if first < len(rounds) {
+		for len(looks) > 0 && looks[len(looks)-1].rounds > first {
+			looks = looks[:len(looks)-1]
+		}
+	}
+	for i, share := first, alpha/4; i < len(rounds); share /= 2 {
+		attempt := rounds[i].Attempt
+		for i < len(rounds) && rounds[i].Attempt == attempt {
+			i++
+		}
+		looks = append(looks, look{i, share})
+	}
+	return looks, nil
+}
+
+// reached is the looks that the rounds allow. Where the time budget ended the
+// measuring between two looks, the next one takes place early: its share is
+// unspent, and the budget does not depend on what was measured.
+func reached(looks []look, rounds int, exhausted bool) []look {
+	n := 0
+	for n < len(looks) && looks[n].rounds <= rounds {
+		n++
+	}
+	done := looks[:n:n]
+	last := 0
+	if n > 0 {
+		last = looks[n-1].rounds
+	}
+	if exhausted && n < len(looks) && rounds > last && rounds >= 3 {
+		done = append(done, look{rounds, looks[n].alpha})
+	}
+	return done
+}
+
+// SoFar is the speedup on the first shape that must gain, before any look: it
+// decides nothing and is for the impatient alone.
+func SoFar(rule *policies.Rule, e *Evidence) string {
+	gate := rule.Gates.Performance
+	if gate == nil || e.Performance == nil {
+		return ""
+	}
+	goals, _ := goalsOf(gate, e.Shapes)
+	for _, role := range []string{"target", "guard"} {
+		for _, g := range goals {
+			if g.role != role {
+				continue
+			}
+			s := collect(e.Performance.Rounds, g.shape.Name)
+			if d := draw(s.ratios, 0.5, stats.DefaultResamples); d != nil {
+				return fmt.Sprintf("%s %s so far", g.shape.Name, estimate(speedupOf(d, (1-float64(gate.Confidence))/2)))
+			}
+			return ""
+		}
+	}
+	return ""
+}

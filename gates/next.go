@@ -1,0 +1,77 @@
+package gates
+
+import (
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A Need is the evidence that is missing for a verdict.
+type Need struct {
+	Gate   string // build, correctness, performance, profile; empty when the verdict can fall
+	Rounds int    // performance: measure until there are this many rounds in all
+}
+
+// Next says what a runner must gather next. It is the judge's own question, so
+// a run stops at the first required gate that fails, and measures not one round
+// more than the verdict needs.
+func Next(p *policies.Policy, e *Evidence) Need { return next(p, e, stats.DefaultResamples) }
+
+func next(p *policies.Policy, e *Evidence, resamples int) Need {
+	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: resamples}
+	if e.Fault != "" {
+		return Need{}
+	}
+	if e.Candidate == nil {
+		return Need{Gate: "build"}
+	}
+	j.run()
+	for _, r := range j.results {
+		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != "performance" {
+			return Need{Gate: r.Gate}
+		}
+		if r.Gate == "performance" && r.Reason == ReasonInconclusive {
+			if need := j.moreRounds(); need.Gate != "" {
+				return need
+			}
+		}
+		// What is there and does not pass will not pass by gathering it again.
+		if r.Required && r.Status != Passed && r.Status != NotRun {
+			return Need{}
+		}
+	}
+	return Need{}
+}
+
+// has tells whether a gate's evidence was gathered at all.
+func (j *judgement) has(gate string) bool {
+	switch gate {
+	case "correctness":
+		return j.evidence.Correctness != nil
+	case "performance":
+		return j.evidence.Performance != nil
+	case "profile":
+		return j.evidence.Profile != nil
+	}
+	return true
+}
+
+func (j *judgement) moreRounds() Need {
+	gate, p := j.rule.Gates.Performance, j.evidence.Performance
+	have, rounds := 0, []Round(nil)
+	if p != nil {
+		have, rounds = len(p.Rounds), p.Rounds
+		if p.Exhausted || len(p.Summaries) > 0 {
+			return Need{}
+		}
+	}
+	looks, err := schedule(gate, rounds)
+	if err != nil {
+		return Need{}
+	}
+	for _, l := range looks {
+		if l.rounds > have {
+			return Need{Gate: "performance", Rounds: l.rounds}
+		}
+	}
+	return Need{}
+}

@@ -1,0 +1,223 @@
+package gates
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// MaxEvidence is the largest evidence file that is read.
+const MaxEvidence = 256 << 20
+
+// ParseEvidence reads stored evidence. The error is one line that names the
+// file, the place and the field.
+func ParseEvidence(file string, data []byte) (*Evidence, error) {
+	if len(data) > MaxEvidence {
+		return nil, fmt.Errorf("%s: is %d bytes long (at most %d are read)", file, len(data), MaxEvidence)
+	}
+	var head struct {
+		Schema *string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, place(file, data, err)
+	}
+	if head.Schema == nil || *head.Schema != EvidenceSchema {
+		got := "missing"
+		if head.Schema != nil {
+			got = fmt.Sprintf("%q", *head.Schema)
+		}
+		return nil, fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", at(file, data, "schema"), got, EvidenceSchema)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	e := &Evidence{}
+	if err := dec.Decode(e); err != nil {
+		return nil, place(file, data, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: something follows the evidence (one JSON object a file)", position(file, data, dec.InputOffset()))
+	}
+	if field, problem := e.problem(); problem != "" {
+		return nil, fmt.Errorf("%s: %s: %s", at(file, data, field), field, problem)
+	}
+	return e, nil
+}
+
+// place puts a decoding error where its author can find it.
+func place(file string, data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s: is not valid JSON: %s", position(file, data, syntax.Offset), syntax.Error())
+	case errors.As(err, &kind):
+		field := kind.Field
+		if field == "" {
+			field = "evidence"
+		}
+		return fmt.Errorf("%s: %s: is a JSON %s where %s is expected", position(file, data, kind.Offset), field, kind.Value, describeKind(kind.Type.Kind().String()))
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: is cut off", position(file, data, int64(len(data))))
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if name, ok := strings.CutPrefix(text, "unknown field "); ok {
+		offset := max(bytes.Index(data, []byte(name)), 0)
+		return fmt.Errorf("%s: unknown field %s (this program reads %s)", position(file, data, int64(offset)), name, EvidenceSchema)
+	}
+	return fmt.Errorf("%s: %s", file, text)
+}
+
+func describeKind(kind string) string {
+	switch kind {
+	case "struct", "map":
+		return "an object"
+	case "slice":
+		return "a list"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	}
+	return "a number"
+}
+
+func position(file string, data []byte, offset int64) string {
+	before := data[:min(max(offset, 0), int64(len(data)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Sprintf("%s:%d:%d", file, line, max(column-1, 1))
+}
+
+// at finds a field such as performance.rounds[2].series[0].order in the file.
+func at(file string, data []byte, field string) string {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	offset := int64(0)
+	for part := range strings.SplitSeq(strings.NewReplacer("[", ".#", "]", "").Replace(field), ".") {
+		next, ok := descend(dec, part)
+		if !ok {
+			break
+		}
+		offset = next
+	}
+	return position(file, data, offset+1)
+}
+
+// descend moves the decoder to the value below a key (or #index) of the value
+// that comes next, and tells where the value begins.
+func descend(dec *json.Decoder, part string) (int64, bool) {
+	open, err := dec.Token()
+	if err != nil {
+		return 0, false
+	}
+	index := 0
+	for dec.More() {
+		name := fmt.Sprintf("#%d", index)
+		if open == json.Delim('{') {
+			key, err := dec.Token()
+			if err != nil {
+				return 0, false
+			}
+			name, _ = key.(string)
+		}
+		if name == part {
+			return dec.InputOffset(), true
+		}
+		var skipped json.RawMessage
+		if dec.Decode(&skipped) != nil {
+			return 0, false
+		}
+		index++
+	}
+	return 0, false
+}
+
+// problem is the first thing that the types allow and the judge cannot use.
+func (e *Evidence) problem() (field, problem string) {
+	if e.Kernel == "" {
+		return "kernel", "is empty"
+	}
+	shapes := map[string]bool{}
+	for i, s := range e.Shapes {
+		if s.Name == "" || shapes[s.Name] {
+			return fmt.Sprintf("shapes[%d].name", i), "is empty or named twice"
+		}
+		if s.FLOPs < 0 || s.Bytes < 0 {
+			return fmt.Sprintf("shapes[%d]", i), "has negative work"
+		}
+		shapes[s.Name] = true
+	}
+	if c := e.Correctness; c != nil {
+		if s := c.Summary; s != nil && (s.Passed < 0 || s.Total < s.Passed) {
+			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
+		}
+	}
+	if p := e.Performance; p != nil {
+		return p.problem(shapes)
+	}
+	return "", ""
+}
+
+func (p *Performance) problem(shapes map[string]bool) (field, problem string) {
+	for i, s := range p.Summaries {
+		field := fmt.Sprintf("performance.summaries[%d]", i)
+		if !shapes[s.Shape] {
+			return field + ".shape", fmt.Sprintf("%q is not among the shapes", s.Shape)
+		}
+		for side, f := range map[string]Figures{"baseline": s.Baseline, "candidate": s.Candidate} {
+			if !(f.P50 > 0) || f.N < 0 || f.Std != nil && *f.Std < 0 {
+				return field + "." + side, "has a p50 that is not above 0, or a negative count or spread"
+			}
+		}
+	}
+	attempt := 1
+	for i, r := range p.Rounds {
+		field := fmt.Sprintf("performance.rounds[%d]", i)
+		if r.Attempt < attempt {
+			return field + ".attempt", fmt.Sprintf("is %d after attempt %d", r.Attempt, attempt)
+		}
+		attempt = r.Attempt
+		for k, s := range r.Series {
+			field := fmt.Sprintf("%s.series[%d]", field, k)
+			if !shapes[s.Shape] {
+				return field + ".shape", fmt.Sprintf("%q is not among the shapes", s.Shape)
+			}
+			if f, problem := s.problem(); problem != "" {
+				return field + "." + f, problem
+			}
+		}
+	}
+	return "", ""
+}
+
+func (s Series) problem() (field, problem string) {
+	samples := 0
+	for _, r := range s.Order {
+		switch r {
+		case SideBaseline, SideCandidate, SideControl:
+			samples++
+		case ' ':
+		default:
+			return "order", fmt.Sprintf("has %q (only b, c, a and spaces between blocks)", r)
+		}
+	}
+	if samples != len(s.Nanos) {
+		return "ns", fmt.Sprintf("has %d samples, but order names %d", len(s.Nanos), samples)
+	}
+	for _, times := range [][]float64{s.Nanos, s.Solo} {
+		for _, ns := range times {
+			if !(ns > 0) || math.IsInf(ns, 0) {
+				return "ns", fmt.Sprintf("has the time %v, which is not above 0", ns)
+			}
+		}
+	}
+	for _, i := range s.Spoiled {
+		if i < 0 || i >= samples {
+			return "spoiled", fmt.Sprintf("names sample %d of %d", i, samples)
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,171 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// performance asks that the gain is proven and that nothing else was lost.
+func (j *judgement) performance() GateResult {
+	gate, p := j.rule.Gates.Performance, j.evidence.Performance
+	if r, decided := j.sameCode(gate); decided {
+		return r
+	}
+	switch {
+	case p == nil && j.evidence.Baseline == nil && j.evidence.Imported == "":
+		return GateResult{Status: NotRun, Text: "there is no baseline: the kernel is new"}
+	case p == nil:
+		return GateResult{Status: Missing, Reason: ReasonInconclusive, Text: "nothing was timed"}
+	case len(p.Summaries) > 0:
+		return j.performanceSummaries(gate, p.Summaries)
+	}
+	if r, bad := timedFailure(j.rule.Gates.Correctness, p.Rounds); bad {
+		return r
+	}
+	goals, unknown := goalsOf(gate, j.evidence.Shapes)
+	if len(unknown) > 0 {
+		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
+	}
+	looks, err := schedule(gate, p.Rounds)
+	if err != nil {
+		return GateResult{Status: Failed, Reason: ReasonRunner, Text: err.Error()}
+	}
+	done := reached(looks, len(p.Rounds), p.Exhausted)
+	if len(done) == 0 {
+		return GateResult{
+			Status: Open, Reason: ReasonInconclusive,
+			Text:   fmt.Sprintf("%d rounds were measured; the first look is after %d", len(p.Rounds), looks[0].rounds),
+			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
+		}
+	}
+	var c *comparison
+	for i, l := range done {
+		c = compare(gate, j.evidence.Device, goals, p.Rounds[:l.rounds], l.alpha, j.resamples)
+		c.look = i + 1
+		if c.outcome() != Open {
+			break
+		}
+	}
+	j.comparisons = c.rows()
+	j.measuring = c.measuring(gate, p, looks)
+	return c.result(gate, j.evidence)
+}
+
+// sameCode decides without measuring what cannot differ.
+func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) {
+	if !j.evidence.SameCode {
+		return GateResult{}, false
+	}
+	for _, goal := range []*policies.Goal{gate.Target, gate.Guard} {
+		if goal == nil {
+			continue
+		}
+		if goal.P50 != nil || goal.P90 != nil {
+			return GateResult{}, false
+		}
+		gains := goal.Speedup != nil && !goal.Speedup.Holds(0) || goal.LatencyReduction != nil && !goal.LatencyReduction.Holds(0)
+		if gains {
+			return GateResult{
+				Status: Failed, Reason: ReasonTooSlow,
+				Text:   fmt.Sprintf("Too slow: the machine code is the same as the baseline's, so nothing was gained (asked %s)", goal),
+				ToPass: []string{"change what the compiler emits: it saw through this change"},
+			}, true
+		}
+	}
+	return GateResult{Status: Passed, Text: "The machine code is the same as the baseline's: nothing to measure"}, true
+}
+
+// timedFailure finds launches that failed or gave wrong output while they were
+// timed. A kernel that is right only when nobody times it is wrong.
+func timedFailure(gate *policies.CorrectnessGate, rounds []Round) (GateResult, bool) {
+	fail := func(format string, args ...any) (GateResult, bool) {
+		return GateResult{
+			Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf(format, args...),
+			ToPass: []string{"make every launch compute its whole output from its inputs"},
+		}, true
+	}
+	for i, r := range rounds {
+		if r.Failure != nil {
+			return fail("The kernel failed while it was timed, in round %d: %s", i+1, r.Failure.Detail)
+		}
+		for _, s := range r.Series {
+			k := Case{Errors: s.Worst}
+			if s.Verified == 0 {
+				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
+			}
+			if problem := caseProblem(gate, k); problem != "" {
+				return fail("The output was wrong while it was timed, on %s in round %d: %s; the kernel had passed its cases before", s.Shape, i+1, problem)
+			}
+		}
+	}
+	return GateResult{}, false
+}
+
+// A goalOf is what one shape must meet.
+type goalOf struct {
+	shape Shape
+	role  string // target, guard or info
+	goal  *policies.Goal
+}
+
+// goalsOf gives every shape its role; a target is not guarded as well.
+func goalsOf(gate *policies.PerformanceGate, shapes []Shape) (goals []goalOf, unknown []string) {
+	var names []string
+	for _, s := range shapes {
+		names = append(names, s.Name)
+	}
+	pick := func(g *policies.Goal) []string {
+		if g == nil {
+			return nil
+		}
+		unknown = append(unknown, g.Shapes.Unknown(names)...)
+		return g.Shapes.Pick(names)
+	}
+	targets, guards := pick(gate.Target), pick(gate.Guard)
+	for _, s := range shapes {
+		switch {
+		case slices.Contains(targets, s.Name):
+			goals = append(goals, goalOf{s, "target", gate.Target})
+		case slices.Contains(guards, s.Name):
+			goals = append(goals, goalOf{s, "guard", gate.Guard})
+		}
+	}
+	return goals, unknown
+}
+
+// TimedShapes is the shapes that a rule wants timed, in the manifest's order.
+func TimedShapes(rule *policies.Rule, shapes []Shape) []string {
+	var names []string
+	if rule.Gates.Performance != nil {
+		goals, _ := goalsOf(rule.Gates.Performance, shapes)
+		for _, g := range goals {
+			names = append(names, g.shape.Name)
+		}
+	}
+	return names
+}
+
+// measuring says how the figures came about.
+func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, looks []look) *Measuring {
+	m := &Measuring{
+		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Look: c.look, Looks: len(looks), Attempts: 1,
+		Confidence: round(1 - 2*c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),
+	}
+	if c.rounds > 0 {
+		m.Attempts = max(1, p.Rounds[c.rounds-1].Attempt)
+	}
+	for _, s := range c.shapes {
+		m.Pairs += s.samples.pairs
+		m.Spoiled += s.samples.spoiled
+	}
+	return m
+}
+
+// power is the chance that Detectable and RoundsNeeded promise.
+const power = 0.8
+
+// seed is the only randomness of a verdict, and it never changes.
+const seed = 0x6b65726e656c

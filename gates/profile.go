@@ -1,0 +1,90 @@
+package gates
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// profile holds the profiler's counters against the policy: every condition of
+// all, and one of any, on every shape that was profiled.
+func (j *judgement) profile() GateResult {
+	gate, p := j.rule.Gates.Profile, j.evidence.Profile
+	switch {
+	case p == nil:
+		return GateResult{Status: Missing, Text: "no profile was taken"}
+	case p.Skipped != "":
+		// No permission to profile says nothing about the code.
+		j.notes = append(j.notes, "The profile gate was skipped: "+p.Skipped)
+		return GateResult{Status: NotRun, Text: "skipped: " + p.Skipped}
+	}
+	var names []string
+	for _, s := range j.evidence.Shapes {
+		names = append(names, s.Name)
+	}
+	var failures, missing []string
+	for _, shape := range gate.Shapes.Pick(names) {
+		f, m := j.profileShape(gate, p, shape)
+		failures, missing = append(failures, f...), append(missing, m...)
+	}
+	switch {
+	case len(failures) > 0:
+		return GateResult{
+			Status: Failed, Reason: ReasonProfile,
+			Text:   "The profile is not what the policy asks: " + strings.Join(failures, "; "),
+			ToPass: failures,
+		}
+	case len(missing) > 0:
+		return GateResult{Status: Missing, Text: "not counted: " + strings.Join(missing, ", ")}
+	}
+	return GateResult{Status: Passed, Text: fmt.Sprintf("%d metrics as asked", len(j.metrics))}
+}
+
+func (j *judgement) profileShape(gate *policies.ProfileGate, p *Profile, shape string) (failures, missing []string) {
+	check := func(c policies.MetricCondition) (Status, string) {
+		row := MetricRow{Shape: shape, Metric: c.Metric, Limit: c.Is.String(), Status: Missing}
+		for _, m := range p.Metrics {
+			if m.Shape == shape && m.Name == c.Metric {
+				row.Value, row.Unit, row.Status = &m.Value, m.Unit, Failed
+				if c.Is.Holds(m.Value) {
+					row.Status = Passed
+				}
+			}
+		}
+		j.metrics = append(j.metrics, row)
+		if row.Value == nil {
+			return row.Status, c.Metric
+		}
+		return row.Status, fmt.Sprintf("%s: %s is %.4g (asked %s)", shape, c.Metric, *row.Value, c.Is)
+	}
+	for _, c := range gate.All {
+		switch status, text := check(c); status {
+		case Failed:
+			failures = append(failures, text)
+		case Missing:
+			missing = append(missing, text)
+		}
+	}
+	var tried, unknown []string
+	met := len(gate.Any) == 0
+	for _, c := range gate.Any {
+		status, text := check(c)
+		switch status {
+		case Passed:
+			met = true
+		case Failed:
+			tried = append(tried, text)
+		case Missing:
+			unknown = append(unknown, text)
+		}
+	}
+	switch {
+	case met:
+	case len(unknown) > 0:
+		missing = append(missing, unknown...)
+	default:
+		failures = append(failures, "none of: "+strings.Join(tried, ", "))
+	}
+	return failures, missing
+}

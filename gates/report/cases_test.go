@@ -1,0 +1,296 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
+
+func ptr[T any](x T) *T { return &x }
+
+func around(value, reach float64) gates.Estimate {
+	return gates.Estimate{Value: value, Lower: ptr(value - reach), Upper: ptr(value + reach)}
+}
+
+func times(p50 float64) *stats.Summary {
+	return &stats.Summary{N: 600, Min: p50 * 0.988, P50: p50, P90: p50 * 1.006, P99: p50 * 1.021,
+		Mean: p50 * 1.0012, Std: p50 * 0.0041, CV: 0.0041}
+}
+
+func timed(shape, dims, role, goal string, status gates.Status, baseline, candidate, reach float64) gates.Comparison {
+	ratio := baseline / candidate
+	flops := map[string]float64{"small": 262144, "mission": 536870912, "long": 8589934592}[shape]
+	bytes := map[string]float64{"small": 10240, "mission": 1310720, "long": 5242880}[shape]
+	return gates.Comparison{
+		Shape: shape, Dims: dims, Role: role, Goal: goal, Status: status,
+		Baseline: times(baseline), Candidate: times(candidate),
+		Speedup: around(ratio-1, reach), LatencyReduction: around(1-1/ratio, reach/ratio/ratio),
+		Control: ptr(around(0.0004, 0.0017)), SoloShift: ptr(around(-0.0011, 0.0030)), Detectable: 0.0061,
+		TFLOPs: ptr(flops / candidate / 1e6), GBs: ptr(bytes / candidate / 1e3), Roofline: ptr(max(flops/242e6, bytes/300e3) / candidate),
+	}
+}
+
+const (
+	goalTarget = "speedup >= +10% on mission"
+	goalGuard  = "speedup >= -2% on all"
+)
+
+// passing is a change that meets everything, with every table filled.
+func passing() *gates.Verdict {
+	found := "Proven: speedup +16.1\u00a0% [+15.7\u00a0%, +16.4\u00a0%] on mission (asked speedup >= +10%)"
+	return &gates.Verdict{
+		Schema: gates.VerdictSchema, Kernel: "sdpa_fp8", Outcome: gates.Pass, Rule: "default", Policy: "policies/l4.yaml",
+		Summary:    found,
+		Provenance: origin(),
+		Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89", UUID: "GPU-6f1c2a9e", Driver: "550.54.15", Units: 58,
+			Peak: map[string]float64{"fp16": 121e12, "fp8": 242e12}, Bandwidth: 300e9, PeakFrom: "data sheet", L2Bytes: 48 << 20,
+			ClockMHz: map[string]int{"sm": 2040, "memory": 6251}},
+		Headlines: []gates.Headline{
+			{Name: "Resources", Status: gates.Passed, Text: "88 registers, 30.3 KiB shared memory, 2 blocks per SM, 0 B spilled; within budget"},
+			{Name: "Correctness", Status: gates.Passed, Text: "36/36 cases, max |err| 0.0596, norm error 0.92%, deterministic"},
+			{Name: "Performance", Status: gates.Passed, Text: found},
+		},
+		Gates: []gates.GateResult{
+			{Gate: "build", Status: gates.Passed, Required: true, Text: "compiled with nvcc 12.2"},
+			{Gate: "ptxas", Status: gates.Passed, Required: true, Text: "88 registers, 30.3 KiB shared memory, 2 blocks per SM, 0 B spilled; within budget"},
+			{Gate: "correctness", Status: gates.Passed, Required: true, Text: "36/36 cases, max |err| 0.0596, norm error 0.92%, deterministic"},
+			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
+			{Gate: "profile", Status: gates.Informs, Text: "The profile is not what the policy asks: none of: mission: sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active is 0 (asked >= 50%)",
+				Details: []string{"mission: the tensor pipe is idle", "mission: DRAM is at 3.1 % of its peak"}},
+		},
+		Resources: []gates.ResourceRow{
+			{Name: "registers", Baseline: ptr(84.0), Candidate: ptr(88.0), Limit: "≤ 128, increase <= 8", Status: gates.Passed},
+			{Name: "static shared memory", Unit: "B", Baseline: ptr(16896.0), Candidate: ptr(30976.0), Limit: "≤ 48KiB", Status: gates.Passed},
+			{Name: "dynamic shared memory", Unit: "B", Candidate: ptr(0.0), Status: gates.NotRun},
+			{Name: "spill stores", Unit: "B", Baseline: ptr(0.0), Candidate: ptr(0.0), Limit: "≤ 0B", Status: gates.Passed},
+			{Name: "code size", Unit: "B", Baseline: ptr(9216.0), Candidate: ptr(8704.0), Status: gates.NotRun},
+			{Name: "blocks per SM", Baseline: ptr(4.0), Candidate: ptr(2.0), Limit: ">= 2", Status: gates.Passed},
+		},
+		Correctness: []gates.CaseRow{
+			{Shape: "small", Dims: "1,1,32,64", Distribution: "normal", Passed: 3, Total: 3, MaxAbs: 0.0596, MeanAbs: 0.0121, Norm: 0.0092,
+				EndToEnd: ptr(0.0596), Deterministic: ptr(true), BitParity: ptr(false)},
+			{Shape: "mission", Dims: "1,8,512,64", Distribution: "dominant", Passed: 3, Total: 3, MaxAbs: 0.0212, MeanAbs: 0.00305, Norm: 0.0061,
+				BadShare: 0.0004, EndToEnd: ptr(0.0391), Deterministic: ptr(true), BitParity: ptr(true)},
+			{Shape: "secret", Dims: "3,5,97,64", Distribution: "large", Secret: true, Passed: 6, Total: 6, MaxAbs: 0.0313, MeanAbs: 0.0042, Norm: 0.0088,
+				EndToEnd: ptr(0.0417), Deterministic: ptr(true), BitParity: ptr(false)},
+		},
+		Comparisons: []gates.Comparison{
+			timed("small", "1,1,32,64", "guard", goalGuard, gates.Passed, 9.15, 9.148, 0.0041),
+			timed("mission", "1,8,512,64", "target", goalTarget, gates.Passed, 1391.62, 1199.10, 0.0034),
+			timed("long", "1,8,2048,64", "guard", goalGuard, gates.Passed, 21871.4, 18642.9, 0.0038),
+		},
+		Profile: []gates.MetricRow{
+			{Shape: "mission", Metric: "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Value: ptr(0.0), Unit: "%", Limit: ">= 50%", Status: gates.Failed},
+			{Shape: "mission", Metric: "dram__throughput.avg.pct_of_peak_sustained_elapsed", Limit: "< 50%", Status: gates.Missing},
+		},
+		Builds: []gates.Build{
+			{Variant: "scalar", Source: "sdpa.cu", Flags: []string{"-O3", "--use_fast_math"}, Arch: "sm_89", Compiler: "nvcc 12.2", OK: true, Code: "sha256:91b2c7aa01d3ffee", Cached: true},
+			{Variant: "cp_async", Source: "sdpa.cu", Toggles: map[string]int{"USE_CP_ASYNC": 1, "NUM_STAGES": 2}, Flags: []string{"-O3", "--use_fast_math"},
+				Arch: "sm_89", Compiler: "nvcc 12.2", OK: true, Code: "sha256:5d03e1f4c2a87b90", Seconds: 9.4},
+		},
+		Measuring: &gates.Measuring{Rounds: 12, MaxRounds: 20, Look: 2, Looks: 3, Attempts: 1, Confidence: 0.9834, Policy: 0.95, Pairs: 1800, Spoiled: 4, Seconds: 71.3},
+		Notes:     []string{"The pull request edits `kernel.yaml`: it was judged by the base's manifest."},
+	}
+}
+
+func origin() gates.Provenance {
+	return gates.Provenance{
+		Time:       time.Date(2025, 3, 14, 9, 26, 53, 0, time.UTC),
+		Repository: "example/attention", Program: "v0.4.0", Host: "l4-runner-2",
+		Base:     gates.Commit{SHA: "4f1d0b6a9c3e7788a0b1c2d3e4f5061728394a5b", Branch: "main"},
+		Head:     gates.Commit{SHA: "a97c52e0d1b84f6f9e3321c0ffee112233445566", Branch: "cp-async", Dirty: true, Variant: "cp_async"},
+		Tools:    map[string]string{"nvcc": "12.2.140", "ncu": "2023.2.2"},
+		Manifest: "sha256:0badc0de0badc0de0badc0de", Policy: "sha256:feedface00feedface00feed",
+		Command: "git fetch origin a97c52e0d1b8 && git checkout a97c52e0d1b8\nkernelgate check sdpa_fp8 --base 4f1d0b6a9c3e --policy policies/l4.yaml",
+	}
+}
+
+// deferred is passing's evidence up to a gate that did not pass; what comes
+// after that gate was not run.
+func deferred(gate string, status gates.Status, reason gates.Reason, found string, toPass ...string) *gates.Verdict {
+	v := passing()
+	v.Outcome, v.Reason, v.Summary, v.ToPass = gates.Defer, reason, found, toPass
+	v.Notes = nil
+	behind := false
+	for i := range v.Gates {
+		g := &v.Gates[i]
+		if behind {
+			*g = gates.GateResult{Gate: g.Gate, Status: gates.NotRun, Required: g.Required, Text: "an earlier gate did not pass"}
+		}
+		if g.Gate == gate {
+			g.Status, g.Reason, g.Text, g.ToPass = status, reason, found, toPass
+			behind = true
+		}
+	}
+	v.Profile = nil
+	order := map[string]int{"build": 0, "ptxas": 1, "correctness": 2, "performance": 3}
+	if order[gate] < 3 {
+		v.Comparisons, v.Measuring = nil, nil
+	}
+	if order[gate] < 2 {
+		v.Correctness = nil
+	}
+	if order[gate] < 1 {
+		v.Resources = nil
+	}
+	for i := range v.Headlines {
+		h := &v.Headlines[i]
+		switch at := i + 1; {
+		case at == max(order[gate], 1):
+			h.Status, h.Text = status, found
+		case at > order[gate]:
+			h.Status, h.Text = gates.NotRun, "an earlier gate did not pass"
+		}
+	}
+	return v
+}
+
+// verdicts are all that the golden files show, by name.
+func verdicts() map[string]*gates.Verdict {
+	return map[string]*gates.Verdict{
+		"pass":                    passing(),
+		"defer-build":             unbuilt(),
+		"defer-resources":         overBudget(),
+		"defer-correctness":       wrong(),
+		"defer-too-slow":          tooSlow(),
+		"defer-regression":        regressed(),
+		"defer-inconclusive":      inconclusive(),
+		"defer-suspicious":        suspicious(),
+		"error-runner":            faulty(),
+		"pass-imported":           importedPass(),
+		"defer-same-machine-code": sameCode(),
+		"pass-attempts":           attempts(),
+	}
+}
+
+func unbuilt() *gates.Verdict {
+	v := deferred("build", gates.Failed, gates.ReasonBuild, "The candidate does not build: 2 errors in sdpa.cu",
+		"make the kernel compile with the manifest's flags")
+	c := &v.Builds[1]
+	c.OK, c.Error, c.Code = false, "2 errors in sdpa.cu", ""
+	for i := range 21 {
+		c.Diagnostics = append(c.Diagnostics, gates.Diagnostic{File: "sdpa.cu", Line: 40 + i, Severity: "warning", Message: fmt.Sprintf("variable \"lane%d\" was declared but never referenced", i)})
+	}
+	c.Diagnostics = append(c.Diagnostics,
+		gates.Diagnostic{File: "sdpa.cu", Line: 118, Column: 23, Severity: "error", Message: "no instance of function template \"std::vector<float>::at\" matches the argument list"},
+		gates.Diagnostic{File: "sdpa.cu", Line: 131, Severity: "error", Message: "identifier \"cp_async_wait\" is undefined"})
+	v.Gates[0].Details = []string{"sdpa.cu:118:23: error: no instance of function template"}
+	return v
+}
+
+func overBudget() *gates.Verdict {
+	v := deferred("ptxas", gates.Failed, gates.ReasonResources, "Over budget: registers 152 (at most 128); static shared memory 48.008KiB (at most 48KiB)",
+		"cut registers by 24, to at most 128", "cut static shared memory by 8B, to at most 48KiB")
+	v.Resources[0].Candidate, v.Resources[0].Status = ptr(152.0), gates.Failed
+	v.Resources[1].Candidate, v.Resources[1].Status = ptr(49160.0), gates.Failed
+	return v
+}
+
+func wrong() *gates.Verdict {
+	v := deferred("correctness", gates.Failed, gates.ReasonCorrectness,
+		"The output is wrong in 10 of 12 cases; first: small, seed 0, normal inputs: 17 of 2048 elements are NaN",
+		"make every case agree with the reference; reproduce the first one: shape small (1,1,32,64), seed 0, normal inputs")
+	v.Correctness = []gates.CaseRow{
+		{Shape: "small", Dims: "1,1,32,64", Distribution: "normal", Passed: 0, Total: 3, MaxAbs: 4.1, MeanAbs: 0.713, Norm: 1.92, BadShare: 0.871,
+			Problem: "seed 0: 17 of 2048 elements are NaN", Deterministic: ptr(false)},
+		{Shape: "mission", Dims: "1,8,512,64", Distribution: "normal", Passed: 2, Total: 3, MaxAbs: 0.0596, MeanAbs: 0.0121, Norm: 0.0092,
+			Problem: "seed 1: the kernel wrote to its input K", Deterministic: ptr(true), BitParity: ptr(true)},
+		{Shape: "mission", Dims: "1,8,512,64", Distribution: "large", Passed: 0, Total: 3,
+			Problem: "seed 0: an illegal memory access ended the launch (CUDA error 700)"},
+		{Shape: "secret", Dims: "2,3,77,64", Distribution: "uniform", Secret: true, Passed: 0, Total: 3, MaxAbs: 2.4, MeanAbs: 0.0931, Norm: 0.66, BadShare: 0.12,
+			Problem: "seed 9120: norm error 66% (asked <= 2%)", Deterministic: ptr(true)},
+	}
+	v.Gates[2].Details = []string{"small, seed 0, normal inputs: 17 of 2048 elements are NaN", "mission, seed 1, normal inputs: the kernel wrote to its input K"}
+	return v
+}
+
+func tooSlow() *gates.Verdict {
+	v := deferred("performance", gates.Failed, gates.ReasonTooSlow,
+		"Too slow: speedup +0.16\u00a0% [−0.18\u00a0%, +0.50\u00a0%] on mission (asked speedup >= +10%)",
+		"bring the p50 of mission from 656.38 µs to 597.65 µs or less (speedup >= +10% over 657.41 µs)")
+	v.Comparisons = []gates.Comparison{
+		timed("small", "1,1,32,64", "guard", goalGuard, gates.Passed, 0.512, 0.5117, 0.0041),
+		timed("mission", "1,8,512,64", "target", goalTarget, gates.Failed, 657.41, 656.38, 0.0034),
+	}
+	return v
+}
+
+func regressed() *gates.Verdict {
+	v := deferred("performance", gates.Failed, gates.ReasonRegression,
+		"Slower: speedup −6.3\u00a0% [−6.7\u00a0%, −5.9\u00a0%] on long (asked speedup >= -2%)",
+		"win back the time on long (asked speedup >= -2% on all)")
+	v.Comparisons[2] = timed("long", "1,8,2048,64", "guard", goalGuard, gates.Failed, 18642.9, 19896.1, 0.0039)
+	return v
+}
+
+// inconclusive has a bound that would read like the goal if it were rounded as
+// others are.
+func inconclusive() *gates.Verdict {
+	v := deferred("performance", gates.Open, gates.ReasonInconclusive,
+		"Not decided after 20 rounds: speedup +11.3\u00a0% [+9.97\u00a0%, +12.6\u00a0%] on mission (asked speedup >= +10%)",
+		"comment /rebench rounds=27, or gain more on mission")
+	c := timed("mission", "1,8,512,64", "target", goalTarget, gates.Open, 1391.62, 1250.4, 0.01324)
+	c.Detectable, c.RoundsNeeded = 0.0182, 47
+	long := timed("long", "1,8,2048,64", "guard", goalGuard, gates.Open, 18642.9, 19031.8, 0.021)
+	long.Detectable, long.RoundsNeeded = 0.0291, stats.Never
+	v.Comparisons[1], v.Comparisons[2] = c, long
+	v.Measuring.Rounds, v.Measuring.Look, v.Measuring.Confidence, v.Measuring.Spoiled = 20, 3, 0.9712, 1
+	v.Gates[3].Details = []string{"mission: with this noise, 20 rounds can show a difference of 1.8 % from the goal; about 47 rounds would decide"}
+	return v
+}
+
+func suspicious() *gates.Verdict {
+	v := deferred("performance", gates.Failed, gates.ReasonSuspicious,
+		"Too good to be true: mission takes 1.021 µs, below the 2.219 µs that the device needs at least for this work",
+		"show that all of the work is done and timed, or ask a maintainer to /override with the reason")
+	v.Comparisons[1] = timed("mission", "1,8,512,64", "target", goalTarget, gates.Passed, 1391.62, 1.021, 3.2)
+	return v
+}
+
+func faulty() *gates.Verdict {
+	v := deferred("performance", gates.Failed, gates.ReasonRunner,
+		"The runner is not fit to measure: the A/A control on mission is +4.1\u00a0% [+3.6\u00a0%, +4.7\u00a0%] instead of 0: two copies of the baseline differ by more than the allowed 2%",
+		"free the machine of other work, then run again")
+	v.Outcome = gates.Error
+	v.Comparisons[1].Control = ptr(around(0.041, 0.0055))
+	return v
+}
+
+// importedPass has what an older report has: no samples, few figures.
+func importedPass() *gates.Verdict {
+	found := "As reported: speedup +82.9\u00a0% on batch (asked speedup >= +15% on batch)"
+	summary := func(p50 float64) *stats.Summary { return &stats.Summary{P50: p50} }
+	return &gates.Verdict{
+		Schema: gates.VerdictSchema, Kernel: "sdpa_fp8", Outcome: gates.Pass, Rule: "tensor-cores", Policy: "policies/l4.yaml",
+		Summary: found, Imported: "STAGE2_REPORT.md", Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89"},
+		Headlines: []gates.Headline{
+			{Name: "Resources", Status: gates.Passed, Text: "84 registers, 36.2 KiB shared memory, 0 B spilled; within budget"},
+			{Name: "Correctness", Status: gates.Passed, Text: "6/6 cases in the report, bit-identical to the baseline"},
+			{Name: "Performance", Status: gates.Passed, Text: found},
+		},
+		Gates: []gates.GateResult{
+			{Gate: "build", Status: gates.Passed, Required: true, Text: "the report says that it was built"},
+			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
+		},
+		Resources: []gates.ResourceRow{{Name: "registers", Candidate: ptr(84.0), Limit: "≤ 128", Status: gates.Passed}},
+		Comparisons: []gates.Comparison{{Shape: "batch", Dims: "2,8,256,64", Role: "target", Goal: "speedup >= +15% on batch", Status: gates.Passed,
+			Baseline: summary(1200.81), Candidate: summary(656.38), Speedup: gates.Estimate{Value: 0.829444}, LatencyReduction: gates.Estimate{Value: 0.453386}}},
+	}
+}
+
+func sameCode() *gates.Verdict {
+	v := deferred("performance", gates.Failed, gates.ReasonTooSlow,
+		"Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on mission)",
+		"change what the compiler emits: it saw through this change")
+	v.Comparisons, v.Measuring = nil, nil
+	v.Builds[1].Code = v.Builds[0].Code
+	return v
+}
+
+func attempts() *gates.Verdict {
+	v := passing()
+	v.Measuring = &gates.Measuring{Rounds: 74, MaxRounds: 80, Look: 9, Looks: 10, Attempts: 5, Confidence: 0.999961, Policy: 0.95, Pairs: 11100, Seconds: 431}
+	return v
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+func correctness(v *gates.Verdict) []block {
+	if len(v.Correctness) == 0 {
+		return nil
+	}
+	determinism := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.Deterministic })
+	parity := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.BitParity })
+	var rows [][]line
+	for _, r := range v.Correctness {
+		// What holds for all rows is said once, below.
+		if determinism != nil {
+			r.Deterministic = nil
+		}
+		if parity != nil {
+			r.BitParity = nil
+		}
+		rows = append(rows, caseRow(r))
+	}
+	blocks := []block{subheading("Correctness"), newTable([]column{
+		{title: "shape", wrap: true},
+		{title: "inputs", optional: true, wrap: true},
+		{title: "passed", right: true},
+		{title: "max |err|", right: true, optional: true},
+		{title: "mean |err|", right: true, optional: true, spare: 2},
+		{title: "norm error", right: true, optional: true},
+		{title: "bad", right: true, optional: true, spare: 1},
+		{title: "vs unquantised", right: true, optional: true, spare: 3},
+		{title: "notes", optional: true, wrap: true},
+	}, rows)}
+	if below := casesWords(v.Correctness, determinism, parity); below != "" {
+		blocks = append(blocks, paragraph{cell(below)})
+	}
+	return blocks
+}
+
+// unanimous is what all rows say, or nil where they differ or are silent.
+func unanimous(rows []gates.CaseRow, get func(gates.CaseRow) *bool) *bool {
+	first := get(rows[0])
+	for _, r := range rows {
+		if next := get(r); first == nil || next == nil || *next != *first {
+			return nil
+		}
+	}
+	return first
+}
+
+func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
+	var said []string
+	if determinism != nil {
+		if *determinism {
+			said = append(said, "Two launches on the same input agree bit for bit in every case.")
+		} else {
+			said = append(said, "Two launches on the same input differ.")
+		}
+	}
+	if parity != nil {
+		if *parity {
+			said = append(said, "Every output is bit-identical to the baseline's.")
+		} else {
+			said = append(said, "The outputs are not bit-identical to the baseline's.")
+		}
+	}
+	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.EndToEnd != nil }) {
+		said = append(said, "“vs unquantised” is max |err| against the reference on the inputs before quantisation.")
+	}
+	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.Secret }) {
+		said = append(said, "Secret cases are drawn anew for every run, so that no kernel can be written for them.")
+	}
+	return strings.Join(said, " ")
+}
+
+func caseRow(r gates.CaseRow) []line {
+	inputs := cell(orDash(r.Distribution))
+	if r.Secret {
+		inputs = append(inputs, text(" "), bold("secret"))
+	}
+	row := []line{shapeCell(r.Shape, r.Dims), inputs, passedOf(r), cell(dash), cell(dash), cell(dash), cell(dash), cell(dash), caseNotes(r)}
+	if compared(r) {
+		row[3], row[4] = cell(significant(r.MaxAbs, 4)), cell(significant(r.MeanAbs, 3))
+		row[5], row[6] = cell(significant(r.Norm, 3)), cell(share(r.BadShare))
+	}
+	if r.EndToEnd != nil {
+		row[7] = cell(significant(*r.EndToEnd, 4))
+	}
+	return row
+}
+
+func passedOf(r gates.CaseRow) line {
+	s := signPass
+	switch {
+	case r.Total <= 0:
+		s = signNone
+	case r.Passed < r.Total:
+		s = signFail
+	}
+	return line{mark(s), text(fmt.Sprintf("%c%d/%d", nbsp, r.Passed, r.Total))}
+}
+
+// compared tells figures from their absence: a failed case without any error
+// never got as far as a comparison.
+func compared(r gates.CaseRow) bool {
+	return r.Total > 0 && (r.Passed > 0 || r.MaxAbs != 0 || r.MeanAbs != 0 || r.Norm != 0 || r.BadShare != 0)
+}
+
+func caseNotes(r gates.CaseRow) line {
+	var l line
+	add := func(more ...inline) {
+		if l != nil {
+			l = append(l, text("; "))
+		}
+		l = append(l, more...)
+	}
+	if r.Problem != "" {
+		add(prose(r.Problem)...)
+	}
+	if r.Deterministic != nil {
+		if *r.Deterministic {
+			add(text("deterministic"))
+		} else {
+			add(bold("not deterministic"))
+		}
+	}
+	if r.BitParity != nil {
+		if *r.BitParity {
+			add(text("bit-identical to baseline"))
+		} else {
+			add(text("not bit-identical"))
+		}
+	}
+	if l == nil {
+		return cell(dash)
+	}
+	return l
+}

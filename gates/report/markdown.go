@@ -1,0 +1,138 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// Options bound the Markdown form.
+type Options struct {
+	// MaxBytes is how long the text may be; none or less is no limit. GitHub takes
+	// 65,536 characters for a comment and 65,535 for a check run.
+	MaxBytes int
+}
+
+// Markdown is the verdict for a comment, a check run, a step summary or a file.
+// Text from the verdict is shown and never acts: it cannot break a table, ping
+// anybody or close a hidden comment. Where space is short the least important
+// sections are left out, and a line at the end says so.
+func Markdown(v *gates.Verdict, opt Options) string {
+	return shorten(build(v), opt.MaxBytes)
+}
+
+func markdown(sections []section) string {
+	var b strings.Builder
+	for _, s := range sections {
+		for _, bl := range s.blocks {
+			writeMarkdown(&b, bl)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// writeMarkdown ends every block with an empty line: within HTML too, Markdown
+// begins again only after one.
+func writeMarkdown(b *strings.Builder, bl block) {
+	switch bl := bl.(type) {
+	case heading:
+		b.WriteString(strings.Repeat("#", bl.level) + " " + markdownLine(bl.text) + "\n\n")
+	case paragraph:
+		b.WriteString(markdownLine(bl.text) + "\n\n")
+	case stanza:
+		for i, l := range bl.lines {
+			if i > 0 {
+				b.WriteString("\\\n")
+			}
+			b.WriteString(markdownLine(l))
+		}
+		b.WriteString("\n\n")
+	case bullets:
+		for _, l := range bl.items {
+			b.WriteString("- " + markdownLine(l) + "\n")
+		}
+		b.WriteByte('\n')
+	case listing:
+		writeListing(b, cleanLines(bl.text))
+	case table:
+		writeTable(b, bl)
+	case details:
+		b.WriteString("<details><summary>" + escapeSummary(bl.summary) + "</summary>\n\n")
+		for _, inner := range bl.blocks {
+			writeMarkdown(b, inner)
+		}
+		b.WriteString("</details>\n\n")
+	}
+}
+
+// writeListing prefers a fence, which GitHub gives a button to copy; text that
+// could end a fence or hold HTML becomes HTML itself.
+func writeListing(b *strings.Builder, s string) {
+	if strings.ContainsAny(s, "<>`~") {
+		b.WriteString("<pre>\n" + htmlEscaper.Replace(s) + "\n</pre>\n\n")
+		return
+	}
+	b.WriteString("```text\n" + s + "\n```\n\n")
+}
+
+func writeTable(b *strings.Builder, t table) {
+	for _, c := range t.columns {
+		b.WriteString("| " + escape(c.title) + " ")
+	}
+	b.WriteString("|\n")
+	for _, c := range t.columns {
+		if c.right {
+			b.WriteString("| --: ")
+		} else {
+			b.WriteString("| --- ")
+		}
+	}
+	b.WriteString("|\n")
+	for _, row := range t.rows {
+		for _, l := range row {
+			b.WriteString("| " + markdownLine(l) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	b.WriteByte('\n')
+}
+
+func markdownLine(l line) string {
+	var b strings.Builder
+	for _, in := range l {
+		switch in.style {
+		case plain:
+			b.WriteString(escape(in.text))
+		case strong:
+			if in.text != "" {
+				b.WriteString("**" + escape(in.text) + "**")
+			}
+		case code:
+			// Two runs of backticks side by side would be one.
+			b.WriteString(escapeCode(in.text, strings.HasSuffix(b.String(), "`")))
+		case symbol:
+			b.WriteString(markdownSign(in.sign))
+		}
+	}
+	return strings.Trim(b.String(), " ")
+}
+
+func markdownSign(s sign) string {
+	switch s {
+	case signPass:
+		return "✅"
+	case signFail:
+		return "❌"
+	case signOpen:
+		return "🟡"
+	case signInform:
+		return "ℹ️"
+	case signMissing:
+		return "❓"
+	case signDefer:
+		return "⏸️"
+	case signError:
+		return "⚠️"
+	}
+	return "⚪"
+}

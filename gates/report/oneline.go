@@ -1,0 +1,69 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// oneLineRunes is what GitHub takes for a commit status, the shortest of the
+// places where the line is shown.
+const oneLineRunes = 140
+
+// OneLine is the verdict for a title or a progress line, in plain text of at
+// most 140 characters: "PASS sdpa_cpu: +16.1 % [+15.8 %, +16.4 %] on mission",
+// "DEFER (too-slow) sdpa_cpu: …".
+func OneLine(v *gates.Verdict) string {
+	s, reason, _ := strings.Cut(title(v), ": ")
+	if reason != "" {
+		s += " (" + reason + ")"
+	}
+	if kernel := strings.TrimSpace(clean(v.Kernel)); kernel != "" {
+		s += " " + kernel
+	}
+	if about := deciding(v); about != "" {
+		s += ": " + about
+	} else if summary := plainText(prose(v.Summary)); summary != "" {
+		s += ": " + summary
+	}
+	return clip(s, oneLineRunes)
+}
+
+// deciding is the figure on which the verdict hangs, where it hangs on one.
+func deciding(v *gates.Verdict) string {
+	switch v.Reason {
+	case "", gates.ReasonTooSlow, gates.ReasonRegression, gates.ReasonInconclusive:
+	default:
+		return ""
+	}
+	c := decidingShape(v)
+	if c == nil {
+		return ""
+	}
+	goal := goalFigures(c.Goal)
+	s := plainText(estimate(c.Speedup, goal.shares))
+	if c.Shape != "" {
+		s += " on " + strings.TrimSpace(clean(c.Shape))
+	}
+	if v.Outcome != gates.Pass && c.Goal != "" {
+		s += ", goal " + strings.TrimSpace(clean(goalWords(c.Goal)))
+	}
+	return s
+}
+
+// decidingShape is the first that stands in the way, or else the first target.
+func decidingShape(v *gates.Verdict) *gates.Comparison {
+	for _, wanted := range []func(c *gates.Comparison) bool{
+		func(c *gates.Comparison) bool { return c.Status == gates.Failed },
+		func(c *gates.Comparison) bool { return c.Status == gates.Open },
+		func(c *gates.Comparison) bool { return c.Role == "target" },
+		func(c *gates.Comparison) bool { return true },
+	} {
+		for i := range v.Comparisons {
+			if c := &v.Comparisons[i]; measured(*c) && finite(c.Speedup.Value) && wanted(c) {
+				return c
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestOneLine(t *testing.T) {
+	for name, want := range map[string]string{
+		"pass":                    "PASS sdpa_fp8: +16.1_% [+15.7_%,_+16.4_%] on mission",
+		"pass-imported":           "PASS sdpa_fp8: +82.9_% on batch",
+		"defer-build":             "DEFER (build) sdpa_fp8: The candidate does not build: 2 errors in sdpa.cu",
+		"defer-too-slow":          "DEFER (too-slow) sdpa_fp8: +0.16_% [−0.18_%,_+0.50_%] on mission, goal speedup ≥_+10_%",
+		"defer-regression":        "DEFER (regression) sdpa_fp8: −6.3_% [−6.7_%,_−5.9_%] on long, goal speedup ≥_−2_%",
+		"defer-inconclusive":      "DEFER (inconclusive) sdpa_fp8: +11.3_% [+9.97_%,_+12.6_%] on mission, goal speedup ≥_+10_%",
+		"error-runner":            "ERROR (runner) sdpa_fp8: The runner is not fit to measure: the A/A control on mission is +4.1_% [+3.6_%, +4.7_%] instead of 0: two copies…",
+		"defer-suspicious":        "DEFER (suspicious) sdpa_fp8: Too good to be true: mission takes 1.021 µs, below the 2.219 µs that the device needs at least for this work",
+		"defer-same-machine-code": "DEFER (too-slow) sdpa_fp8: Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on…",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.ReplaceAll(OneLine(verdicts()[name]), string(nbsp), "_")
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestOneLineIsShort(t *testing.T) {
+	v := unbuilt()
+	v.Summary = strings.Repeat("a long story\n", 100)
+	got := OneLine(v)
+	if n := utf8.RuneCountInString(got); n > oneLineRunes || strings.Contains(got, "\n") || !strings.HasSuffix(got, "…") {
+		t.Errorf("%d characters: %q", n, got)
+	}
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// provenance is all that another needs to see the same figures again.
+func provenance(v *gates.Verdict) []block {
+	var inner []block
+	if rows := runRows(v); rows != nil {
+		inner = append(inner, newTable([]column{{title: "run"}, {title: "value", wrap: true}}, rows))
+	}
+	if rows := sideRows(v); rows != nil {
+		inner = append(inner, newTable([]column{
+			{title: "side"},
+			{title: "baseline", wrap: true},
+			{title: "candidate", wrap: true},
+		}, rows))
+	}
+	if command := v.Provenance.Command; strings.TrimSpace(command) != "" {
+		inner = append(inner, paragraph{cell("To reproduce:")}, listing{command})
+	}
+	if inner == nil {
+		return nil
+	}
+	return []block{details{"Provenance and how to reproduce", inner}}
+}
+
+// runRows is what both sides share.
+func runRows(v *gates.Verdict) [][]line {
+	var rows [][]line
+	add := func(name string, value line) {
+		if !value.blank() {
+			rows = append(rows, []line{cell(name), value})
+		}
+	}
+	p, d := v.Provenance, v.Device
+	if !p.Time.IsZero() {
+		add("time", codeCell(p.Time.UTC().Format("2006-01-02 15:04:05 UTC")))
+	}
+	add("repository", line{mono(p.Repository)})
+	add("host", line{mono(p.Host)})
+	add("device", cell(deviceText(d)))
+	add("driver", line{mono(d.Driver)})
+	add("limits", cell(limitsText(d)))
+	add("clocks", cell(clocksText(d)))
+	add("kernelgate", line{mono(p.Program)})
+	for _, tool := range slices.Sorted(maps.Keys(p.Tools)) {
+		add(tool, line{mono(p.Tools[tool])})
+	}
+	if v.Policy != "" || p.Policy != "" {
+		add("policy", line{mono(v.Policy), text(" "), mono(short(p.Policy))})
+	}
+	add("manifest", line{mono(short(p.Manifest))})
+	add("imported from", line{mono(v.Imported)})
+	return rows
+}
+
+func deviceText(d gates.Device) string {
+	parts := []string{d.Name, d.Arch}
+	if d.Units > 0 {
+		unit := "SM"
+		if d.Kind == "cpu" {
+			unit = "core"
+		}
+		parts = append(parts, plural(d.Units, unit))
+	}
+	if d.L2Bytes > 0 {
+		parts = append(parts, amount(float64(d.L2Bytes), "B")+" L2")
+	}
+	parts = append(parts, d.UUID)
+	return joinSaid(parts, ", ")
+}
+
+func limitsText(d gates.Device) string {
+	var parts []string
+	for _, format := range slices.Sorted(maps.Keys(d.Peak)) {
+		parts = append(parts, significant(d.Peak[format]/1e12, 4)+string(nbsp)+"TFLOP/s "+format)
+	}
+	if d.Bandwidth > 0 {
+		parts = append(parts, significant(d.Bandwidth/1e9, 4)+string(nbsp)+"GB/s")
+	}
+	if len(parts) > 0 && d.PeakFrom != "" {
+		return strings.Join(parts, ", ") + " (" + d.PeakFrom + ")"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func clocksText(d gates.Device) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(d.ClockMHz)) {
+		parts = append(parts, fmt.Sprintf("%s %d%cMHz", name, d.ClockMHz[name], nbsp))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sideRows is what tells the sides apart.
+func sideRows(v *gates.Verdict) [][]line {
+	var rows [][]line
+	add := func(name string, a, b line) {
+		if !a.blank() || !b.blank() {
+			rows = append(rows, []line{cell(name), a, b})
+		}
+	}
+	p := v.Provenance
+	var baseline, candidate gates.Build
+	switch len(v.Builds) {
+	case 1: // a new kernel has no baseline
+		candidate = v.Builds[0]
+	case 2:
+		baseline, candidate = v.Builds[0], v.Builds[1]
+	}
+	each := func(name string, of func(gates.Commit, gates.Build) line) {
+		add(name, of(p.Base, baseline), of(p.Head, candidate))
+	}
+	each("commit", func(c gates.Commit, _ gates.Build) line { return commitText(c) })
+	each("branch", func(c gates.Commit, _ gates.Build) line { return codeCell(c.Branch) })
+	each("variant", func(c gates.Commit, b gates.Build) line {
+		if c.Variant != "" {
+			return codeCell(c.Variant)
+		}
+		return codeCell(b.Variant)
+	})
+	each("source", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Source) })
+	each("toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(togglesText(b.Toggles)) })
+	each("flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) })
+	each("arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) })
+	each("compiler", func(_ gates.Commit, b gates.Build) line { return cell(orDash(b.Compiler)) })
+	each("machine code", func(_ gates.Commit, b gates.Build) line { return codeCell(short(b.Code)) })
+	each("build time", func(_ gates.Commit, b gates.Build) line {
+		if b.Cached {
+			return cell("cached")
+		}
+		return cell(duration(b.Seconds))
+	})
+	return rows
+}
+
+func commitText(c gates.Commit) line {
+	if c.SHA == "" {
+		if c.Dirty {
+			return cell("work tree")
+		}
+		return cell(dash)
+	}
+	l := line{mono(short(c.SHA))}
+	if c.Dirty {
+		l = append(l, text(", "), bold("with uncommitted changes"))
+	}
+	return l
+}
+
+func togglesText(toggles map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(toggles)) {
+		parts = append(parts, fmt.Sprintf("%s=%d", name, toggles[name]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// short is enough of a hash to find the whole one.
+func short(hash string) string {
+	digits := strings.TrimPrefix(hash, "sha256:")
+	return digits[:min(len(digits), 12)]
+}
+
+func joinSaid(parts []string, by string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), by)
+}

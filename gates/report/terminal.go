@@ -1,0 +1,179 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// TerminalOptions fit the text to a terminal.
+type TerminalOptions struct {
+	Width   int  // columns of the terminal; none or less is no limit
+	Colour  bool // colours on marks, and bold headings
+	Details bool // also what a pull request shows folded
+}
+
+// Terminal is the verdict as aligned text. No line but those of a listing is
+// longer than the width, provided that it is 40 or more.
+func Terminal(v *gates.Verdict, opt TerminalOptions) string {
+	w := terminalWriter{width: opt.Width, colour: opt.Colour, details: opt.Details}
+	for _, s := range build(v).sections {
+		for _, bl := range s.blocks {
+			w.block(bl)
+		}
+	}
+	if len(w.folded) > 0 {
+		w.paragraph("More in report.md: " + strings.Join(w.folded, "; ") + ".")
+	}
+	return strings.Trim(w.b.String(), "\n") + "\n"
+}
+
+const indent = 2
+
+type terminalWriter struct {
+	b       strings.Builder
+	width   int
+	colour  bool
+	details bool
+	folded  []string // summaries of what was left out
+}
+
+func (w *terminalWriter) block(bl block) {
+	switch bl := bl.(type) {
+	case heading:
+		for _, s := range wrap(w.line(bl.text), w.width) {
+			w.b.WriteString(w.bold(s) + "\n")
+		}
+		if bl.level <= 2 {
+			w.b.WriteByte('\n')
+		}
+	case paragraph:
+		w.paragraph(w.line(bl.text))
+	case stanza:
+		for _, l := range bl.lines {
+			w.hanging(w.line(l), "", "  ")
+		}
+		w.b.WriteByte('\n')
+	case bullets:
+		for _, l := range bl.items {
+			w.hanging(w.line(l), "• ", "  ")
+		}
+		w.b.WriteByte('\n')
+	case listing:
+		for s := range strings.SplitSeq(cleanLines(bl.text), "\n") {
+			w.b.WriteString(strings.TrimRight(strings.Repeat(" ", indent)+s, " ") + "\n")
+		}
+		w.b.WriteByte('\n')
+	case table:
+		w.table(bl)
+	case details:
+		if !w.details {
+			w.folded = append(w.folded, strings.ToLower(bl.summary))
+			return
+		}
+		w.b.WriteString(w.bold(clean(bl.summary)) + "\n")
+		for _, inner := range bl.blocks {
+			w.block(inner)
+		}
+	}
+}
+
+func (w *terminalWriter) paragraph(s string) {
+	for _, s := range wrap(s, w.width) {
+		w.b.WriteString(s + "\n")
+	}
+	w.b.WriteByte('\n')
+}
+
+// hanging sets off the first line, and lines the others up below its text.
+func (w *terminalWriter) hanging(s, first, rest string) {
+	lead := strings.Repeat(" ", indent) + first
+	for _, s := range wrap(s, w.inner(indent+2)) {
+		w.b.WriteString(strings.TrimRight(lead+s, " ") + "\n")
+		lead = strings.Repeat(" ", indent) + rest
+	}
+}
+
+// inner is the width that is left within a margin.
+func (w *terminalWriter) inner(margin int) int {
+	if w.width <= 0 {
+		return 0
+	}
+	return max(w.width-margin, 1)
+}
+
+func (w *terminalWriter) table(t table) {
+	if len(t.columns) == 0 {
+		return
+	}
+	g := grid{columns: t.columns}
+	for _, row := range t.rows {
+		var cells []string
+		for _, l := range row {
+			cells = append(cells, w.line(l))
+		}
+		g.rows = append(g.rows, cells)
+	}
+	whole := grid{columns: g.columns, rows: append([][]string(nil), g.rows...)}
+	var lines []string
+	if widths, ok := g.layout(w.inner(indent)); ok {
+		lines = g.lines(widths)
+	} else {
+		g.hidden = nil
+		lines = whole.stacked(w.inner(indent))
+	}
+	for _, s := range lines {
+		w.b.WriteString(strings.Repeat(" ", indent) + s + "\n")
+	}
+	if len(g.hidden) > 0 {
+		for _, s := range wrap("(no room for: "+strings.Join(g.hidden, ", ")+")", w.inner(indent)) {
+			w.b.WriteString(strings.Repeat(" ", indent) + s + "\n")
+		}
+	}
+	w.b.WriteByte('\n')
+}
+
+func (w *terminalWriter) line(l line) string {
+	var b strings.Builder
+	for _, in := range l {
+		if in.style == symbol {
+			b.WriteString(w.sign(in.sign))
+		} else {
+			b.WriteString(in.text)
+		}
+	}
+	return strings.Trim(b.String(), " ")
+}
+
+func (w *terminalWriter) bold(s string) string {
+	if !w.colour {
+		return s
+	}
+	return "\x1b[1m" + s + "\x1b[22m"
+}
+
+// sign is one cell wide in every terminal, which emoji are not.
+func (w *terminalWriter) sign(s sign) string {
+	const red, green, yellow = "31", "32", "33"
+	glyph, colour := "·", ""
+	switch s {
+	case signPass:
+		glyph, colour = "✓", green
+	case signFail:
+		glyph, colour = "✗", red
+	case signOpen:
+		glyph, colour = "?", yellow
+	case signInform:
+		glyph, colour = "i", yellow
+	case signMissing:
+		glyph, colour = "!", yellow
+	case signDefer:
+		glyph, colour = "⏸", yellow
+	case signError:
+		glyph, colour = "⚠", red
+	}
+	if !w.colour || colour == "" {
+		return glyph
+	}
+	return "\x1b[" + colour + "m" + glyph + "\x1b[39m"
+}

@@ -1,0 +1,135 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
+
+// rows is the comparison as a table shows it.
+func (c *comparison) rows() []Comparison {
+	var rows []Comparison
+	for _, s := range c.shapes {
+		base, cand := describe(s.samples.baseline), describe(s.samples.candidate)
+		row := Comparison{
+			Shape: s.shape.Name, Dims: s.shape.Dims, Role: s.role, Goal: s.goal.String(), Status: s.status,
+			Baseline: &base, Candidate: &cand,
+		}
+		if s.ratio != nil {
+			row.Speedup = speedupOf(s.ratio, c.alpha)
+			row.LatencyReduction = reductionOf(row.Speedup)
+			row.Detectable = round(s.ratio.Detectable(c.alpha, power))
+			if s.status == Open && len(s.tests) > 0 {
+				row.RoundsNeeded = s.tests[0].dist.RoundsNeeded(s.tests[0].threshold, c.alpha, power)
+			}
+		}
+		if s.control != nil {
+			e := speedupOf(s.control, c.alpha)
+			row.Control = &e
+		}
+		if s.solo != nil {
+			e := speedupOf(s.solo, c.alpha)
+			row.SoloShift = &e
+		}
+		s.rates(&row, cand.P50)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// rates adds the achieved rates and, where the device's limits are known, their
+// share of them.
+func (s *shapeComparison) rates(row *Comparison, micros float64) {
+	if micros <= 0 {
+		return
+	}
+	if s.shape.FLOPs > 0 {
+		row.TFLOPs = some(s.shape.FLOPs / micros / 1e6)
+	}
+	if s.shape.Bytes > 0 {
+		row.GBs = some(s.shape.Bytes / micros / 1e3)
+	}
+	if s.floor > 0 {
+		row.Roofline = some(s.floor / micros)
+	}
+}
+
+func describe(micros []float64) stats.Summary {
+	d := stats.Describe(micros)
+	return stats.Summary{
+		N: d.N, Min: round(d.Min), P50: round(d.P50), P90: round(d.P90), P99: round(d.P99),
+		Mean: round(d.Mean), Std: round(d.Std), CV: round(d.CV),
+	}
+}
+
+// speedupOf is a ratio's distribution as a speedup, with the interval that the
+// look decides by.
+func speedupOf(d *stats.Distribution, alpha float64) Estimate {
+	return Estimate{Value: round(d.Estimate - 1), Lower: some(d.Lower(alpha) - 1), Upper: some(d.Upper(alpha) - 1)}
+}
+
+// reductionOf turns a speedup into the latency reduction that it means.
+func reductionOf(speedup Estimate) Estimate {
+	turn := func(s float64) float64 { return round(1 - 1/(1+s)) }
+	e := Estimate{Value: turn(speedup.Value)}
+	if speedup.Lower != nil {
+		e.Lower, e.Upper = some(turn(*speedup.Lower)), some(turn(*speedup.Upper))
+	}
+	return e
+}
+
+// round keeps six significant digits, so that a verdict does not depend on the
+// last bit of a machine's arithmetic, and no more than JSON can hold.
+func round(f float64) float64 {
+	switch {
+	case math.IsNaN(f):
+		return 0
+	case math.IsInf(f, 0) || math.Abs(f) > 1e300:
+		return math.Copysign(1e300, f)
+	}
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 6, 64), 64)
+	return r
+}
+
+func some(f float64) *float64 {
+	r := round(f)
+	return &r
+}
+
+// percent writes a share the way people read it: +16.1 %.
+func percent(share float64) string {
+	text := strconv.FormatFloat(math.Abs(share)*100, 'f', decimals(share), 64)
+	return text + "\u00a0%"
+}
+
+// signed writes a change with its sign.
+func signed(change float64) string {
+	if text := percent(change); strings.Trim(text, "0.\u00a0%") == "" {
+		return text
+	}
+	if change < 0 {
+		return "−" + percent(change)
+	}
+	return "+" + percent(change)
+}
+
+func decimals(share float64) int {
+	switch size := math.Abs(share) * 100; {
+	case size < 1:
+		return 2
+	case size < 1000:
+		return 1
+	}
+	return 0
+}
+
+// estimate writes a figure with its interval.
+func estimate(e Estimate) string {
+	if e.Lower == nil {
+		return signed(e.Value)
+	}
+	return fmt.Sprintf("%s [%s, %s]", signed(e.Value), signed(*e.Lower), signed(*e.Upper))
+}

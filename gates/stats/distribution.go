@@ -1,0 +1,143 @@
+package stats
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Distribution is what resampling says about the true quantile.
+//
+// A bound is the outer one of two, and so is a p-value the larger of two:
+//
+//   - The percentile of the resamples follows the shape of the noise, but with n
+//     rounds it is too narrow twice over: resampled rounds vary less than rounds
+//     do by √((n−1)/n), and a percentile reads the normal table where n rounds
+//     call for Student's t with n−1 degrees of freedom. It is therefore taken at
+//     the expanded level Φ(−√(n/(n−1))·t(n−1, 1−alpha)).
+//   - The estimate ± t(n−1, 1−alpha)·StdErr. With few rounds no percentile can
+//     leave the range that the rounds span, and no percentile of B resamples
+//     can speak about levels below 1/B; this one can.
+type Distribution struct {
+	Estimate float64 // the pooled sample quantile
+	Rounds   int
+	Values   int
+	StdErr   float64 // of the logarithm, corrected for few rounds
+
+	offsets []float64 // resampled quantiles, ascending: log distance from Estimate
+}
+
+// An Interval holds the truth with the given confidence.
+type Interval struct {
+	Lower      float64 `json:"lower"`
+	Upper      float64 `json:"upper"`
+	Confidence float64 `json:"confidence"`
+}
+
+// Lower is the one-sided lower bound with error rate alpha. An alpha outside
+// (0, 1) allows no claim: the bound is 0.
+func (d *Distribution) Lower(alpha float64) float64 {
+	if !inUnit(alpha) {
+		return 0
+	}
+	return d.Estimate * math.Exp(-d.reachBelow(alpha))
+}
+
+// Upper is the one-sided upper bound with error rate alpha. An alpha outside
+// (0, 1) allows no claim: the bound is +Inf.
+func (d *Distribution) Upper(alpha float64) float64 {
+	if !inUnit(alpha) {
+		return math.Inf(1)
+	}
+	return d.Estimate * math.Exp(d.reachAbove(alpha))
+}
+
+// Interval is the two-sided interval; half of the error is spent on each side.
+func (d *Distribution) Interval(confidence float64) Interval {
+	alpha := (1 - confidence) / 2
+	return Interval{d.Lower(alpha), d.Upper(alpha), confidence}
+}
+
+// PBelow is the one-sided p-value of "the truth is at or above the threshold":
+// small means proven below. PBelow(x) ≤ alpha exactly when Upper(alpha) ≤ x.
+func (d *Distribution) PBelow(threshold float64) float64 {
+	if math.IsNaN(threshold) || threshold <= 0 {
+		return 1
+	}
+	distance := math.Log(threshold / d.Estimate)
+	beyond := len(d.offsets) - sort.Search(len(d.offsets), func(i int) bool { return d.offsets[i] > distance })
+	return max(d.studentP(distance), d.percentileP(beyond))
+}
+
+// PAbove is the one-sided p-value of "the truth is at or below the threshold":
+// small means proven above. PAbove(x) ≤ alpha exactly when Lower(alpha) ≥ x.
+func (d *Distribution) PAbove(threshold float64) float64 {
+	if math.IsNaN(threshold) {
+		return 1
+	}
+	if threshold <= 0 {
+		return 0
+	}
+	distance := math.Log(threshold / d.Estimate)
+	beyond := sort.SearchFloat64s(d.offsets, distance)
+	return max(d.studentP(-distance), d.percentileP(beyond))
+}
+
+// reachAbove is the log distance from the estimate to its upper bound.
+func (d *Distribution) reachAbove(alpha float64) float64 {
+	t := d.student().quantile(alpha)
+	return max(d.studentReach(t), d.offsets[len(d.offsets)-d.tail(t)])
+}
+
+// reachBelow is the log distance from the lower bound to the estimate.
+func (d *Distribution) reachBelow(alpha float64) float64 {
+	t := d.student().quantile(alpha)
+	return max(d.studentReach(t), -d.offsets[d.tail(t)-1])
+}
+
+// studentReach is the distance of the t bound, and 0 without noise even where
+// the quantile is infinite.
+func (d *Distribution) studentReach(t float64) float64 {
+	if d.StdErr == 0 {
+		return 0
+	}
+	return -t * d.StdErr
+}
+
+// tail is the number of resamples at or beyond the percentile bound, given the
+// t quantile of its error rate. Where the level is finer than the resamples
+// resolve, it is the outermost one.
+func (d *Distribution) tail(t float64) int {
+	expanded := distuv.UnitNormal.CDF(smallSample(d.Rounds) * t)
+	k := math.Floor(expanded * float64(len(d.offsets)+1))
+	return min(max(int(k), 1), len(d.offsets))
+}
+
+// percentileP inverts the percentile bound: the smallest alpha whose bound
+// leaves this many resamples beyond itself.
+func (d *Distribution) percentileP(beyond int) float64 {
+	switch beyond {
+	case 0:
+		return 0
+	case len(d.offsets):
+		return 1
+	}
+	expanded := float64(beyond+1) / float64(len(d.offsets)+1)
+	return d.student().cdf(distuv.UnitNormal.Quantile(expanded) / smallSample(d.Rounds))
+}
+
+// studentP inverts the t bound at a log distance on the proven side of the
+// estimate.
+func (d *Distribution) studentP(distance float64) float64 {
+	switch {
+	case d.StdErr > 0:
+		return d.student().cdf(-distance / d.StdErr)
+	case distance >= 0:
+		return 0
+	default:
+		return 1
+	}
+}
+
+func (d *Distribution) student() student { return student(d.Rounds - 1) }

@@ -1,0 +1,73 @@
+package stats
+
+import "math"
+
+// Never is what RoundsNeeded returns where no number of rounds will do, or
+// more than fit: the estimate sits on the threshold, or as good as.
+const Never = math.MaxInt32
+
+// Detectable is the smallest relative distance from a threshold (0.018 is
+// 1.8 %) at which this many rounds with this noise prove, with probability
+// power, that the truth lies on its side of the threshold, at error rate alpha.
+// It is +Inf unless alpha is in (0, 0.5) and power in (0, 1).
+func (d *Distribution) Detectable(alpha, power float64) float64 {
+	if !decidable(alpha, power) {
+		return math.Inf(1)
+	}
+	return math.Expm1(d.reach(alpha) + d.margin(power))
+}
+
+// RoundsNeeded is the number of rounds in all, of the same size and noise,
+// with which the threshold would be decided with probability power if the
+// estimate were the truth. It is at least 2, and [Never] where the estimate
+// equals the threshold or an argument makes no sense.
+func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
+	if !decidable(alpha, power) || !(threshold > 0) {
+		return Never
+	}
+	distance := math.Abs(math.Log(threshold / d.Estimate))
+	if distance == 0 {
+		return Never
+	}
+	// What the percentile adds to the t bound is taken as a fixed share: a
+	// skew would fade with more rounds, so the answer errs upwards.
+	stretch := 1.0
+	if d.StdErr > 0 {
+		stretch = d.reach(alpha) / (-d.student().quantile(alpha) * d.StdErr)
+	}
+	enough := func(rounds int) bool {
+		t := student(rounds - 1)
+		stdErr := d.StdErr * math.Sqrt(float64(d.Rounds)/float64(rounds))
+		return (-stretch*t.quantile(alpha)+max(t.quantile(power), 0))*stdErr <= distance
+	}
+
+	high := 2
+	for !enough(high) {
+		if high > Never/2 {
+			return Never
+		}
+		high *= 2
+	}
+	low := high / 2 // not enough, or 1
+	for high-low > 1 {
+		if mid := (low + high) / 2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
+// reach is the log distance from the estimate to its farther bound.
+func (d *Distribution) reach(alpha float64) float64 {
+	return max(d.reachAbove(alpha), d.reachBelow(alpha))
+}
+
+// margin is how far beyond the reach of the bound the truth must lie for the
+// bound to clear the threshold with the given probability.
+func (d *Distribution) margin(power float64) float64 {
+	return max(d.student().quantile(power), 0) * d.StdErr
+}
+
+func decidable(alpha, power float64) bool { return inUnit(alpha) && alpha < 0.5 && inUnit(power) }

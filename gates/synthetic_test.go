@@ -1,0 +1,104 @@
+package gates
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// parsePolicy reads a policy that the test has written out.
+func parsePolicy(t testing.TB, text string) *policies.Policy {
+	t.Helper()
+	p, err := policies.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// performancePolicy asks for correctness in its simplest form, and for the given
+// performance.
+func performancePolicy(t testing.TB, performance string) *policies.Policy {
+	t.Helper()
+	return parsePolicy(t, fmt.Sprintf(`version: 1
+gates:
+  correctness: {shapes: [mission], seeds: [0], norm_error: "<= 1%%"}
+  performance: %s
+rules:
+  - name: default
+`, performance))
+}
+
+// evidence is a kernel that compiled and is right, with nothing measured yet.
+func evidence(shapes ...string) *Evidence {
+	e := &Evidence{
+		Schema: EvidenceSchema, Kernel: "k", Mode: "cuda",
+		Baseline:  &Build{Variant: "a", OK: true, Code: "1"},
+		Candidate: &Build{Variant: "b", OK: true, Code: "2"},
+		Correctness: &Correctness{Cases: []Case{
+			{Shape: "mission", Dims: "S=512", Seed: 0, Distribution: "normal", Errors: &Errors{Elements: 100, Norm: 1e-4}},
+		}},
+	}
+	for _, s := range shapes {
+		e.Shapes = append(e.Shapes, Shape{Name: s, Dims: "S=512"})
+	}
+	return e
+}
+
+// A truth is how much faster the candidate really is, by shape, and the noise
+// that hides it.
+type truth struct {
+	noise   simulate.Noise
+	ratios  map[string]float64
+	control float64 // baseline/control; 1 for a fit runner
+	pairs   int
+}
+
+// measure adds rounds to the evidence until there are n.
+func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int) {
+	if e.Performance == nil {
+		e.Performance = &Performance{}
+	}
+	for len(e.Performance.Rounds) < n {
+		r := Round{Attempt: attempt}
+		for _, s := range e.Shapes {
+			ratio, ok := tr.ratios[s.Name]
+			if !ok {
+				continue
+			}
+			candidate := tr.noise.Ratios(rng, ratio, 1, tr.pairs).Rounds[0]
+			control := tr.noise.Ratios(rng, tr.control, 1, tr.pairs).Rounds[0]
+			series := Series{Shape: s.Name, Batch: 1, Verified: tr.pairs, Worst: &Errors{Elements: 100, Norm: 1e-4}}
+			for i := range tr.pairs {
+				if i > 0 {
+					series.Order += " "
+				}
+				series.Order += "bca"
+				series.Nanos = append(series.Nanos, 1e5, 1e5/candidate[i], 1e5/control[i])
+			}
+			r.Series = append(r.Series, series)
+		}
+		e.Performance.Rounds = append(e.Performance.Rounds, r)
+	}
+}
+
+// decide runs the loop of a runner on made-up times: measure as many rounds as
+// Next asks for, then judge.
+func (tr truth) decide(p *policies.Policy, rng *rand.Rand) *Verdict {
+	var shapes []string
+	for _, name := range []string{"mission", "small", "long", "batch"} {
+		if _, ok := tr.ratios[name]; ok {
+			shapes = append(shapes, name)
+		}
+	}
+	e := evidence(shapes...)
+	for need := next(p, e, simulatedResamples); need.Gate == "performance"; need = next(p, e, simulatedResamples) {
+		tr.measure(e, rng, need.Rounds, 1)
+	}
+	return judge(p, "test.yaml", e, simulatedResamples)
+}
+
+var heavyTailed = simulate.Noise{Between: 0.01, Within: 0.02, Dof: 3}

@@ -1,0 +1,169 @@
+package gates
+
+import "github.com/kernelgate/kernelgate/gates/stats"
+
+// VerdictSchema names the version of the verdict format.
+const VerdictSchema = "kernelgate/verdict/v1"
+
+// An Outcome is the one word of a verdict.
+type Outcome string
+
+const (
+	Pass  Outcome = "PASS"  // proven
+	Defer Outcome = "DEFER" // not proven, or disproven; the reason says which
+	Error Outcome = "ERROR" // the runner's fault, never the code's
+)
+
+// A Reason says why a change is deferred.
+type Reason string
+
+const (
+	ReasonBuild        Reason = "build"
+	ReasonResources    Reason = "resources"
+	ReasonCorrectness  Reason = "correctness"
+	ReasonTooSlow      Reason = "too-slow"
+	ReasonRegression   Reason = "regression"
+	ReasonInconclusive Reason = "inconclusive"
+	ReasonSuspicious   Reason = "suspicious"
+	ReasonProfile      Reason = "profile"
+	ReasonRunner       Reason = "runner" // with ERROR alone
+)
+
+// A Verdict is everything that may be said of a run, in the order in which it
+// was decided. It holds all that a report shows.
+type Verdict struct {
+	Schema     string     `json:"schema"`
+	Kernel     string     `json:"kernel"`
+	Outcome    Outcome    `json:"outcome"`
+	Reason     Reason     `json:"reason,omitempty"`
+	Summary    string     `json:"summary"` // one sentence
+	Rule       string     `json:"rule"`
+	Policy     string     `json:"policy"` // its file name
+	Imported   string     `json:"imported,omitempty"`
+	Provenance Provenance `json:"provenance"`
+	Device     Device     `json:"device"`
+
+	Headlines   []Headline    `json:"headlines"` // resources, correctness, performance
+	Gates       []GateResult  `json:"gates"`
+	Resources   []ResourceRow `json:"resources,omitempty"`
+	Correctness []CaseRow     `json:"correctness,omitempty"`
+	Comparisons []Comparison  `json:"comparisons,omitempty"`
+	Profile     []MetricRow   `json:"profile,omitempty"`
+	Builds      []Build       `json:"builds,omitempty"` // baseline, candidate
+	Measuring   *Measuring    `json:"measuring,omitempty"`
+	ToPass      []string      `json:"to_pass,omitempty"` // what would make it pass
+	Notes       []string      `json:"notes,omitempty"`
+	Findings    []Diagnostic  `json:"findings,omitempty"` // for annotations on lines
+}
+
+// A Headline is one of the three lines that a reader sees first.
+type Headline struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Text   string `json:"text"`
+}
+
+// A Status is how one gate, row or goal came out.
+type Status string
+
+const (
+	Passed  Status = "pass"
+	Failed  Status = "fail"
+	Open    Status = "open"    // not decided
+	Informs Status = "inform"  // would have failed, but is not required
+	NotRun  Status = "not-run" // an earlier gate failed, or nothing was asked
+	Missing Status = "missing" // asked, but the evidence does not have it
+)
+
+// A GateResult is one gate's part of the verdict.
+type GateResult struct {
+	Gate     string   `json:"gate"`
+	Status   Status   `json:"status"`
+	Required bool     `json:"required"`
+	Reason   Reason   `json:"reason,omitempty"` // when failed or open
+	Text     string   `json:"text"`             // one line
+	Details  []string `json:"details,omitempty"`
+	ToPass   []string `json:"to_pass,omitempty"`
+}
+
+// A ResourceRow is one line of the resource table.
+type ResourceRow struct {
+	Name      string   `json:"name"`
+	Unit      string   `json:"unit,omitempty"` // B for bytes
+	Baseline  *float64 `json:"baseline,omitempty"`
+	Candidate *float64 `json:"candidate,omitempty"`
+	Limit     string   `json:"limit,omitempty"`
+	Status    Status   `json:"status"`
+}
+
+// A CaseRow is one line of the correctness table: the cases of one shape and
+// distribution together.
+type CaseRow struct {
+	Shape         string   `json:"shape"`
+	Dims          string   `json:"dims"`
+	Distribution  string   `json:"distribution"`
+	Secret        bool     `json:"secret,omitempty"`
+	Passed        int      `json:"passed"`
+	Total         int      `json:"total"`
+	MaxAbs        float64  `json:"max_abs"`
+	MeanAbs       float64  `json:"mean_abs"`
+	Norm          float64  `json:"norm"`
+	BadShare      float64  `json:"bad_share"`
+	EndToEnd      *float64 `json:"end_to_end_max_abs,omitempty"`
+	Deterministic *bool    `json:"deterministic,omitempty"`
+	BitParity     *bool    `json:"bit_parity,omitempty"`
+	Problem       string   `json:"problem,omitempty"`
+}
+
+// A Comparison is one shape's baseline and candidate side by side.
+type Comparison struct {
+	Shape     string         `json:"shape"`
+	Dims      string         `json:"dims,omitempty"`
+	Role      string         `json:"role"` // target, guard or info
+	Goal      string         `json:"goal,omitempty"`
+	Status    Status         `json:"status"`
+	Baseline  *stats.Summary `json:"baseline,omitempty"` // microseconds
+	Candidate *stats.Summary `json:"candidate,omitempty"`
+
+	Speedup          Estimate  `json:"speedup"`
+	LatencyReduction Estimate  `json:"latency_reduction"`
+	Control          *Estimate `json:"control,omitempty"` // the A/A control as a speedup
+	SoloShift        *Estimate `json:"solo_shift,omitempty"`
+	Detectable       float64   `json:"detectable,omitempty"`    // smallest distance from the goal that this run could show
+	RoundsNeeded     int       `json:"rounds_needed,omitempty"` // to decide, should the estimate be the truth
+
+	TFLOPs   *float64 `json:"tflops,omitempty"`
+	GBs      *float64 `json:"gb_per_s,omitempty"`
+	Roofline *float64 `json:"roofline,omitempty"` // share of the device's limit
+}
+
+// An Estimate is a figure with the interval that decides.
+type Estimate struct {
+	Value float64  `json:"value"`
+	Lower *float64 `json:"lower,omitempty"` // nil where only summaries were there
+	Upper *float64 `json:"upper,omitempty"`
+}
+
+// Measuring says how the performance verdict was reached.
+type Measuring struct {
+	Rounds     int     `json:"rounds"`
+	MaxRounds  int     `json:"max_rounds"`
+	Look       int     `json:"look"` // the look that decided, from 1
+	Looks      int     `json:"looks"`
+	Attempts   int     `json:"attempts"`
+	Confidence float64 `json:"confidence"` // of the shown intervals; all looks together spend the policy's
+	Policy     float64 `json:"policy_confidence"`
+	Pairs      int     `json:"pairs"`
+	Spoiled    int     `json:"spoiled"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// A MetricRow is one profiler condition.
+type MetricRow struct {
+	Shape  string   `json:"shape"`
+	Metric string   `json:"metric"`
+	Value  *float64 `json:"value,omitempty"`
+	Unit   string   `json:"unit,omitempty"`
+	Limit  string   `json:"limit"`
+	Status Status   `json:"status"`
+}

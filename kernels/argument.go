@@ -1,0 +1,154 @@
+package kernels
+
+import (
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A DType is an element format.
+type DType string
+
+const (
+	E4M3 DType = "e4m3"
+	E5M2 DType = "e5m2"
+	F16  DType = "f16"
+	BF16 DType = "bf16"
+	F32  DType = "f32"
+	F64  DType = "f64"
+	I8   DType = "i8"
+	U8   DType = "u8"
+	I32  DType = "i32"
+	I64  DType = "i64"
+)
+
+var (
+	dtypes          = []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64}
+	scalarDTypes    = []DType{I32, I64, F32, F64}
+	quantizedDTypes = []DType{E4M3, E5M2, I8}
+)
+
+func (d *DType) UnmarshalStrict(n *strict.Node) { readWord(n, d, dtypes) }
+func (d *DType) JSONSchema() map[string]any     { return wordSchema(dtypes) }
+
+// An Access is what the kernel does with an argument.
+type Access string
+
+const (
+	In     Access = "in"
+	Out    Access = "out"
+	InOut  Access = "inout"
+	Scalar Access = "scalar" // passed by value
+)
+
+var accesses = []Access{In, Out, InOut, Scalar}
+
+func (a *Access) UnmarshalStrict(n *strict.Node) { readWord(n, a, accesses) }
+func (a *Access) JSONSchema() map[string]any     { return wordSchema(accesses) }
+
+// An Init is how an input array is filled: by the distributions that the
+// policy names, or always by one of them.
+type Init string
+
+// ByPolicy leaves the distribution to the policy.
+const ByPolicy Init = "distribution"
+
+var inits = []Init{ByPolicy, "normal", "uniform", "dominant", "large", "constant", "zero", "ones"}
+
+func (i *Init) UnmarshalStrict(n *strict.Node) { readWord(n, i, inits) }
+func (i *Init) JSONSchema() map[string]any     { return wordSchema(inits) }
+
+// An Argument is one parameter of the kernel function.
+type Argument struct {
+	Name     string    `yaml:"name" required:"true" eg:"q"`
+	DType    DType     `yaml:"dtype" required:"true" eg:"e4m3"`
+	Access   Access    `yaml:"access" required:"true" eg:"in" doc:"in, out, inout, or scalar for a parameter by value."`
+	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" doc:"Axes of an array, row-major, each an expression over the dims."`
+	Init     Init      `yaml:"init" doc:"How the array is filled. Default distribution: as the policy says."`
+	Quantize *Quantize `yaml:"quantize" doc:"Values are drawn as real numbers and quantised with one scale per group."`
+	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" doc:"Value of a scalar."`
+
+	// ScaleOf names the argument whose scales this one receives; most have none.
+	ScaleOf string `yaml:"-"`
+}
+
+// Quantize says how an array's real values become its narrow format: per group
+// the largest magnitude over the format's largest value (448 for e4m3).
+type Quantize struct {
+	Per   []string `yaml:"per" eg:"[H]" doc:"The axes that index the groups. None: one scale for the whole array."`
+	Scale string   `yaml:"scale" required:"true" eg:"q_scale" doc:"The argument that receives the scales."`
+}
+
+const maxAxes = 8
+
+// ValidateStrict looks at one argument alone; what it has to do with the
+// others is the manifest's question.
+func (a *Argument) ValidateStrict(n *strict.Node) {
+	if n.Has("name") {
+		checkIdentifier(n.Child("name"), a.Name)
+	}
+	if !n.Clean() {
+		return
+	}
+	if a.Access == Scalar {
+		a.validateScalar(n)
+	} else {
+		a.validateArray(n)
+	}
+}
+
+func (a *Argument) validateScalar(n *strict.Node) {
+	for _, field := range []string{"shape", "init", "quantize"} {
+		if n.Has(field) {
+			n.Child(field).Errorf("a scalar has none (delete it, or write access: in)")
+		}
+	}
+	if a.Value == nil {
+		n.Child("value").Errorf("is required for a scalar (write e.g. value: B)")
+	}
+	if !slices.Contains(scalarDTypes, a.DType) {
+		n.Child("dtype").Errorf("%q is no format of a scalar (write one of %s)", a.DType, joinWords(scalarDTypes))
+	}
+}
+
+func (a *Argument) validateArray(n *strict.Node) {
+	if a.Value != nil {
+		n.Child("value").Errorf("an array has none (delete it, or write access: scalar)")
+	}
+	switch {
+	case len(a.Shape) == 0:
+		n.Child("shape").Errorf("is required for an array (write e.g. shape: [B, H, S, D])")
+	case len(a.Shape) > maxAxes:
+		n.Child("shape").Errorf("has %d axes (write at most %d)", len(a.Shape), maxAxes)
+	}
+	if a.Access == Out && a.Init != "" {
+		n.Child("init").Errorf("an output is poisoned before every launch (delete it, or write access: inout)")
+	}
+	if a.Access != Out && a.Init == "" {
+		a.Init = ByPolicy
+	}
+	if a.Quantize == nil {
+		return
+	}
+	if a.Access != In {
+		n.Child("quantize").Errorf("only an input can be quantised (delete it, or write access: in)")
+	}
+	if !slices.Contains(quantizedDTypes, a.DType) {
+		n.Child("dtype").Errorf("%q is no format to quantise to (write one of %s)", a.DType, joinWords(quantizedDTypes))
+	}
+}
+
+// GroupAxes are the axes that index the groups of a quantised array,
+// ascending.
+func (a *Argument) GroupAxes() []int {
+	if a.Quantize == nil {
+		return nil
+	}
+	var axes []int
+	for i := range a.Shape {
+		if name, ok := a.Shape[i].Bare(); ok && slices.Contains(a.Quantize.Per, name) {
+			axes = append(axes, i)
+		}
+	}
+	return axes
+}

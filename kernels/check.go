@@ -1,0 +1,173 @@
+package kernels
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A checker looks at what no single field can see.
+type checker struct {
+	m      *Manifest
+	n      *strict.Node
+	failed bool
+}
+
+func (c *checker) errorf(at reporter, format string, args ...any) {
+	c.failed = true
+	at.Errorf(format, args...)
+}
+
+// ValidateStrict checks the manifest as a whole. Values are computed only when
+// everything that they are computed from is right, so that one mistake is not
+// reported as ten.
+func (m *Manifest) ValidateStrict(n *strict.Node) {
+	c := &checker{m: m, n: n}
+	c.checkNames()
+	c.checkMode()
+	c.checkVariants()
+	c.checkSources()
+	c.checkFlags()
+	c.checkArch()
+	c.checkRanges()
+	c.checkArguments()
+	c.compileAll()
+	if n.Clean() && !c.failed {
+		c.evaluateAll()
+	}
+	all, overDims := m.exprs()
+	for _, e := range slices.Concat(all, overDims) {
+		e.at = nil
+	}
+}
+
+func (c *checker) checkNames() {
+	m, n := c.m, c.n
+	if n.Has("version") && m.Version != Version {
+		c.errorf(n.Child("version"), "%d is not a version this program reads (write %d)", m.Version, Version)
+	}
+	if n.Has("name") && !plainName.MatchString(m.Name) {
+		c.errorf(n.Child("name"), "%q is not a name (write letters, digits, '.', '_' and '-')", m.Name)
+	}
+	if n.Has("entry") {
+		checkIdentifier(n.Child("entry"), m.Entry)
+	}
+	if m.Reference != nil && m.Entry != "" && m.Reference.Entry == m.Entry {
+		c.errorf(n.Child("reference", "entry"), "%q is the kernel's entry too (name the reference differently)", m.Entry)
+	}
+	for i, r := range m.Rivals {
+		if slices.ContainsFunc(m.Rivals[:i], func(other Rival) bool { return other.Name == r.Name }) {
+			c.errorf(itemOf(n.Child("rivals"), i).Child("name"), "%q is the name of an earlier rival too (choose another)", r.Name)
+		}
+	}
+	// A toggle is a macro: it would replace the other name in the source.
+	for _, p := range n.Child("toggles").Pairs() {
+		_, argument := m.Argument(p.Key)
+		if argument || slices.Contains(m.dims(), p.Key) || p.Key == m.Entry {
+			c.errorf(p, "%q is also the name of a dim, an argument or the entry (choose another name)", p.Key)
+		}
+	}
+}
+
+// needs is what each mode must have and cannot use.
+var needs = map[Mode]struct{ required, refused []string }{
+	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command"}},
+	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "command"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "arch", "flags", "launch", "reference", "tolerance", "source"}},
+}
+
+var examples = map[string]string{
+	"entry":     "entry: sdpa_fp8",
+	"arguments": "arguments: [{name: o, dtype: f16, access: out, shape: [S, D]}]",
+	"arch":      "arch: [sm_89]",
+	"launch":    "launch: {grid: [\"ceildiv(S, 64)\"], block: [128]}",
+	"reference": "reference: {source: reference.c, entry: sdpa_reference}",
+	"tolerance": "tolerance: {abs: 0.06}",
+	"command":   "command: {build: [make, bench], bench: [./bench, --json]}",
+}
+
+func (c *checker) checkMode() {
+	mode := c.m.Mode
+	for _, field := range needs[mode].required {
+		if !c.given(field) {
+			c.errorf(c.n.Child(field), "is required in %s mode (write e.g. %s)", mode, examples[field])
+		}
+	}
+	for _, field := range needs[mode].refused {
+		if c.given(field) {
+			c.errorf(c.n.Child(field), "is not read in %s mode (delete it)", mode)
+		}
+	}
+}
+
+// given tells whether a field has a value; null, and none for a mapping, take
+// it away.
+func (c *checker) given(field string) bool {
+	at := c.n.Child(field)
+	text, scalar := at.Text()
+	return c.n.Has(field) && !at.Null() && !(scalar && text == "none" && field != "entry")
+}
+
+func (c *checker) checkVariants() {
+	m, n := c.m, c.n
+	switch has := n.Has("variants"); {
+	case has && n.Has("source"):
+		c.errorf(n.Child("source"), "is set beside variants (delete it, or make it a variant's)")
+	case !has && !n.Has("source") && (m.Mode == ModeCUDA || m.Mode == ModeCPU):
+		c.errorf(n.Child("source"), "is required (write e.g. source: sdpa.c, or variants)")
+	case !has:
+		m.Variants = Variants{{Name: "default", Source: m.Source}}
+	}
+	switch _, known := m.Variant(m.DefaultVariant); {
+	case known || len(m.Variants) == 0:
+	case n.Has("default_variant"):
+		c.errorf(n.Child("default_variant"), "%q is none of the variants (write one of %s)", m.DefaultVariant, strings.Join(m.VariantNames(), ", "))
+	case len(m.Variants) == 1:
+		m.DefaultVariant = m.Variants[0].Name
+	default:
+		c.errorf(n.Child("default_variant"), "is required with more than one variant (write one of %s)", strings.Join(m.VariantNames(), ", "))
+	}
+	for _, v := range m.Variants {
+		for _, p := range n.Child("variants", v.Name, "toggles").Pairs() {
+			i := slices.IndexFunc(m.Toggles, func(t Toggle) bool { return t.Name == p.Key })
+			value, read := v.Toggles[p.Key]
+			switch {
+			case i < 0:
+				c.errorf(p, "is no toggle (declare it: toggles: {%s: {values: [0, 1], default: 0, layer: structure}})", p.Key)
+			case read && len(m.Toggles[i].Values) > 0 && !slices.Contains(m.Toggles[i].Values, value):
+				c.errorf(p.Value, "%d is none of the toggle's values %v (write one of them)", value, m.Toggles[i].Values)
+			}
+		}
+	}
+}
+
+// checkRanges holds the shapes and the secret ranges against the limits.
+func (c *checker) checkRanges() {
+	m, n := c.m, c.n
+	if len(m.Shapes) == 0 {
+		return
+	}
+	for _, field := range []string{"limits", "secret"} {
+		for _, p := range n.Child(field).Pairs() {
+			if !slices.Contains(m.dims(), p.Key) {
+				c.errorf(p, "is no dim of the shapes (write one of %s)", strings.Join(m.dims(), ", "))
+			}
+		}
+	}
+	for _, shape := range m.Shapes {
+		for _, dim := range shape.Dims {
+			limit, ok := m.Limits[dim.Name]
+			if ok && len(limit.spans) > 0 && dim.Value > 0 && !limit.Contains(dim.Value) {
+				c.errorf(n.Child("shapes", shape.Name, dim.Name), "%d is outside limits.%s %s (change one of them)", dim.Value, dim.Name, limit)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Secret)) {
+		limit, ok := m.Limits[name]
+		if ok && len(limit.spans) > 0 && !m.Secret[name].Within(limit) {
+			c.errorf(n.Child("secret", name), "%s is not within limits.%s %s (narrow it)", m.Secret[name], name, limit)
+		}
+	}
+}

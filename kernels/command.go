@@ -1,0 +1,63 @@
+package kernels
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Rival is another implementation, timed beside the kernel for information.
+type Rival struct {
+	Name        string   `yaml:"name" required:"true" eg:"torch"`
+	Command     []string `yaml:"command" required:"true" eg:"[python3, rival.py]" doc:"Program and arguments; no shell."`
+	Description string   `yaml:"description"`
+}
+
+func (r *Rival) ValidateStrict(n *strict.Node) {
+	if n.Has("name") && !plainName.MatchString(r.Name) {
+		n.Child("name").Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
+	}
+	checkArgv(n, "command", r.Command)
+}
+
+// A Command is how a harness of the repository's own is built and run.
+type Command struct {
+	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"Program and arguments; no shell."`
+	Bench []string `yaml:"bench" required:"true" eg:"[./bench, --json]" doc:"Program and arguments; no shell."`
+	Unit  Unit     `yaml:"unit" eg:"us" doc:"Of the times that bench prints. Default us."`
+}
+
+// A Unit is what a harness counts time in.
+type Unit string
+
+var units = []Unit{"ns", "us", "ms", "s"}
+
+func (u *Unit) UnmarshalStrict(n *strict.Node) { readWord(n, u, units) }
+func (u *Unit) JSONSchema() map[string]any     { return wordSchema(units) }
+
+// Micros is how many microseconds one unit is.
+func (u Unit) Micros() float64 {
+	return map[Unit]float64{"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}[u]
+}
+
+func (c *Command) ValidateStrict(n *strict.Node) {
+	if c.Unit == "" {
+		c.Unit = "us"
+	}
+	checkArgv(n, "build", c.Build)
+	checkArgv(n, "bench", c.Bench)
+}
+
+func checkArgv(n *strict.Node, field string, argv []string) {
+	at := n.Child(field)
+	switch {
+	case !at.List():
+	case len(argv) == 0:
+		at.Errorf("is empty (write the program and its arguments)")
+	case argv[0] == "":
+		at.Errorf("names no program (write it first)")
+	case slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }):
+		at.Errorf("has a zero byte (delete it)")
+	}
+}

@@ -1,0 +1,216 @@
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+const (
+	maxExprLength = 200
+	maxExprNodes  = 200
+	// maxWhole is the largest number up to which every whole one is a float64.
+	maxWhole = 1 << 53
+)
+
+// An Expr is arithmetic over dims and toggles, such as ceildiv(S, 64)*H.
+// Conditions are written condition ? a : b. It is safe for concurrent use.
+type Expr struct {
+	text    string
+	names   []string
+	program *vm.Program
+	at      *strict.Node // where it was read, until the manifest is checked
+}
+
+// An Env gives names their values.
+type Env map[string]int
+
+func (e Expr) String() string { return e.text }
+
+// Bare is the name that the whole expression consists of.
+func (e *Expr) Bare() (name string, ok bool) {
+	if len(e.names) == 1 && e.names[0] == e.text {
+		return e.text, true
+	}
+	return "", false
+}
+
+// Strings, lists, blocks and the like would pass the engine's parser.
+var arithmetic = regexp.MustCompile(`^[A-Za-z0-9_ .,()+*/%<>=!&|?:-]*$`)
+
+func (e *Expr) UnmarshalStrict(n *strict.Node) {
+	text, ok := n.Text()
+	text = strings.TrimSpace(text)
+	switch {
+	case !ok || n.Null() || text == "":
+		n.Errorf("is not an expression (write e.g. ceildiv(S, 64))")
+		return
+	case len(text) > maxExprLength:
+		n.Errorf("is %d characters long (write at most %d)", len(text), maxExprLength)
+		return
+	case !arithmetic.MatchString(text):
+		n.Errorf("%q is not arithmetic (%s)", text, expressionPrompt)
+		return
+	}
+	config := conf.CreateNew()
+	for _, option := range language() {
+		option(config)
+	}
+	tree, err := parser.ParseWithConfig(text, config)
+	if err != nil {
+		n.Errorf("%q is not arithmetic: %s (%s)", text, engineMessage(err), expressionPrompt)
+		return
+	}
+	names, odd := operands(tree.Node, nil)
+	if odd != "" {
+		n.Errorf("%q is not arithmetic: %s (%s)", text, odd, expressionPrompt)
+		return
+	}
+	slices.Sort(names)
+	*e = Expr{text: text, names: slices.Compact(names), at: n}
+}
+
+func (e *Expr) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "pattern": arithmetic.String(), "maxLength": maxExprLength},
+		map[string]any{"type": "number"},
+	}}
+}
+
+// operands collects the names that an expression reads; odd is the first thing
+// in it that this language does not have.
+func operands(node ast.Node, names []string) (_ []string, odd string) {
+	below := []ast.Node{}
+	switch n := node.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+	case *ast.IdentifierNode:
+		names = append(names, n.Value)
+	case *ast.UnaryNode:
+		if !slices.Contains(unaryOperators, n.Operator) {
+			return names, "it has no operator " + n.Operator
+		}
+		below = append(below, n.Node)
+	case *ast.BinaryNode:
+		if !slices.Contains(binaryOperators, n.Operator) {
+			return names, "it has no operator " + n.Operator
+		}
+		below = append(below, n.Left, n.Right)
+	case *ast.ConditionalNode:
+		below = append(below, n.Cond, n.Exp1, n.Exp2)
+	case *ast.CallNode:
+		callee, ok := n.Callee.(*ast.IdentifierNode)
+		if !ok || functions[callee.Value].call == nil {
+			return names, fmt.Sprintf("it has no function %s", n.Callee)
+		}
+		below = append(below, n.Arguments...)
+	default:
+		return names, fmt.Sprintf("it has no %s", node)
+	}
+	for _, child := range below {
+		if names, odd = operands(child, names); odd != "" {
+			return names, odd
+		}
+	}
+	return names, ""
+}
+
+// compile makes the expression ready for values of the known names.
+func (e *Expr) compile(known []string) error {
+	env := make(map[string]any, len(known))
+	for _, name := range known {
+		env[name] = float64(0)
+	}
+	program, err := expr.Compile(e.text, append(language(), expr.Env(env))...)
+	if err != nil {
+		return &fault{expr: e, what: "is not arithmetic: " + engineMessage(err), fix: expressionPrompt}
+	}
+	e.program = program
+	return nil
+}
+
+// engineMessage is the engine's message on one line, without its drawing and in
+// the words of a manifest.
+func engineMessage(err error) string {
+	text := err.Error()
+	var located *file.Error
+	if errors.As(err, &located) {
+		text = located.Message
+	}
+	return strings.NewReplacer("\n", " ", "float64", "a number", "bool", "a condition", "token EOF", "end").Replace(text)
+}
+
+// A fault is what is wrong with a value. expr is nil where it is the
+// combination of several.
+type fault struct {
+	expr      *Expr
+	what, fix string
+}
+
+func (f *fault) Error() string { return f.at("") }
+
+func (f *fault) at(where string) string {
+	text := f.what + where + " (" + f.fix + ")"
+	if f.expr != nil {
+		text = strconv.Quote(f.expr.text) + " " + text
+	}
+	return text
+}
+
+// Eval is the expression's value: finite, and no larger than 2^53 in magnitude.
+func (e *Expr) Eval(env Env) (float64, error) {
+	values := make(map[string]any, len(e.names))
+	for _, name := range e.names {
+		v, ok := env[name]
+		if !ok {
+			return 0, &fault{e, "has no value for " + name, "give every dim of the manifest one"}
+		}
+		values[name] = float64(v)
+	}
+	if e.program == nil {
+		return 0, &fault{e, "was not read from a manifest", "use Parse"}
+	}
+	result, err := expr.Run(e.program, values)
+	if err != nil {
+		var f *fault
+		if errors.As(err, &f) {
+			return 0, &fault{e, f.what, f.fix}
+		}
+		return 0, &fault{e, "cannot be evaluated: " + engineMessage(err), expressionPrompt}
+	}
+	v, ok := result.(float64)
+	if !ok || math.IsNaN(v) || math.Abs(v) > maxWhole {
+		return 0, &fault{e, fmt.Sprintf("is %v", result), "keep it within ±2^53"}
+	}
+	return v, nil
+}
+
+// Int is Eval where a count is needed: a whole number that is not negative.
+func (e *Expr) Int(env Env) (int64, error) { return e.within(env, 0, maxWhole) }
+
+func (e *Expr) within(env Env, least, most int64) (int64, error) {
+	v, err := e.Eval(env)
+	switch {
+	case err != nil:
+		return 0, err
+	case v != math.Trunc(v):
+		return 0, &fault{e, fmt.Sprintf("is not a whole number but %v", v), "use ceildiv, ceil or floor"}
+	case v < float64(least):
+		return 0, &fault{e, fmt.Sprintf("is %.0f", v), fmt.Sprintf("make it %d or more", least)}
+	case v > float64(most):
+		return 0, &fault{e, fmt.Sprintf("is %.0f", v), fmt.Sprintf("make it %d or less", most)}
+	}
+	return int64(v), nil
+}

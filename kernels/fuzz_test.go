@@ -1,0 +1,106 @@
+package kernels
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whatever the text, Parse does not panic; and what it lets through can be
+// used without an error at every shape with every variant.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(files, "sdpa_cpu/kernel.yaml") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	for _, text := range []string{
+		goodCPU, goodCUDA, goodCommand,
+		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
+		"variants: {a: {flags: [-O2, -O3]}, a: {}}\nmode: cpu\nshapes: {a: &a {S: *a}}",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := Parse("kernel.yaml", []byte(text))
+		if err != nil {
+			if m != nil || err.Error() == "" {
+				t.Fatalf("a refused manifest is returned, or not explained: %v", err)
+			}
+			return
+		}
+		useAll(t, m)
+	})
+}
+
+func useAll(t *testing.T, m *Manifest) {
+	t.Helper()
+	if _, ok := m.Variant(m.DefaultVariant); !ok {
+		t.Errorf("default variant %q does not exist", m.DefaultVariant)
+	}
+	for _, v := range m.Variants {
+		m.CompilerFlags(v.Name)
+		toggles := m.ToggleValues(v.Name)
+		if len(m.Defines(v.Name)) != len(m.Toggles) {
+			t.Errorf("variant %s does not define every toggle", v.Name)
+		}
+		for _, name := range m.ShapeNames() {
+			shape, ok := m.Shape(name)
+			if !ok || len(shape.Dims) == 0 {
+				t.Errorf("shape %q is empty", name)
+			}
+			useAt(t, m, shape, toggles)
+		}
+	}
+	for _, file := range m.SortedFiles() {
+		m.IsSource(file)
+	}
+	if m.Mode != ModeCommand && (m.CPrototype() == "" || m.ReferencePrototype() == "") {
+		t.Error("a kernel has no prototype")
+	}
+	for _, shape := range m.DrawSecret(rand.New(rand.NewPCG(1, 1)), 3) {
+		for _, dim := range shape.Dims {
+			if limit, ok := m.Limits[dim.Name]; ok && !limit.Contains(dim.Value) {
+				t.Errorf("%s: %s is outside limits %s", shape, dim.Name, limit)
+			}
+		}
+	}
+}
+
+func useAt(t *testing.T, m *Manifest, shape Shape, toggles map[string]int) {
+	t.Helper()
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		if a.Access == Scalar {
+			if _, err := m.ScalarValue(a, shape.Dims, toggles); err != nil {
+				t.Errorf("%s, %s: %v", shape, a.Name, err)
+			}
+			continue
+		}
+		elements, err := m.Elements(a, shape.Dims, toggles)
+		if err != nil || elements < 1 || elements > maxElements {
+			t.Errorf("%s, %s: %d elements: %v", shape, a.Name, elements, err)
+		}
+		if a.Quantize != nil && len(a.GroupAxes()) != len(a.Quantize.Per) {
+			t.Errorf("%s: %d group axes for %v", a.Name, len(a.GroupAxes()), a.Quantize.Per)
+		}
+	}
+	if m.Launch != nil && m.Mode == ModeCUDA {
+		if _, err := m.Geometry(shape.Dims, toggles); err != nil {
+			t.Errorf("%s: %v", shape, err)
+		}
+	}
+	if _, err := m.FLOPs(shape.Dims); err != nil {
+		t.Errorf("%s: %v", shape, err)
+	}
+	if _, err := m.Bytes(shape.Dims); err != nil {
+		t.Errorf("%s: %v", shape, err)
+	}
+}

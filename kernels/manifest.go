@@ -1,0 +1,145 @@
+// Package kernels is the manifest language: what a kernel.yaml says of one
+// kernel, its sources, arguments, launch, shapes, reference and variants. It
+// reads, checks and evaluates manifests; it compiles and runs nothing and
+// touches no disk. The manifest of the base commit counts, never a change's
+// own.
+package kernels
+
+import (
+	"embed"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Version is the manifest language that this program reads.
+const Version = 1
+
+// FileName is the manifest's name in a kernel's folder.
+const FileName = "kernel.yaml"
+
+// Shipped holds the kernels that come with the program, one folder each.
+//
+//go:embed sdpa_cpu
+var Shipped embed.FS
+
+// A Mode is a way to build and run a kernel.
+type Mode string
+
+const (
+	ModeCUDA    Mode = "cuda"    // device code, launched through the driver API
+	ModeCPU     Mode = "cpu"     // C, called in a process of its own
+	ModeCommand Mode = "command" // any program that prints its measurements
+)
+
+var modes = []Mode{ModeCUDA, ModeCPU, ModeCommand}
+
+func (m *Mode) UnmarshalStrict(n *strict.Node) { readWord(n, m, modes) }
+func (m *Mode) JSONSchema() map[string]any     { return wordSchema(modes) }
+
+// A Manifest describes one kernel. Parse has checked every expression in it
+// against every shape.
+type Manifest struct {
+	Version        int              `yaml:"version" required:"true" eg:"1" doc:"Version of the manifest language: 1."`
+	Name           string           `yaml:"name" required:"true" eg:"sdpa_fp8"`
+	Description    string           `yaml:"description"`
+	Mode           Mode             `yaml:"mode" required:"true" eg:"cuda" doc:"cuda: device code only. cpu: a C function. command: any harness that prints JSON."`
+	Source         string           `yaml:"source" eg:"sdpa.cu" doc:"The file to compile, for a kernel of one variant."`
+	Sources        []string         `yaml:"sources" eg:"[\"*.cu\", \"*.cuh\"]" doc:"Globs of the files that a change may touch; ** crosses folders."`
+	Entry          string           `yaml:"entry" eg:"sdpa_fp8" doc:"The kernel function."`
+	Arch           []string         `yaml:"arch" eg:"[sm_89]" doc:"cuda: the architectures to compile for."`
+	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"Compiler flags, from a fixed list."`
+	Arguments      []Argument       `yaml:"arguments" doc:"The kernel function's parameters, in order."`
+	Launch         *Launch          `yaml:"launch" doc:"cuda: grid, block and dynamic shared memory."`
+	Work           *Work            `yaml:"work" doc:"What the kernel must compute and move: the roofline."`
+	Reference      *Reference       `yaml:"reference" doc:"The C function that computes the expected output in float64."`
+	Tolerance      Tolerance        `yaml:"tolerance" doc:"An element is bad when |err| > abs + rel·|want|."`
+	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" doc:"Named problem sizes, all over the same dims."`
+	Limits         map[string]Range `yaml:"limits" doc:"The values of each dim that the kernel supports."`
+	Secret         map[string]Range `yaml:"secret" doc:"Where secret test shapes are drawn from; other dims are the first shape's."`
+	Variants       Variants         `yaml:"variants" doc:"Ways to build the kernel."`
+	DefaultVariant string           `yaml:"default_variant" eg:"stage2" doc:"The variant that a plain check gates."`
+	Toggles        Toggles          `yaml:"toggles" doc:"Macros that variants set and a search may try."`
+	Rivals         []Rival          `yaml:"rivals" doc:"Other implementations, timed for information."`
+	Command        *Command         `yaml:"command" doc:"command: how the harness is built and run."`
+}
+
+// Parse reads a manifest. The error is a strict.Problems that names every
+// mistake by file, line and field.
+func Parse(file string, data []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if err := strict.Decode(file, data, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Schema is the JSON Schema of a manifest, for editors.
+func Schema() ([]byte, error) {
+	return strict.Schema("kernelgate kernel manifest", Manifest{})
+}
+
+// Shape finds a shape by its name.
+func (m *Manifest) Shape(name string) (Shape, bool) {
+	for _, s := range m.Shapes {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Shape{}, false
+}
+
+// ShapeNames lists the shapes in the manifest's order.
+func (m *Manifest) ShapeNames() []string {
+	names := make([]string, len(m.Shapes))
+	for i, s := range m.Shapes {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// Argument finds an argument by its name.
+func (m *Manifest) Argument(name string) (*Argument, bool) {
+	i := slices.IndexFunc(m.Arguments, func(a Argument) bool { return a.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &m.Arguments[i], true
+}
+
+// dims are the names that every shape gives a value to.
+func (m *Manifest) dims() []string {
+	if len(m.Shapes) == 0 {
+		return nil
+	}
+	return m.Shapes[0].Dims.Names()
+}
+
+// exprs is every expression of the manifest. Work is what the problem asks
+// for, whatever the build, so it alone may not name a toggle.
+func (m *Manifest) exprs() (all, overDims []*Expr) {
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		for j := range a.Shape {
+			all = append(all, &a.Shape[j])
+		}
+		if a.Value != nil {
+			all = append(all, a.Value)
+		}
+	}
+	if l := m.Launch; l != nil {
+		for i := range l.Grid {
+			all = append(all, &l.Grid[i])
+		}
+		for i := range l.Block {
+			all = append(all, &l.Block[i])
+		}
+		if l.SharedMemory != nil {
+			all = append(all, l.SharedMemory)
+		}
+	}
+	if m.Work != nil {
+		overDims = append(overDims, &m.Work.FLOPs, &m.Work.Bytes)
+	}
+	return all, overDims
+}

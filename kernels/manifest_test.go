@@ -1,0 +1,169 @@
+package kernels
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite schema.json")
+
+func parseFile(t *testing.T, file string) *Manifest {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse(file, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestCUDAManifest(t *testing.T) {
+	m := parseFile(t, "testdata/sdpa_fp8.yaml")
+	same(t, "shapes", m.ShapeNames(), []string{"small", "mission", "long", "batch"})
+	same(t, "variants", m.VariantNames(), []string{"stage0", "stage1", "stage2", "stage4", "stage5"})
+	same(t, "default variant", m.DefaultVariant, "stage2")
+	same(t, "defines", m.Defines("stage5"), []string{
+		"-DNUM_PRODUCER_WARPS=4", "-DTILE_M=64", "-DUSE_CP_ASYNC=1", "-DUSE_PERSISTENT_CTA=1", "-DUSE_THREE_STAGE_PIPE=0", "-DUSE_WMMA_PV=1",
+	})
+	same(t, "flags", m.CompilerFlags("stage5"), []string{"-O3", "--use_fast_math", "-std=c++17", "-lineinfo", "-Xptxas", "-O3", "-maxrregcount=120"})
+
+	mission, ok := m.Shape("mission")
+	if !ok {
+		t.Fatal("no shape mission")
+	}
+	same(t, "mission", mission.String(), "mission (B=1 H=8 S=512 D=64)")
+	q, _ := m.Argument("q")
+	same(t, "axes that index the scales", q.GroupAxes(), []int{1})
+	axes, err := m.ShapeOf(q, mission.Dims, nil)
+	same(t, "q", axes, []int{1, 8, 512, 64})
+	same(t, "q's error", err, nil)
+	elements, _ := m.Elements(q, mission.Dims, nil)
+	same(t, "elements", elements, 262144)
+	scale, _ := m.Argument("softmax_scale")
+	value, _ := m.ScalarValue(scale, mission.Dims, nil)
+	same(t, "scalar", value, 0.125)
+	flops, _ := m.FLOPs(mission.Dims)
+	same(t, "flops", flops, 4*8*512*512*64.0)
+	bytes, _ := m.Bytes(mission.Dims)
+	same(t, "bytes", bytes, 5*8*512*64.0)
+
+	for _, tt := range []struct {
+		variant string
+		want    Geometry
+	}{
+		{"stage2", Geometry{Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384}},
+		{"stage4", Geometry{Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 24576}},
+		{"stage5", Geometry{Grid: [3]int{64, 1, 1}, Block: [3]int{256, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384}},
+	} {
+		got, err := m.Geometry(mission.Dims, m.ToggleValues(tt.variant))
+		same(t, tt.variant, got, tt.want)
+		same(t, tt.variant+"'s error", err, nil)
+	}
+}
+
+func TestPrototypes(t *testing.T) {
+	for _, tt := range []struct{ file, kernel, reference string }{
+		{
+			"sdpa_cpu/kernel.yaml",
+			"void sdpa_fp8(const uint8_t *q, const uint8_t *k, const uint8_t *v, const float *q_scale, const float *k_scale, const float *v_scale, uint16_t *o, int32_t B, int32_t H, int32_t S, int32_t D);",
+			"void sdpa_reference(const double *q, const double *k, const double *v, double *o, int32_t B, int32_t H, int32_t S, int32_t D);",
+		},
+		{"testdata/minimal.yaml", "void scale(float *x, int64_t n);", "void scale_reference(double *x, int64_t n);"},
+		{"testdata/command.yaml", "", ""},
+	} {
+		m := parseFile(t, tt.file)
+		same(t, tt.file, m.CPrototype(), tt.kernel)
+		same(t, tt.file+", reference", m.ReferencePrototype(), tt.reference)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	m := parseFile(t, "testdata/minimal.yaml")
+	same(t, "variants", []Variant(m.Variants), []Variant{{Name: "default", Source: "scale.c"}})
+	same(t, "default variant", m.DefaultVariant, "default")
+	same(t, "init", m.Arguments[0].Init, ByPolicy)
+	same(t, "sources", m.Sources, []string{"*.c", "*.cc", "*.cpp", "*.h"})
+	same(t, "defines", m.Defines("default"), []string{})
+	same(t, "bad", m.Tolerance.Bad(1.000002, 1), true)
+	same(t, "good", m.Tolerance.Bad(1.0000005, 1), false)
+	if zero := 0.0; !m.Tolerance.Bad(zero/zero, 1) {
+		t.Error("NaN is within the tolerance")
+	}
+	same(t, "unit", parseFile(t, "testdata/command.yaml").Command.Unit.Micros(), 1e3)
+}
+
+// What is shipped must be whole: the manifest, every file that it names, and
+// the declared function in each of them.
+func TestShipped(t *testing.T) {
+	spaces := regexp.MustCompile(`\s+`)
+	plain := func(s string) string {
+		return spaces.ReplaceAllString(strings.ReplaceAll(s, "restrict ", ""), " ")
+	}
+	folders, err := fs.ReadDir(Shipped, ".")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no kernel is shipped: %v", err)
+	}
+	for _, folder := range folders {
+		file := folder.Name() + "/" + FileName
+		data, err := Shipped.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Parse("kernels/"+file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "name", m.Name, folder.Name())
+		for _, name := range m.SortedFiles() {
+			source, err := Shipped.ReadFile(folder.Name() + "/" + name)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			declared := m.CPrototype()
+			if name == m.Reference.Source {
+				declared = m.ReferencePrototype()
+			}
+			if !strings.Contains(plain(string(source)), declared) {
+				t.Errorf("%s does not declare %s", name, declared)
+			}
+			same(t, "a change may bring "+name, m.IsSource(name), name != m.Reference.Source)
+		}
+	}
+}
+
+func TestSchemaInStep(t *testing.T) {
+	want, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("schema.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Error("schema.json is out of step with the language (run go test ./kernels -update)")
+	}
+}

@@ -1,0 +1,57 @@
+package kernels
+
+import "strings"
+
+// cTypes are the C types of elements. Formats that C lacks are passed as their
+// bits.
+var cTypes = map[DType]string{
+	E4M3: "uint8_t", E5M2: "uint8_t", U8: "uint8_t", F16: "uint16_t", BF16: "uint16_t",
+	F32: "float", F64: "double", I8: "int8_t", I32: "int32_t", I64: "int64_t",
+}
+
+// CPrototype is the C declaration of the kernel function. It needs stdint.h.
+func (m *Manifest) CPrototype() string {
+	params := make([]string, len(m.Arguments))
+	for i, a := range m.Arguments {
+		params[i] = parameter(cTypes[a.DType], a)
+	}
+	return declaration(m.Entry, params)
+}
+
+// ReferencePrototype is the C declaration of the reference. It sees real
+// numbers: arrays are doubles, and scales, which only undo the quantisation,
+// are left out.
+func (m *Manifest) ReferencePrototype() string {
+	if m.Reference == nil {
+		return ""
+	}
+	var params []string
+	for _, a := range m.Arguments {
+		switch {
+		case a.ScaleOf != "":
+		case a.Access == Scalar:
+			params = append(params, parameter(cTypes[a.DType], a))
+		default:
+			params = append(params, parameter("double", a))
+		}
+	}
+	return declaration(m.Reference.Entry, params)
+}
+
+func declaration(entry string, params []string) string {
+	if entry == "" {
+		return ""
+	}
+	return "void " + entry + "(" + strings.Join(params, ", ") + ");"
+}
+
+func parameter(ctype string, a Argument) string {
+	switch a.Access {
+	case Scalar:
+		return ctype + " " + a.Name
+	case In:
+		return "const " + ctype + " *" + a.Name
+	default:
+		return ctype + " *" + a.Name
+	}
+}

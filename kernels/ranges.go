@@ -1,0 +1,169 @@
+package kernels
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Range is the values that a dim may have: "64", "1..4096", "2..4096 step 2",
+// and any of these with | between them.
+type Range struct {
+	text  string
+	spans []span
+}
+
+// A span is first, first+step, … last.
+type span struct{ first, last, step int }
+
+func (s span) count() int { return (s.last-s.first)/s.step + 1 }
+
+func (s span) contains(v int) bool {
+	return v >= s.first && v <= s.last && (v-s.first)%s.step == 0
+}
+
+func (s span) within(other span) bool {
+	return other.contains(s.first) && other.contains(s.last) && (s.count() == 1 || s.step%other.step == 0)
+}
+
+// ragged tells whether some value is not a multiple of m.
+func (s span) ragged(m int) bool {
+	return s.first%m != 0 || s.count() > 1 && s.step%m != 0
+}
+
+// In a Range each alternative is one number, or two with .. between them.
+var spanText = regexp.MustCompile(`^([0-9]{1,10})(?:\.\.([0-9]{1,10})(?: +step +([0-9]{1,10}))?)?$`)
+
+const (
+	rangeExample = "write e.g. 1..4096, 64|128 or 2..4096 step 2"
+	maxSpans     = 64
+)
+
+func (r *Range) UnmarshalStrict(n *strict.Node) {
+	text, ok := n.Text()
+	if !ok || n.Null() {
+		n.Errorf("is not a range (%s)", rangeExample)
+		return
+	}
+	parts := strings.Split(text, "|")
+	if len(parts) > maxSpans {
+		n.Errorf("has %d alternatives (write at most %d)", len(parts), maxSpans)
+		return
+	}
+	var spans []span
+	for _, part := range parts {
+		m := spanText.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			n.Errorf("%q is not a range (%s)", text, rangeExample)
+			return
+		}
+		s := span{step: 1}
+		s.first, _ = strconv.Atoi(m[1])
+		s.last = s.first
+		if m[2] != "" {
+			s.last, _ = strconv.Atoi(m[2])
+		}
+		if m[3] != "" {
+			s.step, _ = strconv.Atoi(m[3])
+		}
+		if s.first < 1 || s.last < s.first || s.last > maxDim || s.step < 1 {
+			n.Errorf("%q is not a range of sizes: they run upwards from 1 to %d (%s)", text, maxDim, rangeExample)
+			return
+		}
+		s.last = s.first + (s.count()-1)*s.step
+		spans = append(spans, s)
+	}
+	*r = Range{text: strings.TrimSpace(text), spans: spans}
+}
+
+func (r *Range) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "pattern": `^ *[0-9]+(\.\.[0-9]+( +step +[0-9]+)?)?( *\| *[0-9]+(\.\.[0-9]+( +step +[0-9]+)?)?)* *$`},
+		map[string]any{"type": "integer", "minimum": 1, "maximum": maxDim},
+	}}
+}
+
+// String is the range as it was written.
+func (r Range) String() string { return r.text }
+
+// Contains tells whether a dim may have the value.
+func (r Range) Contains(v int) bool {
+	return slices.ContainsFunc(r.spans, func(s span) bool { return s.contains(v) })
+}
+
+// Min and Max are the smallest and the largest value; 0 in a Range that was
+// never read.
+func (r Range) Min() int {
+	least := 0
+	for i, s := range r.spans {
+		if i == 0 || s.first < least {
+			least = s.first
+		}
+	}
+	return least
+}
+
+func (r Range) Max() int {
+	most := 0
+	for _, s := range r.spans {
+		most = max(most, s.last)
+	}
+	return most
+}
+
+// Within tells whether each alternative lies inside one alternative of other.
+func (r Range) Within(other Range) bool {
+	return !slices.ContainsFunc(r.spans, func(s span) bool {
+		return !slices.ContainsFunc(other.spans, s.within)
+	})
+}
+
+// draw is any value of the range, each alternative by its size.
+func (r Range) draw(rng *rand.Rand) int { return drawFrom(r.spans, rng) }
+
+// drawRagged is a value that fills no tile: odd where the range has odd values,
+// else no multiple of 16 where it has such, else any.
+func (r Range) drawRagged(rng *rand.Rand) int {
+	for _, m := range []int{2, 16} {
+		var spans []span
+		for _, s := range r.spans {
+			if s.ragged(m) {
+				spans = append(spans, s)
+			}
+		}
+		if len(spans) == 0 {
+			continue
+		}
+		// No two neighbours in a ragged span are both multiples of m, so that
+		// this many tries miss once in 10^19 draws; then the first will do.
+		for range 64 {
+			if v := drawFrom(spans, rng); v%m != 0 {
+				return v
+			}
+		}
+		if v := spans[0].first; v%m != 0 {
+			return v
+		}
+		return spans[0].first + spans[0].step
+	}
+	return r.draw(rng)
+}
+
+func drawFrom(spans []span, rng *rand.Rand) int {
+	total := 0
+	for _, s := range spans {
+		total += s.count()
+	}
+	k := rng.IntN(total)
+	for _, s := range spans {
+		if k < s.count() {
+			return s.first + k*s.step
+		}
+		k -= s.count()
+	}
+	panic("kernels: a range changed while it was drawn from")
+}

@@ -1,0 +1,203 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Dim is one size of the problem.
+type Dim struct {
+	Name  string `json:"name"`
+	Value int    `json:"value"`
+}
+
+// Dims are the sizes of one problem, in the manifest's order.
+type Dims []Dim
+
+// String is such as B=1 H=8 S=512 D=64.
+func (d Dims) String() string {
+	parts := make([]string, len(d))
+	for i, dim := range d {
+		parts[i] = dim.Name + "=" + strconv.Itoa(dim.Value)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Names lists the dims in order.
+func (d Dims) Names() []string {
+	names := make([]string, len(d))
+	for i, dim := range d {
+		names[i] = dim.Name
+	}
+	return names
+}
+
+// Get is the value of one dim.
+func (d Dims) Get(name string) (int, bool) {
+	for _, dim := range d {
+		if dim.Name == name {
+			return dim.Value, true
+		}
+	}
+	return 0, false
+}
+
+// A Shape is a problem size with a name.
+type Shape struct {
+	Name string `json:"name"`
+	Dims Dims   `json:"dims"`
+}
+
+func (s Shape) String() string { return s.Name + " (" + s.Dims.String() + ")" }
+
+// Shapes are read from a mapping: mission: {B: 1, H: 8, S: 512, D: 64}.
+type Shapes []Shape
+
+const (
+	shapesExample = "mission: {B: 1, H: 8, S: 512, D: 64}"
+	maxDims       = 16
+	maxDim        = math.MaxInt32
+)
+
+// secretName is how DrawSecret names its shapes.
+var secretName = regexp.MustCompile(`^secret[0-9]+$`)
+
+func (s *Shapes) UnmarshalStrict(n *strict.Node) {
+	*s = nil
+	eachNamed(n, shapesExample, func(p strict.Pair) {
+		switch {
+		case !plainName.MatchString(p.Key):
+			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
+		case p.Key == "all" || secretName.MatchString(p.Key):
+			p.Errorf("%q has a meaning of its own in policies and reports (choose another name)", p.Key)
+		}
+		shape := Shape{Name: p.Key}
+		p.Value.Decode(&shape.Dims)
+		if len(*s) > 0 {
+			shape.Dims = matchDims(p.Value, shape.Dims, (*s)[0])
+		}
+		*s = append(*s, shape)
+	})
+}
+
+func (s *Shapes) JSONSchema() map[string]any {
+	dims := map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": "integer", "minimum": 1, "maximum": maxDim}}
+	return map[string]any{"type": "object", "minProperties": 1, "additionalProperties": dims}
+}
+
+func (d *Dims) UnmarshalStrict(n *strict.Node) {
+	*d = nil
+	if len(n.Pairs()) > maxDims {
+		n.Errorf("has %d dims (write at most %d)", len(n.Pairs()), maxDims)
+		return
+	}
+	eachNamed(n, "{B: 1, H: 8, S: 512, D: 64}", func(p strict.Pair) {
+		checkOperand(p, p.Key)
+		text, _ := p.Value.Text()
+		v, err := strconv.Atoi(text)
+		if err != nil || v < 1 || v > maxDim {
+			p.Value.Errorf("%q is not a size (write a whole number from 1 to %d)", text, maxDim)
+		}
+		*d = append(*d, Dim{p.Key, v})
+	})
+}
+
+// matchDims puts a shape's dims into the first shape's order, so that columns
+// line up in every report.
+func matchDims(n *strict.Node, dims Dims, first Shape) Dims {
+	if len(dims) == 0 || len(first.Dims) == 0 {
+		return dims // reported as empty
+	}
+	ordered := make(Dims, 0, len(first.Dims))
+	for _, name := range first.Dims.Names() {
+		v, ok := dims.Get(name)
+		if !ok {
+			n.Errorf("has no %s, which shape %s has (write e.g. %s: 1)", name, first.Name, name)
+		}
+		ordered = append(ordered, Dim{name, v})
+	}
+	for _, dim := range dims {
+		if !slices.Contains(first.Dims.Names(), dim.Name) {
+			n.Child(dim.Name).Errorf("is no dim of shape %s (all shapes have the same dims: %s)", first.Name, strings.Join(first.Dims.Names(), ", "))
+		}
+	}
+	return ordered
+}
+
+// Env is the dims, the toggles' defaults and, over them, the given toggles.
+func (m *Manifest) Env(dims Dims, toggles map[string]int) Env {
+	env := Env{}
+	for _, t := range m.Toggles {
+		env[t.Name] = t.Default
+	}
+	for name, v := range toggles {
+		env[name] = v
+	}
+	for _, dim := range dims {
+		env[dim.Name] = dim.Value
+	}
+	return env
+}
+
+// maxElements is the most that one array may have.
+const maxElements = 1 << 31
+
+// ShapeOf is the length of each axis of an array; a scalar has none.
+func (m *Manifest) ShapeOf(a *Argument, dims Dims, toggles map[string]int) ([]int, error) {
+	env := m.Env(dims, toggles)
+	axes := make([]int, len(a.Shape))
+	elements := int64(1)
+	for i := range a.Shape {
+		length, err := a.Shape[i].within(env, 1, maxElements)
+		if err != nil {
+			return nil, err
+		}
+		if elements > maxElements/length {
+			return nil, &fault{what: "has more than 2^31 elements", fix: "make the array smaller"}
+		}
+		elements *= length
+		axes[i] = int(length)
+	}
+	return axes, nil
+}
+
+// Elements is the number of elements of an array; 1 for a scalar.
+func (m *Manifest) Elements(a *Argument, dims Dims, toggles map[string]int) (int, error) {
+	axes, err := m.ShapeOf(a, dims, toggles)
+	if err != nil {
+		return 0, fmt.Errorf("shape of argument %s: %w", a.Name, err)
+	}
+	elements := 1
+	for _, length := range axes {
+		elements *= length
+	}
+	return elements, nil
+}
+
+// ScalarValue is what is passed for a scalar argument.
+func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (float64, error) {
+	if a.Value == nil {
+		return 0, fmt.Errorf("argument %s has no value: it is an array", a.Name)
+	}
+	env := m.Env(dims, toggles)
+	v, err := a.Value.Eval(env)
+	if err != nil {
+		return 0, err
+	}
+	whole := int64(0)
+	switch a.DType {
+	case I32:
+		whole, err = a.Value.within(env, math.MinInt32, math.MaxInt32)
+	case I64:
+		whole, err = a.Value.within(env, -maxWhole, maxWhole)
+	default:
+		return v, nil
+	}
+	return float64(whole), err
+}

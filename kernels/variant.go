@@ -1,0 +1,151 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Variant is one way to build the kernel.
+type Variant struct {
+	Name        string         `yaml:"-"`
+	Source      string         `yaml:"source" eg:"stage1.cu" doc:"The file to compile."`
+	Description string         `yaml:"description"`
+	Toggles     map[string]int `yaml:"toggles" doc:"Values that differ from the toggles' defaults."`
+	Flags       []string       `yaml:"flags" doc:"Compiler flags after the kernel's own."`
+}
+
+// Variants are read from a mapping: stage1: {source: stage1.cu}.
+type Variants []Variant
+
+func (v *Variants) UnmarshalStrict(n *strict.Node) {
+	*v = nil
+	eachNamed(n, "stage1: {source: stage1.cu}", func(p strict.Pair) {
+		if !plainName.MatchString(p.Key) {
+			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
+		}
+		variant := Variant{Name: p.Key}
+		p.Value.Decode(&variant)
+		*v = append(*v, variant)
+	})
+}
+
+func (v *Variants) JSONSchema() map[string]any { return mappingOf(Variant{}) }
+
+// A Layer is when a search tries a toggle: the structure first, then the
+// micro-parameters of the best structures.
+type Layer string
+
+const (
+	Structure Layer = "structure"
+	Micro     Layer = "micro"
+)
+
+var layers = []Layer{Structure, Micro}
+
+func (l *Layer) UnmarshalStrict(n *strict.Node) { readWord(n, l, layers) }
+func (l *Layer) JSONSchema() map[string]any     { return wordSchema(layers) }
+
+// A Toggle is a macro with the values that it may have.
+type Toggle struct {
+	Name        string `yaml:"-"`
+	Values      []int  `yaml:"values" required:"true" eg:"[0, 1]"`
+	Default     int    `yaml:"default" required:"true" eg:"0"`
+	Layer       Layer  `yaml:"layer" required:"true" eg:"structure"`
+	Description string `yaml:"description"`
+}
+
+// Toggles are read from a mapping: USE_CP_ASYNC: {values: [0, 1], default: 0,
+// layer: structure}.
+type Toggles []Toggle
+
+const maxToggleValues = 64
+
+func (t *Toggles) UnmarshalStrict(n *strict.Node) {
+	*t = nil
+	eachNamed(n, "USE_CP_ASYNC: {values: [0, 1], default: 0, layer: structure}", func(p strict.Pair) {
+		checkOperand(p, p.Key)
+		toggle := Toggle{Name: p.Key}
+		p.Value.Decode(&toggle)
+		*t = append(*t, toggle)
+	})
+}
+
+func (t *Toggles) JSONSchema() map[string]any { return mappingOf(Toggle{}) }
+
+func (t *Toggle) ValidateStrict(n *strict.Node) {
+	if !n.Clean() {
+		return
+	}
+	at := n.Child("values")
+	if len(t.Values) == 0 || len(t.Values) > maxToggleValues {
+		at.Errorf("has %d values (write 1 to %d, e.g. [0, 1])", len(t.Values), maxToggleValues)
+		return
+	}
+	for i, v := range t.Values {
+		if v < math.MinInt32 || v > math.MaxInt32 {
+			at.Errorf("%d does not fit an int (write a smaller number)", v)
+		}
+		if slices.Contains(t.Values[:i], v) {
+			at.Errorf("%d is named twice (delete one)", v)
+		}
+	}
+	if !slices.Contains(t.Values, t.Default) {
+		n.Child("default").Errorf("%d is none of the values %v (write one of them)", t.Default, t.Values)
+	}
+}
+
+// Variant finds a variant by its name.
+func (m *Manifest) Variant(name string) (Variant, bool) {
+	for _, v := range m.Variants {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Variant{}, false
+}
+
+// VariantNames lists the variants in the manifest's order.
+func (m *Manifest) VariantNames() []string {
+	names := make([]string, len(m.Variants))
+	for i, v := range m.Variants {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// ToggleValues is every toggle's value in a variant: the defaults, and what the
+// variant says over them.
+func (m *Manifest) ToggleValues(variant string) map[string]int {
+	values := map[string]int{}
+	for _, t := range m.Toggles {
+		values[t.Name] = t.Default
+	}
+	v, _ := m.Variant(variant)
+	for name, value := range v.Toggles {
+		values[name] = value
+	}
+	return values
+}
+
+// Defines is the toggles of a variant as compiler flags, sorted.
+func (m *Manifest) Defines(variant string) []string { return DefinesOf(m.ToggleValues(variant)) }
+
+// DefinesOf is toggles as compiler flags, sorted.
+func DefinesOf(toggles map[string]int) []string {
+	flags := make([]string, 0, len(toggles))
+	for name, value := range toggles {
+		flags = append(flags, fmt.Sprintf("-D%s=%d", name, value))
+	}
+	slices.Sort(flags)
+	return flags
+}
+
+// CompilerFlags is the kernel's flags and then the variant's, without the
+// toggles.
+func (m *Manifest) CompilerFlags(variant string) []string {
+	v, _ := m.Variant(variant)
+	return slices.Concat(m.Flags, v.Flags)
+}

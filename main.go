@@ -1,0 +1,376 @@
+// Command kernelgate is a CI gatekeeper for GPU kernels: it builds and measures
+// a change, judges the evidence against a policy, and says PASS or DEFER.
+//
+// This file holds flags and wiring; the work is done in the packages below.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/kernelgate/kernelgate/bot/demo"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/progress"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// What the program's exit tells a script.
+const (
+	exitPass  = 0
+	exitDefer = 1
+	exitInput = 2
+	exitError = 3
+)
+
+func main() {
+	sandbox.Init()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// An exit carries a verdict's status through cobra without printing anything.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := rootCommand(stdout, stderr)
+	root.SetArgs(args)
+	started := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	err := root.ExecuteContext(ctx)
+	var status exit
+	var bad check.BadInput
+	switch {
+	case err == nil:
+		return exitPass
+	case errors.As(err, &status):
+		return int(status)
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "kernelgate: interrupted; nothing was written")
+		return exitError
+	case errors.As(err, &bad):
+		fmt.Fprintln(stderr, bad.Error())
+		return exitInput
+	case !started: // cobra did not like the words of the call
+		fmt.Fprintf(stderr, "kernelgate: %v (see kernelgate --help)\n", err)
+		return exitInput
+	default:
+		fmt.Fprintln(stderr, "kernelgate:", err)
+		return exitError
+	}
+}
+
+func rootCommand(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kernelgate",
+		Short: "A gatekeeper for GPU kernels: a PASS is proven, a DEFER says what is missing",
+		Long: "kernelgate builds and measures a change to a kernel, judges the evidence against a\n" +
+			"policy, and says PASS or DEFER.\n\n" +
+			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault).",
+		Example:       "  kernelgate check    # the work tree against its merge base\n  kernelgate demo     # the whole story on this machine",
+		SilenceErrors: true, SilenceUsage: true,
+		Version: version(),
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout))
+	return root
+}
+
+func checkCommand(stdout, stderr io.Writer) *cobra.Command {
+	opt := check.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "check [KERNEL...]",
+		Short: "Gate the work tree (or a commit) against its merge base on this machine",
+		Long: "Builds base and head of every kernel that the change touches, compares outputs, takes\n" +
+			"times, and judges the evidence by the base's policy (" + check.PolicyFile + ").\n" +
+			"Results are written to results/<UTC time>/.",
+		Example: "  kernelgate check\n  kernelgate check --base origin/main --label refactoring\n" +
+			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt.Kernels = args
+			status := exitPass
+			checked := 0
+			live := liveProgress(stderr)
+			err := check.Run(cmd.Context(), opt, live, func(r check.Result) error {
+				live.Clear()
+				checked++
+				status = max(status, severity(r.Verdict.Outcome))
+				if asJSON {
+					return json.NewEncoder(stdout).Encode(r.Verdict)
+				}
+				fmt.Fprint(stdout, report.Terminal(r.Verdict, terminalOptions(stdout)))
+				fmt.Fprintf(stdout, "\nWritten to %s\n", r.Dir)
+				return nil
+			})
+			live.Clear()
+			if err != nil {
+				return err
+			}
+			if checked == 0 && asJSON {
+				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
+			}
+			if checked == 0 {
+				fmt.Fprintln(stdout, "PASS: no kernel changed.")
+			}
+			return asExit(status)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opt.Dir, "dir", "", "folder in the repository (default: the current one)")
+	f.StringVar(&opt.Base, "base", "", "branch or commit that the change goes to (default: origin/HEAD, main or master)")
+	f.StringVar(&opt.Head, "head", "", "commit to check (default: the work tree)")
+	f.StringVar(&opt.Policy, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the base's "+check.PolicyFile+")")
+	f.StringVar(&opt.BaselineVariant, "baseline-variant", "", "compare with this variant of the same files instead of the base")
+	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant")
+	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
+	f.StringVar(&opt.Change.Title, "title", "", "title of the change, for the policy's rules")
+	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
+	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
+	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
+	return cmd
+}
+
+func judgeCommand(stdout io.Writer) *cobra.Command {
+	policyName, format := "", "terminal"
+	cmd := &cobra.Command{
+		Use:     "judge EVIDENCE.json",
+		Short:   "Judge stored evidence: the same evidence and policy give the same verdict for ever",
+		Example: "  kernelgate judge results/20260102T030405Z/evidence.json --policy l4\n  kernelgate judge evidence.json --policy p.yaml --format markdown",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			policy, file, err := readPolicy(policyName)
+			if err != nil {
+				return err
+			}
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return check.BadInput{Err: fmt.Errorf("reading evidence: %w", err)}
+			}
+			evidence, err := gates.ParseEvidence(args[0], data)
+			if err != nil {
+				return check.BadInput{Err: err}
+			}
+			v := gates.Judge(policy, file, evidence)
+			switch format {
+			case "terminal":
+				fmt.Fprint(stdout, report.Terminal(v, terminalOptions(stdout)))
+			case "markdown":
+				fmt.Fprint(stdout, report.Markdown(v, report.Options{}))
+			case "json":
+				enc := json.NewEncoder(stdout)
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(v); err != nil {
+					return fmt.Errorf("printing the verdict: %w", err)
+				}
+			default:
+				return check.BadInput{Err: fmt.Errorf("--format: %q is not one of terminal, markdown, json", format)}
+			}
+			return asExit(severity(v.Outcome))
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
+	cmd.Flags().StringVar(&format, "format", format, "terminal, markdown or json")
+	return cmd
+}
+
+func demoCommand(stdout, stderr io.Writer) *cobra.Command {
+	opt := demo.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
+	cmd := &cobra.Command{
+		Use:     "demo",
+		Short:   "Gate the story of one kernel on this machine: no account, no GPU",
+		Long:    "Makes a scratch repository with an FP8 attention kernel for the CPU, opens its stages as\nchanges one after the other, gates each by real measurement, and merges what passes.",
+		Example: "  kernelgate demo --once",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			live := liveProgress(stderr)
+			defer live.Clear()
+			render := func(v *gates.Verdict) {
+				live.Clear()
+				fmt.Fprint(stdout, report.Terminal(v, terminalOptions(stdout)))
+			}
+			right, err := demo.Run(cmd.Context(), opt, stdout, live, render)
+			if err != nil {
+				return err
+			}
+			if !right {
+				return exit(exitDefer)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&opt.Once, "once", false, "remove the scratch repository at the end instead of keeping it to look at")
+	return cmd
+}
+
+func policyCommand(stdout io.Writer) *cobra.Command {
+	cmd := &cobra.Command{Use: "policy", Short: "Check and explain policies and manifests"}
+	cmd.AddCommand(&cobra.Command{
+		Use:     "lint FILE...",
+		Short:   "Check policies, and manifests named kernel.yaml; every mistake is told at once",
+		Example: "  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return lint(stdout, args) },
+	})
+	var change policies.Change
+	explain := &cobra.Command{
+		Use:     "explain FILE",
+		Short:   "Say which rule applies to a change, and what it asks",
+		Example: "  kernelgate policy explain l4 --label tensor-cores",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			policy, file, err := readPolicy(args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(stdout, policy.Explain(file, change))
+			return nil
+		},
+	}
+	f := explain.Flags()
+	f.StringSliceVar(&change.Labels, "label", nil, "label of the change")
+	f.StringVar(&change.Branch, "branch", "main", "base branch")
+	f.StringVar(&change.Title, "title", "", "title")
+	f.StringSliceVar(&change.Paths, "path", nil, "changed file")
+	f.StringVar(&change.Kernel, "kernel", "", "kernel's name")
+	f.BoolVar(&change.Draft, "draft", false, "the pull request is a draft")
+	cmd.AddCommand(explain)
+	return cmd
+}
+
+func lint(stdout io.Writer, files []string) error {
+	var problems []error
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		what := ""
+		if filepath.Base(file) == "kernel.yaml" {
+			m, parseErr := kernels.Parse(file, text)
+			if err = parseErr; err == nil {
+				what = fmt.Sprintf("kernel %s, %s, shapes %s, variants %s", m.Name, m.Mode, strings.Join(m.ShapeNames(), " "), strings.Join(m.VariantNames(), " "))
+			}
+		} else {
+			p, parseErr := policies.Parse(file, text)
+			if err = parseErr; err == nil {
+				what = "policy with the rules " + strings.Join(p.RuleNames(), ", ")
+			}
+		}
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		fmt.Fprintf(stdout, "%s: ok: %s\n", file, what)
+	}
+	if len(problems) > 0 {
+		return check.BadInput{Err: errors.Join(problems...)}
+	}
+	return nil
+}
+
+func readPolicy(name string) (*policies.Policy, string, error) {
+	var text []byte
+	var err error
+	file := name
+	switch {
+	case name == "":
+		err = fmt.Errorf("no policy was named (write --policy FILE, or one of %s)", strings.Join(policies.ShippedNames(), ", "))
+	case slices.Contains(policies.ShippedNames(), name):
+		file = name + ".yaml"
+		text, err = policies.Shipped(name)
+	default:
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, "", check.BadInput{Err: err}
+	}
+	p, err := policies.Parse(file, text)
+	if err != nil {
+		return nil, "", check.BadInput{Err: err}
+	}
+	return p, file, nil
+}
+
+func severity(o gates.Outcome) int {
+	switch o {
+	case gates.Pass:
+		return exitPass
+	case gates.Defer:
+		return exitDefer
+	}
+	return exitError
+}
+
+func asExit(status int) error {
+	if status == exitPass {
+		return nil
+	}
+	return exit(status)
+}
+
+// A liveProgress can be taken away before something else is printed.
+func liveProgress(w io.Writer) interface {
+	runners.Progress
+	Clear()
+} {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			width = 80
+		}
+		return &progress.Line{Out: w, Width: width}
+	}
+	return &progress.Plain{Out: w}
+}
+
+func terminalOptions(w io.Writer) report.TerminalOptions {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return report.TerminalOptions{Width: width, Colour: os.Getenv("NO_COLOR") == ""}
+		}
+	}
+	return report.TerminalOptions{Width: 120}
+}
+
+// version is what the build knows of itself.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "kernelgate (unknown build)"
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = " " + s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	return "kernelgate " + info.Main.Version + revision + dirty
+}

@@ -1,0 +1,89 @@
+package runners
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A Case is one input that the candidate's output is compared on.
+type Case struct {
+	Shape        kernels.Shape
+	Seed         uint64
+	Distribution tensor.Distribution
+	Secret       bool
+}
+
+// Name is the case in one line.
+func (c Case) Name() string {
+	return fmt.Sprintf("%s, seed %d, %s inputs", c.Shape.Name, c.Seed, c.Distribution)
+}
+
+// Evidence is the case before anything was run.
+func (c Case) Evidence() gates.Case {
+	return gates.Case{
+		Shape: c.Shape.Name, Dims: c.Shape.Dims.String(), Seed: c.Seed,
+		Distribution: string(c.Distribution), Secret: c.Secret,
+	}
+}
+
+// Cases is every case that the gate asks for: its shapes, seeds and
+// distributions in all combinations, and secret ones with shapes, seeds and
+// distributions that nobody could know when the code was written.
+func Cases(m *kernels.Manifest, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
+	var cases []Case
+	for _, name := range gate.Shapes.Pick(m.ShapeNames()) {
+		shape, _ := m.Shape(name)
+		for _, d := range gate.Distributions {
+			for _, seed := range gate.Seeds {
+				cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: tensor.Distribution(d)})
+			}
+		}
+	}
+	for i, shape := range m.DrawSecret(rng, int(gate.SecretCases)) {
+		d := gate.Distributions[i%len(gate.Distributions)]
+		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: tensor.Distribution(d), Secret: true})
+	}
+	return cases
+}
+
+// Compare measures all outputs of a launch against the reference's; got holds
+// nil for arguments that are no output, want has the outputs alone. Several
+// outputs count as one: their largest errors, their summed counts.
+func Compare(m *kernels.Manifest, args []problem.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+	tolerance := tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
+	all, at := &gates.Errors{}, 0
+	for i, a := range args {
+		if got[i] == nil {
+			continue
+		}
+		e, err := tensor.Compare(a.DType, got[i], want[at], tolerance)
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
+		}
+		at++
+		all.Elements += e.Elements
+		Worse(all, &gates.Errors{
+			MaxAbs: e.MaxAbs, MeanAbs: e.MeanAbs, Norm: e.Norm,
+			Bad: all.Bad + e.Bad, NaN: all.NaN + e.NaN, Inf: all.Inf + e.Inf, Unwritten: all.Unwritten + e.Unwritten,
+		})
+	}
+	return all, nil
+}
+
+// Worse raises every figure of worst to next's where that is larger.
+func Worse(worst, next *gates.Errors) {
+	worst.Elements = max(worst.Elements, next.Elements)
+	worst.MaxAbs = max(worst.MaxAbs, next.MaxAbs)
+	worst.MeanAbs = max(worst.MeanAbs, next.MeanAbs)
+	worst.Norm = max(worst.Norm, next.Norm)
+	worst.Bad = max(worst.Bad, next.Bad)
+	worst.NaN = max(worst.NaN, next.NaN)
+	worst.Inf = max(worst.Inf, next.Inf)
+	worst.Unwritten = max(worst.Unwritten, next.Unwritten)
+}

@@ -1,0 +1,233 @@
+// Package checkout reads states of a git repository through the installed git:
+// which files a change touches, and a folder's files at the base or at the head.
+// It changes nothing in the repository.
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A Repo is a git work tree.
+type Repo struct {
+	dir string // its top folder
+}
+
+// WorkTree is the revision that stands for the files as they are, committed or
+// not.
+const WorkTree = ""
+
+// Open finds the repository that dir lies in.
+func Open(ctx context.Context, dir string) (*Repo, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, errors.New("git was not found: install it (Debian: apt-get install git)")
+	}
+	r := &Repo{dir: dir}
+	top, err := r.git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("%s is not in a git repository (run kernelgate inside one, or name it with --dir): %w", dir, err)
+	}
+	r.dir = strings.TrimSpace(top)
+	return r, nil
+}
+
+// Dir is the repository's top folder.
+func (r *Repo) Dir() string { return r.dir }
+
+func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(errs.String()); text != "" {
+			err = errors.New(text)
+		}
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return out.String(), nil
+}
+
+// DefaultBase is the branch that a change most likely goes to.
+func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
+	for _, ref := range []string{"origin/HEAD", "origin/main", "origin/master", "main", "master"} {
+		if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err == nil {
+			return ref, nil
+		}
+	}
+	return "", errors.New("no base branch was found (name one with --base, e.g. --base main)")
+}
+
+// Resolve is the full hash of a revision.
+func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
+	out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
+		return "", fmt.Errorf("%q is not a commit of this repository (fetch it, or name another)", rev)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// MergeBase is where the head left the base.
+func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error) {
+	if head == WorkTree {
+		head = "HEAD"
+	}
+	for _, rev := range []string{base, head} {
+		if _, err := r.Resolve(ctx, rev); err != nil {
+			return "", err
+		}
+	}
+	out, err := r.git(ctx, "merge-base", base, head)
+	if err != nil {
+		return "", fmt.Errorf("%s and %s have no common commit (is the clone shallow? fetch more with git fetch --unshallow)", base, head)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// Describe is a revision for the record.
+func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
+	at := rev
+	if rev == WorkTree {
+		at = "HEAD"
+	}
+	sha, err := r.Resolve(ctx, at)
+	if err != nil {
+		return gates.Commit{}, err
+	}
+	c := gates.Commit{SHA: sha}
+	if rev != WorkTree {
+		return c, nil
+	}
+	if branch, err := r.git(ctx, "symbolic-ref", "--short", "--quiet", "HEAD"); err == nil {
+		c.Branch = strings.TrimSpace(branch)
+	}
+	status, err := r.git(ctx, "status", "--porcelain", "-z")
+	if err != nil {
+		return c, err
+	}
+	c.Dirty = status != ""
+	return c, nil
+}
+
+// Changed lists the files that differ between base and head, sorted.
+func (r *Repo) Changed(ctx context.Context, base, head string) ([]string, error) {
+	args := []string{"diff", "--name-only", "--no-renames", "-z", base}
+	if head != WorkTree {
+		args = append(args, head)
+	}
+	out, err := r.git(ctx, append(args, "--")...)
+	if err != nil {
+		return nil, err
+	}
+	files := split(out)
+	if head == WorkTree {
+		untracked, err := r.git(ctx, "ls-files", "--others", "--exclude-standard", "-z")
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, split(untracked)...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+func split(out string) []string {
+	return slices.DeleteFunc(strings.Split(out, "\x00"), func(s string) bool { return s == "" })
+}
+
+// Files lists every file of a revision below a folder ("" is the top), by its
+// path from the repository's top.
+func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) {
+	var below []string
+	if folder != "" {
+		below = []string{"--", ":(top,literal)" + folder}
+	}
+	if rev != WorkTree {
+		if folder != "" {
+			below[1] = folder // ls-tree knows no magic words
+		}
+		out, err := r.git(ctx, append([]string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", rev}, below...)...)
+		return split(out), err
+	}
+	out, err := r.git(ctx, append([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--full-name", "-z"}, below...)...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(split(out), func(name string) bool {
+		_, err := os.Lstat(filepath.Join(r.dir, name))
+		return err != nil // deleted, but still in the index
+	}), nil
+}
+
+// Read is one file's content; fs.ErrNotExist where the revision does not have
+// it.
+func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
+	if rev == WorkTree {
+		info, err := os.Lstat(filepath.Join(r.dir, name))
+		if err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file", name)
+		}
+		return os.ReadFile(filepath.Join(r.dir, name))
+	}
+	if out, err := r.git(ctx, "ls-tree", "-z", "--full-tree", rev, "--", name); err != nil || !strings.HasPrefix(out, "100") {
+		return nil, errors.Join(err, fmt.Errorf("%s at %.12s: %w", name, rev, fs.ErrNotExist))
+	}
+	out, err := r.git(ctx, "cat-file", "blob", rev+":"+name)
+	return []byte(out), err
+}
+
+// Kernels lists the folders that hold a kernel.yaml.
+func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
+	files, err := r.Files(ctx, rev, "")
+	if err != nil {
+		return nil, fmt.Errorf("looking for kernels: %w", err)
+	}
+	var folders []string
+	for _, f := range files {
+		if path.Base(f) == "kernel.yaml" && path.Dir(f) != "." {
+			folders = append(folders, path.Dir(f))
+		}
+	}
+	return folders, nil
+}
+
+// Export writes the files of a folder at a revision, those that keep agrees to,
+// below another folder. Links and other odd files are left out: they could lead
+// anywhere.
+func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
+	files, err := r.Files(ctx, rev, folder)
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", folder, err)
+	}
+	for _, name := range files {
+		rel := strings.TrimPrefix(name, folder+"/")
+		if !filepath.IsLocal(rel) || !keep(rel) {
+			continue
+		}
+		data, err := r.Read(ctx, rev, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("exporting %s: %w", folder, err)
+		}
+		target := filepath.Join(to, filepath.FromSlash(rel))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return fmt.Errorf("exporting %s: %w", folder, err)
+		}
+		if err := os.WriteFile(target, data, 0o644); err != nil {
+			return fmt.Errorf("exporting %s: %w", folder, err)
+		}
+	}
+	return nil
+}

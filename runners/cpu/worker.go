@@ -1,0 +1,242 @@
+// Package cpu gathers evidence about kernels written in C for the CPU: it
+// builds them with the system's compiler and runs each side in a process of its
+// own over shared memory. The worker keeps inputs, clock, poison, guards and
+// verification; the child only runs the kernel, and whatever it does to itself
+// is evidence.
+package cpu
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// Config is what a worker may be told beside the job.
+type Config struct {
+	Scratch       string        // folder for objects and executables; the caller removes it
+	LaunchTimeout time.Duration // of one launch; default 10 s
+	Seed          uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Getenv        func(string) string
+}
+
+// A Worker measures one job on this machine's CPU.
+type Worker struct {
+	job     runners.Job
+	cc      toolchain.CC
+	config  Config
+	rng     *mathrand.Rand
+	sides   map[runners.Role]*executable
+	ref     *executable
+	batches map[string]int // launches per sample, by shape
+	log     strings.Builder
+}
+
+// An executable is one built side: a program that runs its kernel on command.
+type executable struct {
+	path    string
+	toggles map[string]int
+}
+
+// NewWorker finds a compiler for the job's sources.
+func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, error) {
+	if job.Manifest.Mode != kernels.ModeCPU {
+		return nil, fmt.Errorf("%s is a %s kernel: the cpu runner builds cpu kernels", job.Manifest.Name, job.Manifest.Mode)
+	}
+	cc, err := toolchain.FindCC(ctx, config.Getenv, isCXX(job.Manifest))
+	if err != nil {
+		return nil, err
+	}
+	if config.LaunchTimeout == 0 {
+		config.LaunchTimeout = 10 * time.Second
+	}
+	if config.Seed == 0 {
+		var seed [8]byte
+		rand.Read(seed[:])
+		config.Seed = binary.NativeEndian.Uint64(seed[:])
+	}
+	return &Worker{
+		job: job, cc: cc, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)),
+		sides: map[runners.Role]*executable{}, batches: map[string]int{},
+	}, nil
+}
+
+func isCXX(m *kernels.Manifest) bool {
+	for _, name := range m.VariantNames() {
+		v, _ := m.Variant(name)
+		if ext := filepath.Ext(v.Source); ext == ".cc" || ext == ".cpp" {
+			return true
+		}
+	}
+	return false
+}
+
+// Tools is the programs that took part.
+func (w *Worker) Tools() map[string]string { return map[string]string{"cc": w.cc.Version} }
+
+// BuildLog is everything that the compiler printed.
+func (w *Worker) BuildLog() string { return w.log.String() }
+
+// Build compiles one side to an object, reads its resources, and links it with
+// the stub.
+func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+	m := w.job.Manifest
+	variant, ok := m.Variant(side.Variant)
+	if !ok {
+		return gates.Build{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, side.Variant, strings.Join(m.VariantNames(), ", "))
+	}
+	start := time.Now()
+	toggles := m.ToggleValues(side.Variant)
+	flags := append(m.CompilerFlags(side.Variant), m.Defines(side.Variant)...)
+	b := gates.Build{
+		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
+		Compiler: w.cc.Version, Arch: w.Device().Arch,
+	}
+	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, flags)
+	var refusal *toolchain.CompileError
+	if errors.As(err, &refusal) {
+		b.Error, b.Diagnostics = refusal.Summary, diagnostics(refusal.Diagnostics)
+		b.Seconds = time.Since(start).Seconds()
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	b.Code = object.info.Code
+	b.Resources = object.resources(m.Entry)
+	b.Diagnostics = diagnostics(object.diagnostics)
+	sample, err := problem.New(m, m.Shapes[0], toggles, "zero", 0)
+	if err != nil {
+		return b, err
+	}
+	exe, err := w.link(ctx, string(role), object.path, stub(m.CPrototype(), m.Entry, sample.Args))
+	if errors.As(err, &refusal) {
+		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
+		b.Seconds = time.Since(start).Seconds()
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	w.sides[role] = &executable{path: exe, toggles: toggles}
+	b.OK, b.Seconds = true, time.Since(start).Seconds()
+	return b, nil
+}
+
+// reference builds the base's reference once. That it compiles is the base's
+// duty, so a refusal is a fault here.
+func (w *Worker) reference(ctx context.Context) (*executable, error) {
+	if w.ref != nil {
+		return w.ref, nil
+	}
+	m := w.job.Manifest
+	object, err := w.compile(ctx, "reference", w.job.Trusted, m.Reference.Source, []string{"-O2"})
+	if err != nil {
+		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
+	}
+	sample, err := problem.New(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := w.link(ctx, "reference", object.path, stub(m.ReferencePrototype(), m.Reference.Entry, sample.ReferenceArgs(false)))
+	if err != nil {
+		return nil, fmt.Errorf("linking the reference %s of the base: %w", m.Reference.Source, err)
+	}
+	w.ref = &executable{path: exe}
+	return w.ref, nil
+}
+
+// An object is one compiled source.
+type object struct {
+	path        string
+	info        toolchain.Object
+	frames      map[string]int
+	diagnostics []toolchain.Diagnostic
+}
+
+const compileTimeout = 2 * time.Minute
+
+func (w *Worker) compile(ctx context.Context, name, dir, source string, flags []string) (object, error) {
+	out := filepath.Join(w.config.Scratch, name)
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return object{}, fmt.Errorf("making room for the %s: %w", name, err)
+	}
+	o := object{path: filepath.Join(out, "kernel.o")}
+	args := append([]string{"-c", source, "-o", o.path, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-Wall"}, compileOnly(flags)...)
+	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: dir, Args: args, Out: out, Timeout: compileTimeout})
+	fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), log)
+	if err != nil {
+		return o, err
+	}
+	o.diagnostics = toolchain.ParseDiagnostics(log)
+	if o.info, err = toolchain.ReadObject(o.path); err != nil {
+		return o, err
+	}
+	o.frames, err = toolchain.Frames(filepath.Join(out, "kernel.su"))
+	return o, err
+}
+
+// compileOnly leaves out what is for the linker.
+func compileOnly(flags []string) []string {
+	var kept []string
+	for _, f := range flags {
+		if !strings.HasPrefix(f, "-l") {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func (w *Worker) link(ctx context.Context, name, kernel, stub string) (string, error) {
+	out := filepath.Join(w.config.Scratch, name)
+	source, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel")
+	if isCXX(w.job.Manifest) {
+		source += "pp"
+		stub = "extern \"C\" {\n" + stub + "}\n"
+	}
+	if err := os.WriteFile(source, []byte(stub), 0o644); err != nil {
+		return "", fmt.Errorf("writing the %s's main: %w", name, err)
+	}
+	args := []string{"-O1", source, kernel, "-o", exe, "-lm"}
+	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
+	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
+	return exe, err
+}
+
+func (o object) resources(entry string) *gates.Resources {
+	stack := 0
+	for _, bytes := range o.frames {
+		stack = max(stack, bytes)
+	}
+	return &gates.Resources{CodeSize: &o.info.CodeSize, Stack: &stack, Globals: o.info.Globals}
+}
+
+func diagnostics(from []toolchain.Diagnostic) []gates.Diagnostic {
+	var to []gates.Diagnostic
+	for _, d := range from {
+		severity := d.Severity
+		if severity == "fatal" {
+			severity = "error"
+		}
+		to = append(to, gates.Diagnostic{File: d.File, Line: d.Line, Column: d.Column, Severity: severity, Message: d.Message})
+	}
+	return to
+}
+
+// Profile says that there is no profiler for CPU kernels.
+func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
+	return &gates.Profile{Skipped: "there is no profiler for CPU kernels; remove gates.profile from the policy"}, nil
+}

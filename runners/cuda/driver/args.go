@@ -1,0 +1,125 @@
+package driver
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"runtime"
+	"unsafe"
+)
+
+// blockAlign is the strictest alignment a parameter asks for: a tensor map's.
+const blockAlign = 128
+
+// Args are a kernel's parameters, in the order of its declaration. The zero
+// value is an empty list; the methods append and return the list, so that calls
+// chain:
+//
+//	args := new(driver.Args).Pointer(x.Ptr).Pointer(y.Ptr).Int32(n)
+//
+// A list can be launched any number of times: the driver copies the values on
+// each launch, and on each capture into a graph. It is not for use by two
+// goroutines at once.
+type Args struct {
+	data   []byte  // the values, each at an offset that is a multiple of its alignment
+	params []Param // where each one lies in data
+	block  []byte  // data at its final, aligned address; nil until sealed
+	values []unsafe.Pointer
+}
+
+// A Param is the place of one parameter: in a list of arguments, or in the
+// kernel's own parameter space.
+type Param struct {
+	Offset int
+	Size   int
+}
+
+// Len is the number of parameters.
+func (a *Args) Len() int { return len(a.params) }
+
+// Pointer appends an address in GPU memory.
+func (a *Args) Pointer(p DevicePtr) *Args { return a.Uint64(uint64(p)) }
+
+// Int32 appends an int.
+func (a *Args) Int32(v int32) *Args { return a.Uint32(uint32(v)) }
+
+// Uint32 appends an unsigned int.
+func (a *Args) Uint32(v uint32) *Args { return a.raw(binary.NativeEndian.AppendUint32(nil, v), 4) }
+
+// Int64 appends a long long.
+func (a *Args) Int64(v int64) *Args { return a.Uint64(uint64(v)) }
+
+// Uint64 appends an unsigned long long.
+func (a *Args) Uint64(v uint64) *Args { return a.raw(binary.NativeEndian.AppendUint64(nil, v), 8) }
+
+// Float32 appends a float.
+func (a *Args) Float32(v float32) *Args { return a.Uint32(math.Float32bits(v)) }
+
+// Float64 appends a double.
+func (a *Args) Float64(v float64) *Args { return a.Uint64(math.Float64bits(v)) }
+
+// TensorMap appends a descriptor that the kernel takes as a
+// const __grid_constant__ CUtensorMap.
+func (a *Args) TensorMap(m TensorMap) *Args { return a.raw(m[:], blockAlign) }
+
+// Bytes appends any other value, such as a struct or a half, as it lies in
+// memory. align is its alignment in C, a power of two of at most 128. It panics
+// on anything else: that is a mistake in the program, not in its input.
+func (a *Args) Bytes(v []byte, align int) *Args {
+	if len(v) == 0 || align < 1 || align > blockAlign || align&(align-1) != 0 {
+		panic(fmt.Sprintf("driver: a parameter of %d bytes aligned to %d", len(v), align))
+	}
+	return a.raw(v, align)
+}
+
+func (a *Args) raw(v []byte, align int) *Args {
+	offset := (len(a.data) + align - 1) &^ (align - 1)
+	a.data = append(a.data, make([]byte, offset-len(a.data))...)
+	a.data = append(a.data, v...)
+	a.params = append(a.params, Param{offset, len(v)})
+	a.block = nil
+	return a
+}
+
+// seal gives the values their final addresses and returns the array of pointers
+// to them that a launch takes: nil for no parameters.
+func (a *Args) seal() *unsafe.Pointer {
+	if len(a.params) == 0 {
+		return nil
+	}
+	if a.block == nil {
+		room := make([]byte, len(a.data)+blockAlign-1)
+		skip := int(-uintptr(unsafe.Pointer(&room[0])) & (blockAlign - 1))
+		a.block = room[skip : skip+len(a.data)]
+		copy(a.block, a.data)
+		a.values = make([]unsafe.Pointer, len(a.params))
+		for i, p := range a.params {
+			a.values[i] = unsafe.Pointer(&a.block[p.Offset])
+		}
+	}
+	return &a.values[0]
+}
+
+// pin forbids the collector to move what the array from seal points at while C
+// follows the pointers in it.
+func (a *Args) pin(p *runtime.Pinner) {
+	if len(a.params) > 0 {
+		p.Pin(&a.block[0])
+	}
+}
+
+// check compares the list with what the kernel declares. Without it the driver
+// would read past a value that is too short, straight into the worker's memory.
+func (a *Args) check(want []Param) error {
+	if len(a.params) != len(want) {
+		return fmt.Errorf("the kernel takes %d parameters and %d were given: compare the manifest's arguments with the kernel's declaration",
+			len(want), len(a.params))
+	}
+	for i, w := range want {
+		if got := a.params[i].Size; got != w.Size {
+			return fmt.Errorf("parameter %d is %d bytes and the kernel declares %d: compare the manifest's arguments with the kernel's declaration",
+				i, got, w.Size)
+		}
+	}
+	return nil
+}

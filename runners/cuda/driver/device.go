@@ -1,0 +1,157 @@
+package driver
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A Device is one GPU. Asking about it needs no context and may be done on any
+// goroutine.
+type Device struct {
+	d       *Driver
+	handle  int32
+	Ordinal int // its place in the driver's list, which CUDA_VISIBLE_DEVICES shapes
+}
+
+// DeviceCount is how many GPUs the process may use.
+func (d *Driver) DeviceCount() (int, error) {
+	var n int32
+	if code := d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != Success {
+		return 0, d.newError(code, "counting the GPUs")
+	}
+	return int(n), nil
+}
+
+// Device is the GPU at a place in the driver's list.
+func (d *Driver) Device(ordinal int) (Device, error) {
+	var h int32
+	if code := d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)); code != Success {
+		return Device{}, d.newError(code, fmt.Sprintf("opening GPU %d", ordinal))
+	}
+	return Device{d: d, handle: h, Ordinal: ordinal}, nil
+}
+
+func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
+
+// Name is the product's name, such as NVIDIA H200.
+func (v Device) Name() (string, error) {
+	buf := make([]byte, 256)
+	if code := v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != Success {
+		return "", v.d.newError(code, "reading the name of "+v.String())
+	}
+	return cString(buf), nil
+}
+
+// A UUID names one GPU (or one MIG slice) for good.
+type UUID [16]byte
+
+// String is the form that nvidia-smi and NVML use for a whole GPU.
+func (u UUID) String() string {
+	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+// UUID is the device's identity. For a MIG slice it is the slice's own, which
+// NVML writes with the prefix MIG- instead of GPU-.
+func (v Device) UUID() (UUID, error) {
+	var u UUID
+	if code := v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)); code != Success {
+		return UUID{}, v.d.newError(code, "reading the UUID of "+v.String())
+	}
+	return u, nil
+}
+
+// PCIBusID is domain:bus:device.function in hexadecimal, as NVML also takes it.
+func (v Device) PCIBusID() (string, error) {
+	buf := make([]byte, 32)
+	if code := v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != Success {
+		return "", v.d.newError(code, "reading the PCI address of "+v.String())
+	}
+	return cString(buf), nil
+}
+
+// TotalMemory is the device's memory in bytes.
+func (v Device) TotalMemory() (uint64, error) {
+	var n uint64
+	if code := v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)); code != Success {
+		return 0, v.d.newError(code, "reading the memory size of "+v.String())
+	}
+	return n, nil
+}
+
+// Attribute is one figure about the device.
+func (v Device) Attribute(a DeviceAttribute) (int, error) {
+	var n int32
+	if code := v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)); code != Success {
+		return 0, v.d.newError(code, fmt.Sprintf("reading %s of %s", a, v))
+	}
+	return int(n), nil
+}
+
+// Properties are the figures that go into evidence about the machine.
+type Properties struct {
+	Name                   string
+	UUID                   UUID
+	PCIBusID               string
+	ComputeMajor           int
+	ComputeMinor           int
+	SMs                    int
+	TotalMemory            uint64 // bytes
+	L2Bytes                int
+	MaxPersistingL2Bytes   int
+	ClockKHz               int
+	MemoryClockKHz         int
+	MemoryBusBits          int
+	SharedPerSM            int // bytes
+	SharedPerBlockOptin    int // bytes
+	ReservedSharedPerBlock int // bytes
+	RegistersPerSM         int
+	ECC                    bool
+	KernelTimeout          bool // the display's watchdog ends long kernels
+}
+
+// Arch is the architecture's name for the compiler, such as sm_90.
+func (p Properties) Arch() string { return fmt.Sprintf("sm_%d%d", p.ComputeMajor, p.ComputeMinor) }
+
+// Properties reads all of them.
+func (v Device) Properties() (Properties, error) {
+	var p Properties
+	var err error
+	if p.Name, err = v.Name(); err != nil {
+		return Properties{}, err
+	}
+	if p.UUID, err = v.UUID(); err != nil {
+		return Properties{}, err
+	}
+	if p.PCIBusID, err = v.PCIBusID(); err != nil {
+		return Properties{}, err
+	}
+	if p.TotalMemory, err = v.TotalMemory(); err != nil {
+		return Properties{}, err
+	}
+	var ecc, timeout int
+	for _, f := range []struct {
+		to *int
+		a  DeviceAttribute
+	}{
+		{&p.ComputeMajor, ComputeCapabilityMajor},
+		{&p.ComputeMinor, ComputeCapabilityMinor},
+		{&p.SMs, MultiprocessorCount},
+		{&p.L2Bytes, L2CacheSize},
+		{&p.MaxPersistingL2Bytes, MaxPersistingL2},
+		{&p.ClockKHz, ClockRate},
+		{&p.MemoryClockKHz, MemoryClockRate},
+		{&p.MemoryBusBits, GlobalMemoryBusWidth},
+		{&p.SharedPerSM, MaxSharedPerSM},
+		{&p.SharedPerBlockOptin, MaxSharedPerBlockOptin},
+		{&p.ReservedSharedPerBlock, ReservedSharedPerBlock},
+		{&p.RegistersPerSM, MaxRegistersPerSM},
+		{&ecc, ECCEnabled},
+		{&timeout, KernelExecTimeout},
+	} {
+		if *f.to, err = v.Attribute(f.a); err != nil {
+			return Properties{}, err
+		}
+	}
+	p.ECC, p.KernelTimeout = ecc != 0, timeout != 0
+	return p, nil
+}

@@ -1,0 +1,72 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// An Error is a call that the CUDA driver refused, or the failure of earlier
+// work that it reported on this call: faults inside a kernel surface at the
+// next call that waits for it.
+type Error struct {
+	Code Code
+	Name string // CUDA_ERROR_ILLEGAL_ADDRESS
+	Text string // the driver's sentence about it
+	Op   string // what was being done, to which thing
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s (%d): %s", e.Op, e.Name, int(e.Code), e.Text)
+	if remedy := e.Code.remedy(); remedy != "" {
+		s += "; " + remedy
+	}
+	return s
+}
+
+// Is makes errors.Is(err, driver.OutOfMemory) ask for a code.
+func (e *Error) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == e.Code
+}
+
+// Sticky says that the process can do no more CUDA work: every further call
+// returns this error, and only a new process is free of it.
+func (e *Error) Sticky() bool { return e.Code.Sticky() }
+
+// KernelFault says that the code on the GPU did something it must not: the
+// kernel's fault, not the runner's.
+func (e *Error) KernelFault() bool { return e.Code.KernelFault() }
+
+// CodeOf is the CUDA code inside err, or Success where there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return Success
+}
+
+// newError asks the driver for the code's name and text. A driver older than
+// the code answers with nothing; the name known here then stands in.
+func (d *Driver) newError(code Code, op string) *Error {
+	e := &Error{Code: code, Name: code.String(), Text: "the driver gives no description", Op: op}
+	var name, text *byte
+	if d.sym.cuGetErrorName.call(uintptr(code), uintptr(unsafe.Pointer(&name))) == Success && name != nil {
+		e.Name = goString(name)
+	}
+	if d.sym.cuGetErrorString.call(uintptr(code), uintptr(unsafe.Pointer(&text))) == Success && text != nil {
+		e.Text = goString(text)
+	}
+	return e
+}
+
+// goString copies a string that the library owns. The driver's texts are far
+// shorter than the limit, which is there against a missing terminator.
+func goString(p *byte) string {
+	const limit = 4096
+	n := 0
+	for n < limit && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(p, n))
+}

@@ -1,0 +1,101 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestErrorText(t *testing.T) {
+	f := openFake(t)
+	for name, c := range map[string]struct {
+		code Code
+		op   string
+		want string
+	}{
+		"a kernel's fault": {IllegalAddress, "launching sdpa",
+			"launching sdpa: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"},
+		"with a remedy": {InvalidContext, "creating a stream",
+			"creating a stream: CUDA_ERROR_INVALID_CONTEXT (201): invalid device context; make the call inside Thread.Do"},
+		"known here, not to the driver": {MisalignedAddress, "waiting for the stream",
+			"waiting for the stream: CUDA_ERROR_MISALIGNED_ADDRESS (716): the driver gives no description"},
+		"known to nobody": {12345, "waiting", "waiting: CUDA_ERROR_12345 (12345): the driver gives no description"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := f.newError(c.code, c.op).Error(); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPredicates(t *testing.T) {
+	for _, c := range []struct {
+		code               Code
+		sticky, kernelWork bool
+	}{
+		{Success, false, false},
+		{InvalidValue, false, false},
+		{OutOfMemory, false, false},
+		{InvalidImage, false, false},
+		{InvalidContext, false, false},
+		{NoBinaryForGPU, false, false},
+		{NotReady, false, false},
+		{LaunchOutOfResources, false, false},
+		{InvalidClusterSize, false, false},
+		{ECCUncorrectable, true, false},
+		{NVLinkUncorrectable, true, false},
+		{Contained, true, false},
+		{IllegalAddress, true, true},
+		{LaunchTimeout, true, true},
+		{AssertFailed, true, true},
+		{HardwareStackError, true, true},
+		{IllegalInstruction, true, true},
+		{MisalignedAddress, true, true},
+		{InvalidAddressSpace, true, true},
+		{InvalidPC, true, true},
+		{LaunchFailed, true, true},
+		{TensorMemoryLeak, true, true},
+	} {
+		t.Run(c.code.String(), func(t *testing.T) {
+			e := &Error{Code: c.code}
+			if e.Sticky() != c.sticky || e.KernelFault() != c.kernelWork {
+				t.Errorf("sticky %v, kernel's fault %v", e.Sticky(), e.KernelFault())
+			}
+		})
+	}
+}
+
+func TestErrorIs(t *testing.T) {
+	err := fmt.Errorf("round 3: %w", &Error{Code: OutOfMemory})
+	if !errors.Is(err, OutOfMemory) || errors.Is(err, IllegalAddress) {
+		t.Error("errors.Is does not compare codes")
+	}
+	if got := CodeOf(err); got != OutOfMemory {
+		t.Errorf("CodeOf = %v", got)
+	}
+	if got := CodeOf(errors.New("another")); got != Success {
+		t.Errorf("CodeOf of another error = %v", got)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		got  fmt.Stringer
+		want string
+	}{
+		{MultiprocessorCount, "MULTIPROCESSOR_COUNT"},
+		{DeviceAttribute(9999), "device attribute 9999"},
+		{FuncRegisters, "NUM_REGS"},
+		{FunctionAttribute(77), "function attribute 77"},
+		{LimitPersistingL2, "PERSISTING_L2_CACHE_SIZE"},
+		{Limit(77), "limit 77"},
+		{IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+		{Version(13000), "13.0"},
+		{Version(12040), "12.4"},
+	} {
+		if c.got.String() != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package driver
+
+import (
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ebitengine/purego"
+)
+
+//go:embed testdata/fakecuda.c
+var fakeSource []byte
+
+// buildDir keeps the fake drivers that were compiled, for the life of the test
+// binary. TestMain alone sets it.
+var buildDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "fakecuda")
+	if err != nil {
+		panic(err)
+	}
+	buildDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// compileFake builds the fake driver once for each set of flags and returns a
+// copy of it: every test that loads one has its state to itself.
+func compileFake(t testing.TB, flags ...string) string {
+	t.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler (cc) to build the fake driver with")
+	}
+	key := strings.ReplaceAll(strings.Join(append([]string{"fake"}, flags...), " "), "/", "_")
+	lib := filepath.Join(buildDir, key+".so")
+	if _, err := os.Stat(lib); err != nil {
+		src := filepath.Join(buildDir, "fakecuda.c")
+		if err := os.WriteFile(src, fakeSource, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := append([]string{"-shared", "-fPIC", "-std=c11", "-Wall", "-Werror", "-o", lib, src}, flags...)
+		if out, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
+			t.Fatalf("compiling the fake driver: %v\n%s", err, out)
+		}
+	}
+	image, err := os.ReadFile(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(t.TempDir(), "libcuda-fake.so")
+	if err := os.WriteFile(own, image, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// A fake is the fake driver, opened, with the side doors that tests use.
+type fake struct {
+	*Driver
+	fail        func(name string, code, after int32)
+	lastLaunch  func(*launchRecord)
+	lastArgs    func(*[12]uint64)
+	flags       func() int32
+	retained    func() int32
+	freed       func() int32
+	captureMode func() int32
+}
+
+// launchRecord mirrors launch_record of the fake.
+type launchRecord struct {
+	Grid, Block, Cluster          [3]uint32
+	Shared                        uint32
+	Function, Stream, Count, Size uint64
+	Params                        [512]byte
+}
+
+func openFake(t testing.TB, flags ...string) *fake {
+	t.Helper()
+	return openFakeAt(t, compileFake(t, flags...))
+}
+
+func openFakeAt(t testing.TB, lib string) *fake {
+	t.Helper()
+	d, err := OpenPath(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{Driver: d}
+	purego.RegisterLibFunc(&f.fail, d.handle, "fake_fail")
+	purego.RegisterLibFunc(&f.lastLaunch, d.handle, "fake_last_launch")
+	purego.RegisterLibFunc(&f.lastArgs, d.handle, "fake_last_args")
+	purego.RegisterLibFunc(&f.flags, d.handle, "fake_flags")
+	purego.RegisterLibFunc(&f.retained, d.handle, "fake_retained")
+	purego.RegisterLibFunc(&f.freed, d.handle, "fake_freed")
+	purego.RegisterLibFunc(&f.captureMode, d.handle, "fake_capture_mode")
+	return f
+}
+
+func (f *fake) thread(t testing.TB) *Thread {
+	t.Helper()
+	dev, err := f.Device(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	th, err := dev.NewThread(ScheduleAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := th.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return th
+}
+
+// within runs fn with a context and a stream of the fake, or of a real GPU.
+func within(t testing.TB, th *Thread, fn func(c *Context, s *Stream) error) {
+	t.Helper()
+	err := th.Do(func(c *Context) error {
+		s, err := c.NewStream()
+		if err != nil {
+			return err
+		}
+		if err := fn(c, s); err != nil {
+			return err
+		}
+		return s.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,76 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// A Graph is a recorded sequence of work that is launched as one: between its
+// kernels there is no launch from the host.
+type Graph struct {
+	d      *Driver
+	handle uintptr
+	nodes  int
+}
+
+// Capture records what the function queues on the stream, instead of running
+// it, and makes it ready to launch. The function must not wait for anything.
+func (s *Stream) Capture(record func() error) (*Graph, error) {
+	const threadLocal = 1 // calls on other threads neither disturb the capture nor are caught by it
+	sym := &s.d.sym
+	if code := sym.cuStreamBeginCapture.call(s.handle, threadLocal); code != Success {
+		return nil, s.d.newError(code, "beginning a capture")
+	}
+	recordErr := record()
+	var template uintptr
+	code := sym.cuStreamEndCapture.call(s.handle, uintptr(unsafe.Pointer(&template)))
+	if template != 0 {
+		defer sym.cuGraphDestroy.call(template)
+	}
+	var endErr error
+	if code != Success {
+		endErr = s.d.newError(code, "ending a capture")
+	}
+	if err := errors.Join(recordErr, endErr); err != nil {
+		return nil, err
+	}
+
+	var nodes uint64
+	if code := sym.cuGraphGetNodes.call(template, 0, uintptr(unsafe.Pointer(&nodes))); code != Success {
+		return nil, s.d.newError(code, "counting a graph's nodes")
+	}
+	g := &Graph{d: s.d, nodes: int(nodes)}
+	if code := sym.cuGraphInstantiateWithFlags.call(uintptr(unsafe.Pointer(&g.handle)), template, 0); code != Success {
+		return nil, s.d.newError(code, fmt.Sprintf("instantiating a graph of %d nodes", nodes))
+	}
+	return g, nil
+}
+
+// Nodes is how many pieces of work the capture recorded.
+func (g *Graph) Nodes() int { return g.nodes }
+
+// Upload moves the graph to the GPU, so that the first launch costs what the
+// others do.
+func (g *Graph) Upload(s *Stream) error {
+	if code := g.d.sym.cuGraphUpload.call(g.handle, s.handle); code != Success {
+		return g.d.newError(code, fmt.Sprintf("uploading a graph of %d nodes", g.nodes))
+	}
+	return nil
+}
+
+// Launch queues the whole graph.
+func (g *Graph) Launch(s *Stream) error {
+	if code := g.d.sym.cuGraphLaunch.call(g.handle, s.handle); code != Success {
+		return g.d.newError(code, fmt.Sprintf("launching a graph of %d nodes", g.nodes))
+	}
+	return nil
+}
+
+// Close destroys the graph.
+func (g *Graph) Close() error {
+	if code := g.d.sym.cuGraphExecDestroy.call(g.handle); code != Success {
+		return g.d.newError(code, "destroying a graph")
+	}
+	return nil
+}

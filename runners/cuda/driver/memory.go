@@ -1,0 +1,155 @@
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// A DevicePtr is an address in the GPU's memory. It is a number, never a Go
+// pointer.
+type DevicePtr uint64
+
+// A Buffer is a stretch of GPU memory: an allocation or a part of one. Copying
+// the struct copies no memory.
+type Buffer struct {
+	Ptr  DevicePtr
+	Size int64 // bytes
+}
+
+// Slice is the part of n bytes that starts at offset. It panics beyond the
+// end, as slicing a Go slice does: a silent overrun on the GPU would spoil a
+// neighbour's data.
+func (b Buffer) Slice(offset, n int64) Buffer {
+	if offset < 0 || n < 0 || offset > b.Size-n {
+		panic(fmt.Sprintf("driver: slice [%d:+%d] of a GPU buffer of %d bytes", offset, n, b.Size))
+	}
+	return Buffer{b.Ptr + DevicePtr(offset), n}
+}
+
+// Alloc takes GPU memory. Its content is undefined.
+func (c *Context) Alloc(bytes int64) (Buffer, error) {
+	var p DevicePtr
+	if code := c.d.sym.cuMemAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(bytes)); code != Success {
+		return Buffer{}, c.d.newError(code, fmt.Sprintf("allocating %d bytes on %s", bytes, c.dev))
+	}
+	return Buffer{p, bytes}, nil
+}
+
+// Free gives back what Alloc took. It waits for work on the device.
+func (c *Context) Free(b Buffer) error {
+	if code := c.d.sym.cuMemFree.call(uintptr(b.Ptr)); code != Success {
+		return c.d.newError(code, fmt.Sprintf("freeing %d bytes on %s", b.Size, c.dev))
+	}
+	return nil
+}
+
+// A HostBuffer is page-locked host memory, outside Go's heap: the source or the
+// target of copies that run while the host goes on.
+type HostBuffer struct {
+	mem []byte
+}
+
+// Bytes is the memory itself. It must not be used after FreeHost.
+func (h HostBuffer) Bytes() []byte { return h.mem }
+
+// Slice is a part of the buffer, with Go's rules for slices.
+func (h HostBuffer) Slice(offset, n int64) HostBuffer {
+	return HostBuffer{h.mem[offset : offset+n : offset+n]}
+}
+
+// AllocHost takes page-locked host memory.
+func (c *Context) AllocHost(bytes int64) (HostBuffer, error) {
+	var p *byte
+	if code := c.d.sym.cuMemHostAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(bytes), 0); code != Success {
+		return HostBuffer{}, c.d.newError(code, fmt.Sprintf("allocating %d bytes of page-locked host memory", bytes))
+	}
+	return HostBuffer{unsafe.Slice(p, bytes)}, nil
+}
+
+// FreeHost gives back what AllocHost took.
+func (c *Context) FreeHost(h HostBuffer) error {
+	if code := c.d.sym.cuMemFreeHost.call(uintptr(unsafe.Pointer(unsafe.SliceData(h.mem)))); code != Success {
+		return c.d.newError(code, fmt.Sprintf("freeing %d bytes of page-locked host memory", len(h.mem)))
+	}
+	return nil
+}
+
+// ToDevice copies src to the start of dst, in order on the stream, and waits:
+// Go memory is never in the hands of a copy that is still running.
+func (s *Stream) ToDevice(dst Buffer, src []byte) error {
+	defer runtime.KeepAlive(src) // past the end of the copy, not only of the call that queues it
+	if err := s.toDevice(dst, src); err != nil {
+		return err
+	}
+	return s.Synchronize()
+}
+
+// ToHost copies the start of src to dst, in order on the stream, and waits.
+func (s *Stream) ToHost(dst []byte, src Buffer) error {
+	defer runtime.KeepAlive(dst) // past the end of the copy, not only of the call that queues it
+	if err := s.toHost(dst, src); err != nil {
+		return err
+	}
+	return s.Synchronize()
+}
+
+// ToDeviceAsync queues a copy. src must stay unchanged until the stream has
+// passed it.
+func (s *Stream) ToDeviceAsync(dst Buffer, src HostBuffer) error { return s.toDevice(dst, src.mem) }
+
+// ToHostAsync queues a copy. dst is valid once the stream has passed it.
+func (s *Stream) ToHostAsync(dst HostBuffer, src Buffer) error { return s.toHost(dst.mem, src) }
+
+func (s *Stream) toDevice(dst Buffer, src []byte) error {
+	if int64(len(src)) > dst.Size {
+		return fmt.Errorf("copying %d bytes into a GPU buffer of %d bytes: allocate a larger one", len(src), dst.Size)
+	}
+	if code := s.d.sym.cuMemcpyHtoDAsync.call(uintptr(dst.Ptr),
+		uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), s.handle); code != Success {
+		return s.d.newError(code, fmt.Sprintf("copying %d bytes to the GPU", len(src)))
+	}
+	return nil
+}
+
+func (s *Stream) toHost(dst []byte, src Buffer) error {
+	if int64(len(dst)) > src.Size {
+		return fmt.Errorf("copying %d bytes out of a GPU buffer of %d bytes: ask for fewer", len(dst), src.Size)
+	}
+	if code := s.d.sym.cuMemcpyDtoHAsync.call(uintptr(unsafe.Pointer(unsafe.SliceData(dst))),
+		uintptr(src.Ptr), uintptr(len(dst)), s.handle); code != Success {
+		return s.d.newError(code, fmt.Sprintf("copying %d bytes from the GPU", len(dst)))
+	}
+	return nil
+}
+
+// CopyDevice queues a copy of all of src to the start of dst, inside the GPU.
+func (s *Stream) CopyDevice(dst, src Buffer) error {
+	if src.Size > dst.Size {
+		return fmt.Errorf("copying %d bytes into a GPU buffer of %d bytes: allocate a larger one", src.Size, dst.Size)
+	}
+	if code := s.d.sym.cuMemcpyDtoDAsync.call(uintptr(dst.Ptr), uintptr(src.Ptr), uintptr(src.Size), s.handle); code != Success {
+		return s.d.newError(code, fmt.Sprintf("copying %d bytes inside the GPU", src.Size))
+	}
+	return nil
+}
+
+// Fill8 queues setting every byte of b. 0xFF makes every float format a NaN.
+func (s *Stream) Fill8(b Buffer, v uint8) error {
+	if code := s.d.sym.cuMemsetD8Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size), s.handle); code != Success {
+		return s.d.newError(code, fmt.Sprintf("filling %d bytes on the GPU", b.Size))
+	}
+	return nil
+}
+
+// Fill32 queues setting every 32-bit word of b, whose size and address must be
+// multiples of four.
+func (s *Stream) Fill32(b Buffer, v uint32) error {
+	if b.Size%4 != 0 {
+		return fmt.Errorf("filling %d bytes on the GPU with 32-bit words: the size is not a multiple of four, use Fill8", b.Size)
+	}
+	if code := s.d.sym.cuMemsetD32Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size/4), s.handle); code != Success {
+		return s.d.newError(code, fmt.Sprintf("filling %d bytes on the GPU", b.Size))
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// A Module is code loaded into a context: a cubin, a fatbin or PTX text.
+type Module struct {
+	d      *Driver
+	handle uintptr
+}
+
+// LoadModule loads code. PTX is compiled by the driver first; what that compiler
+// says when it fails is part of the error.
+func (c *Context) LoadModule(image []byte) (*Module, error) {
+	if len(image) == 0 {
+		return nil, fmt.Errorf("loading a module onto %s: the image is empty", c.dev)
+	}
+	const errorLog, errorLogSize = 5, 6 // CU_JIT_ERROR_LOG_BUFFER and its _SIZE_BYTES
+	text := make([]byte, len(image)+1)  // PTX must end in a zero byte
+	copy(text, image)
+	log := make([]byte, 16<<10)
+	var pins runtime.Pinner
+	pins.Pin(&log[0])
+	defer pins.Unpin()
+	options := [...]int32{errorLog, errorLogSize}
+	// A void* array: the size travels as the pointer's value, not behind it.
+	values := [...]uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
+
+	m := &Module{d: c.d}
+	code := c.d.sym.cuModuleLoadDataEx.call(
+		uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&text[0])),
+		uintptr(len(options)), uintptr(unsafe.Pointer(&options)), uintptr(unsafe.Pointer(&values)))
+	if code != Success {
+		err := c.d.newError(code, "loading a module onto "+c.dev.String())
+		if said := cString(log); said != "" {
+			return nil, fmt.Errorf("%w\n%s", err, said)
+		}
+		return nil, err
+	}
+	return m, nil
+}
+
+// Close unloads the module. Its functions must not be used any more.
+func (m *Module) Close() error {
+	if code := m.d.sym.cuModuleUnload.call(m.handle); code != Success {
+		return m.d.newError(code, "unloading a module")
+	}
+	return nil
+}
+
+// A Function is a kernel of a loaded module.
+type Function struct {
+	d      *Driver
+	handle uintptr
+	name   string
+	params []Param
+	known  bool // whether the driver could say what the parameters are
+}
+
+// Function finds a kernel by its name in the object code, which for C++ is the
+// mangled one, and loads it fully: a kernel that is loaded on its first launch
+// would spoil that launch's time, or a capture.
+func (m *Module) Function(name string) (*Function, error) {
+	f := &Function{d: m.d, name: name}
+	cname := append([]byte(name), 0)
+	if code := m.d.sym.cuModuleGetFunction.call(uintptr(unsafe.Pointer(&f.handle)), m.handle,
+		uintptr(unsafe.Pointer(&cname[0]))); code != Success {
+		return nil, m.d.newError(code, "finding kernel "+name)
+	}
+	if m.d.sym.cuFuncLoad != 0 {
+		if code := m.d.sym.cuFuncLoad.call(f.handle); code != Success {
+			return nil, m.d.newError(code, "loading kernel "+name)
+		}
+	}
+	f.readParams()
+	return f, nil
+}
+
+// readParams asks for one parameter after the other until the driver says that
+// there is no such index.
+func (f *Function) readParams() {
+	if f.d.sym.cuFuncGetParamInfo == 0 {
+		return
+	}
+	for i := 0; ; i++ {
+		var offset, size uint64
+		code := f.d.sym.cuFuncGetParamInfo.call(f.handle, uintptr(i),
+			uintptr(unsafe.Pointer(&offset)), uintptr(unsafe.Pointer(&size)))
+		switch code {
+		case Success:
+			f.params = append(f.params, Param{int(offset), int(size)})
+		case InvalidValue:
+			f.known = true
+			return
+		default:
+			f.params = nil
+			return
+		}
+	}
+}
+
+// Name is the kernel's name in the object code.
+func (f *Function) Name() string { return f.name }
+
+// Params are the parameters that the kernel declares; false where the driver is
+// too old (before CUDA 12.4) to tell. [Function.Launch] then cannot check them.
+func (f *Function) Params() ([]Param, bool) { return f.params, f.known }
+
+// Attribute is one figure about the kernel as compiled.
+func (f *Function) Attribute(a FunctionAttribute) (int, error) {
+	var n int32
+	if code := f.d.sym.cuFuncGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), f.handle); code != Success {
+		return 0, f.d.newError(code, fmt.Sprintf("reading %s of kernel %s", a, f.name))
+	}
+	return int(n), nil
+}
+
+// SetAttribute changes one. [FuncMaxDynamicShared] must be set before a launch
+// with more than 48 KiB of shared memory.
+func (f *Function) SetAttribute(a FunctionAttribute, value int) error {
+	if code := f.d.sym.cuFuncSetAttribute.call(f.handle, uintptr(a), uintptr(value)); code != Success {
+		return f.d.newError(code, fmt.Sprintf("setting %s of kernel %s to %d", a, f.name, value))
+	}
+	return nil
+}
+
+// Occupancy is how many blocks of so many threads and so much dynamic shared
+// memory run on one multiprocessor at a time.
+func (f *Function) Occupancy(threads, dynamicShared int) (int, error) {
+	var n int32
+	if code := f.d.sym.cuOccupancyMaxActiveBlocksPerMultiprocessor.call(uintptr(unsafe.Pointer(&n)), f.handle,
+		uintptr(threads), uintptr(dynamicShared)); code != Success {
+		return 0, f.d.newError(code, fmt.Sprintf("computing the occupancy of kernel %s at %d threads", f.name, threads))
+	}
+	return int(n), nil
+}

@@ -1,0 +1,112 @@
+package driver
+
+import (
+	"math"
+	"time"
+	"unsafe"
+)
+
+// A Stream is a queue of work that runs in order.
+type Stream struct {
+	d      *Driver
+	handle uintptr
+}
+
+// NewStream creates a stream that does not wait for the default stream, which
+// this package never uses.
+func (c *Context) NewStream() (*Stream, error) {
+	const nonBlocking = 1
+	s := &Stream{d: c.d}
+	if code := c.d.sym.cuStreamCreate.call(uintptr(unsafe.Pointer(&s.handle)), nonBlocking); code != Success {
+		return nil, c.d.newError(code, "creating a stream on "+c.dev.String())
+	}
+	return s, nil
+}
+
+// Synchronize waits until the stream is empty and reports the faults of its work.
+func (s *Stream) Synchronize() error {
+	if code := s.d.sym.cuStreamSynchronize.call(s.handle); code != Success {
+		return s.d.newError(code, "waiting for the stream")
+	}
+	return nil
+}
+
+// Done says whether the stream is empty, without waiting.
+func (s *Stream) Done() (bool, error) {
+	return s.d.done(s.d.sym.cuStreamQuery.call(s.handle), "asking the stream")
+}
+
+// Close destroys the stream. Work that is still queued finishes.
+func (s *Stream) Close() error {
+	if code := s.d.sym.cuStreamDestroy.call(s.handle); code != Success {
+		return s.d.newError(code, "destroying the stream")
+	}
+	return nil
+}
+
+// An Event is a point in a stream, with the time at which the GPU passed it.
+type Event struct {
+	d      *Driver
+	handle uintptr
+}
+
+// NewEvent creates an event that keeps time.
+func (c *Context) NewEvent() (*Event, error) {
+	const keepTime = 0
+	e := &Event{d: c.d}
+	if code := c.d.sym.cuEventCreate.call(uintptr(unsafe.Pointer(&e.handle)), keepTime); code != Success {
+		return nil, c.d.newError(code, "creating an event on "+c.dev.String())
+	}
+	return e, nil
+}
+
+// Record puts the event at the end of the stream's queue.
+func (e *Event) Record(s *Stream) error {
+	if code := e.d.sym.cuEventRecord.call(e.handle, s.handle); code != Success {
+		return e.d.newError(code, "recording an event")
+	}
+	return nil
+}
+
+// Synchronize waits until the GPU has passed the event.
+func (e *Event) Synchronize() error {
+	if code := e.d.sym.cuEventSynchronize.call(e.handle); code != Success {
+		return e.d.newError(code, "waiting for an event")
+	}
+	return nil
+}
+
+// Done says whether the GPU has passed the event, without waiting.
+func (e *Event) Done() (bool, error) {
+	return e.d.done(e.d.sym.cuEventQuery.call(e.handle), "asking an event")
+}
+
+// Since is the time from start to e, to the nearest nanosecond; the GPU's own
+// tick is about half a microsecond. Both must have been passed, or the code is
+// [NotReady].
+func (e *Event) Since(start *Event) (time.Duration, error) {
+	var ms float32
+	if code := e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle); code != Success {
+		return 0, e.d.newError(code, "reading the time between two events")
+	}
+	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), nil
+}
+
+// Close destroys the event.
+func (e *Event) Close() error {
+	if code := e.d.sym.cuEventDestroy.call(e.handle); code != Success {
+		return e.d.newError(code, "destroying an event")
+	}
+	return nil
+}
+
+// done reads the answer of a query, where not-ready is no failure.
+func (d *Driver) done(code Code, op string) (bool, error) {
+	switch code {
+	case Success:
+		return true, nil
+	case NotReady:
+		return false, nil
+	}
+	return false, d.newError(code, op)
+}

@@ -1,0 +1,165 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"unsafe"
+)
+
+// A Schedule is how a waiting call spends its time.
+type Schedule uint32
+
+const (
+	ScheduleAuto  Schedule = 0
+	ScheduleSpin  Schedule = 1 // lowest latency, one core busy
+	ScheduleYield Schedule = 2
+	ScheduleBlock Schedule = 4 // sleeps until the GPU interrupts
+)
+
+// ErrClosed says that a Thread was used after its end.
+var ErrClosed = errors.New("the CUDA thread is closed: start a new one")
+
+var errExited = errors.New("the function given to Thread.Do ended its goroutine; the CUDA thread is closed")
+
+// A Thread is one operating-system thread that holds a device's context. It is
+// the only way to get at a [Context].
+type Thread struct {
+	jobs  chan job
+	stop  chan struct{}
+	done  chan struct{}
+	close func()
+	end   error // why releasing the context failed; set before done is closed
+}
+
+type job struct {
+	do    func(*Context) error
+	reply chan<- outcome
+}
+
+type outcome struct {
+	err      error
+	panicked string // the value and its stack, empty where there was none
+}
+
+// NewThread starts a locked thread and makes the device's primary context
+// current on it. The first one in a process pays for creating the context,
+// tenths of a second.
+func (v Device) NewThread(s Schedule) (*Thread, error) {
+	stop := make(chan struct{})
+	t := &Thread{
+		jobs:  make(chan job),
+		stop:  stop,
+		done:  make(chan struct{}),
+		close: sync.OnceFunc(func() { close(stop) }),
+	}
+	started := make(chan error, 1)
+	go t.run(&Context{d: v.d, dev: v}, s, started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Do runs fn on the thread and returns its error. Calls from several goroutines
+// take turns. A panic in fn surfaces in the caller. fn must not call Do on the
+// same thread again: pass the Context on instead.
+func (t *Thread) Do(fn func(*Context) error) error {
+	reply := make(chan outcome, 1)
+	select {
+	case t.jobs <- job{fn, reply}:
+	case <-t.done:
+		return ErrClosed
+	}
+	out := <-reply
+	if out.panicked != "" {
+		panic(out.panicked)
+	}
+	return out.err
+}
+
+// Close waits for the call in progress, releases the context and ends the
+// thread. After a sticky error it returns that error. Closing twice is harmless.
+func (t *Thread) Close() error {
+	t.close()
+	<-t.done
+	return t.end
+}
+
+func (t *Thread) run(c *Context, s Schedule, started chan<- error) {
+	// The thread is unlocked, and so used again, only after an orderly end. Should a
+	// job end this goroutine, the runtime discards the thread with it.
+	runtime.LockOSThread()
+	defer close(t.done)
+	if err := c.attach(s); err != nil {
+		runtime.UnlockOSThread()
+		started <- err
+		return
+	}
+	asked := false
+	defer func() {
+		t.end = c.detach()
+		if asked {
+			runtime.UnlockOSThread()
+		}
+	}()
+	started <- nil
+	for {
+		select {
+		case j := <-t.jobs:
+			j.run(c)
+		case <-t.stop:
+			asked = true
+			return
+		}
+	}
+}
+
+func (j job) run(c *Context) {
+	out := outcome{err: errExited}
+	returned := false
+	defer func() {
+		if !returned {
+			if v := recover(); v != nil {
+				out = outcome{panicked: fmt.Sprintf("panic inside Thread.Do: %v\n\n%s", v, debug.Stack())}
+			}
+		}
+		j.reply <- out
+	}()
+	out.err = j.do(c)
+	returned = true
+}
+
+// attach makes the device's primary context current on this thread. The primary
+// one is used because a process measures one kernel on one GPU and then ends:
+// nothing else in it could disturb the context.
+func (c *Context) attach(s Schedule) error {
+	sym := &c.d.sym
+	dev := uintptr(c.dev.handle)
+	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, uintptr(s)); code != Success {
+		return c.d.newError(code, "setting how to wait for "+c.dev.String())
+	}
+	var ctx uintptr
+	if code := sym.cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&ctx)), dev); code != Success {
+		return c.d.newError(code, "creating a context on "+c.dev.String())
+	}
+	if code := sym.cuCtxSetCurrent.call(ctx); code != Success {
+		sym.cuDevicePrimaryCtxRelease.call(dev)
+		return c.d.newError(code, "making the context of "+c.dev.String()+" current")
+	}
+	return nil
+}
+
+func (c *Context) detach() error {
+	sym := &c.d.sym
+	first := sym.cuCtxSetCurrent.call(0)
+	if code := sym.cuDevicePrimaryCtxRelease.call(uintptr(c.dev.handle)); first == Success {
+		first = code
+	}
+	if first != Success {
+		return c.d.newError(first, "releasing the context of "+c.dev.String())
+	}
+	return nil
+}

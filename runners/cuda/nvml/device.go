@@ -1,0 +1,177 @@
+package nvml
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A Device is one GPU.
+type Device struct {
+	l      *Library
+	handle uintptr
+	label  string
+}
+
+// String is the name by which the device was found.
+func (d Device) String() string { return d.label }
+
+// Name is the product's name, such as NVIDIA H200.
+func (d Device) Name() (string, error) { return d.text(d.l.sym.deviceGetName, "name") }
+
+// UUID names the GPU for good.
+func (d Device) UUID() (string, error) { return d.text(d.l.sym.deviceGetUUID, "UUID") }
+
+func (d Device) text(ask proc, what string) (string, error) {
+	buf := make([]byte, 96)
+	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
+		return "", d.failed(code, what)
+	}
+	return cString(buf), nil
+}
+
+func (d Device) failed(code Code, what string) *Error {
+	return d.l.newError(code, "reading the "+what+" of "+d.label)
+}
+
+// number asks a question whose answer is an unsigned int.
+func (d Device) number(ask proc, what string) (uint32, error) {
+	var n uint32
+	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&n))); code != Success {
+		return 0, d.failed(code, what)
+	}
+	return n, nil
+}
+
+// pciInfo is nvmlPciInfo_t.
+type pciInfo struct {
+	busIDLegacy    [16]byte
+	domain         uint32
+	bus            uint32
+	device         uint32
+	pciDeviceID    uint32
+	pciSubSystemID uint32
+	busID          [32]byte
+}
+
+// PCIBusID is domain:bus:device.function in hexadecimal, with a domain of eight
+// digits, where CUDA writes four.
+func (d Device) PCIBusID() (string, error) {
+	var info pciInfo
+	if code := d.l.sym.deviceGetPciInfo.call(d.handle, uintptr(unsafe.Pointer(&info))); code != Success {
+		return "", d.failed(code, "PCI address")
+	}
+	return cString(info.busID[:]), nil
+}
+
+// A Clock is a clock domain.
+type Clock int32
+
+const (
+	GraphicsClock Clock = 0
+	SMClock       Clock = 1
+	MemoryClock   Clock = 2
+)
+
+func (c Clock) String() string {
+	switch c {
+	case GraphicsClock:
+		return "graphics clock"
+	case SMClock:
+		return "SM clock"
+	case MemoryClock:
+		return "memory clock"
+	}
+	return fmt.Sprintf("clock %d", int(c))
+}
+
+// Clock is the frequency now, in MHz.
+func (d Device) Clock(c Clock) (int, error) {
+	return d.clock(d.l.sym.deviceGetClockInfo, c, c.String())
+}
+
+// MaxClock is the highest frequency that the GPU can run at, in MHz.
+func (d Device) MaxClock(c Clock) (int, error) {
+	return d.clock(d.l.sym.deviceGetMaxClockInfo, c, "highest "+c.String())
+}
+
+func (d Device) clock(ask proc, c Clock, what string) (int, error) {
+	var mhz uint32
+	if code := ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))); code != Success {
+		return 0, d.failed(code, what)
+	}
+	return int(mhz), nil
+}
+
+// Reasons are why the clocks are not higher now.
+func (d Device) Reasons() (Reasons, error) {
+	var r Reasons
+	if code := d.l.sym.deviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))); code != Success {
+		return 0, d.failed(code, "clock event reasons")
+	}
+	return r, nil
+}
+
+// temperature is nvmlTemperature_v1_t.
+type temperature struct {
+	version uint32
+	sensor  int32
+	celsius int32
+}
+
+// Temperature is that of the GPU's die, in degrees Celsius.
+func (d Device) Temperature() (int, error) {
+	const die = 0 // NVML_TEMPERATURE_GPU
+	// The older question is deprecated in CUDA 13 but still there; it is the one
+	// that every driver in use answers.
+	if d.l.sym.deviceGetTemperature != 0 {
+		var celsius uint32
+		if code := d.l.sym.deviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))); code != Success {
+			return 0, d.failed(code, "temperature")
+		}
+		return int(celsius), nil
+	}
+	t := temperature{version: uint32(unsafe.Sizeof(temperature{})) | 1<<24, sensor: die}
+	if code := d.l.sym.deviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))); code != Success {
+		return 0, d.failed(code, "temperature")
+	}
+	return int(t.celsius), nil
+}
+
+// Power is what the GPU draws now, in watts.
+func (d Device) Power() (float64, error) {
+	mw, err := d.number(d.l.sym.deviceGetPowerUsage, "power draw")
+	return float64(mw) / 1000, err
+}
+
+// PowerLimit is the lowest of the limits in force, in watts.
+func (d Device) PowerLimit() (float64, error) {
+	mw, err := d.number(d.l.sym.deviceGetEnforcedPowerLimit, "power limit")
+	return float64(mw) / 1000, err
+}
+
+// Persistence says whether the driver stays loaded while nobody uses the GPU.
+// Without it every process pays for waking the GPU, and clocks fall in between.
+func (d Device) Persistence() (bool, error) {
+	on, err := d.number(d.l.sym.deviceGetPersistenceMode, "persistence mode")
+	return on != 0, err
+}
+
+// ECC says whether memory errors are corrected and counted.
+func (d Device) ECC() (bool, error) {
+	var now, pending uint32
+	if code := d.l.sym.deviceGetEccMode.call(d.handle, uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&pending))); code != Success {
+		return false, d.failed(code, "ECC mode")
+	}
+	return now != 0, nil
+}
+
+// UncorrectedErrors counts the memory errors since the driver was loaded that
+// ECC could not repair.
+func (d Device) UncorrectedErrors() (uint64, error) {
+	const uncorrected, volatile = 1, 0
+	var n uint64
+	if code := d.l.sym.deviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))); code != Success {
+		return 0, d.failed(code, "uncorrected memory errors")
+	}
+	return n, nil
+}

@@ -1,0 +1,121 @@
+// Package nvml reads a GPU's clocks, temperature, power, memory errors and users
+// from the NVIDIA management library (libnvidia-ml.so.1) without cgo: the facts
+// by which a runner is found fit to measure. It changes no setting and judges
+// nothing.
+//
+// Not every GPU, driver or container answers every question. Where one has no
+// answer, the error satisfies [Unsupported] and the figure is best shown as
+// absent. All methods may be called from any goroutine.
+package nvml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// LibraryName is the name under which the NVIDIA driver installs the library.
+const LibraryName = "libnvidia-ml.so.1"
+
+// ErrNoLibrary says that this machine has no NVIDIA management library.
+var ErrNoLibrary = errors.New("install the NVIDIA driver, or use --runner cpu")
+
+// A Library is the loaded and initialised management library.
+type Library struct {
+	handle uintptr
+	sym    symbols
+}
+
+// Open loads libnvidia-ml.so.1 from the loader's path and initialises it.
+// Without the library the error is [ErrNoLibrary].
+func Open() (*Library, error) { return OpenPath(LibraryName) }
+
+// OpenPath is Open for a library at another place.
+func OpenPath(path string) (*Library, error) {
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		// The loader names the file it misses first: a library that is there but
+		// lacks one of its own needs must not be reported as absent.
+		if strings.HasPrefix(err.Error(), path+": cannot open shared object file: No such file") {
+			return nil, fmt.Errorf("%s not found: %w", path, ErrNoLibrary)
+		}
+		return nil, fmt.Errorf("loading %s: %w: repair the NVIDIA driver's installation, or use --runner cpu", path, err)
+	}
+	l := &Library{handle: handle}
+	if err := l.sym.resolve(handle, path); err != nil {
+		return nil, err
+	}
+	if code := l.sym.init.call(); code != Success {
+		return nil, l.newError(code, "initialising NVML")
+	}
+	return l, nil
+}
+
+// Close ends the use of the library; its devices must not be used any more. The
+// library stays mapped.
+func (l *Library) Close() error {
+	if code := l.sym.shutdown.call(); code != Success {
+		return l.newError(code, "shutting down NVML")
+	}
+	return nil
+}
+
+// DriverVersion is the version of the installed driver, such as 580.82.07.
+func (l *Library) DriverVersion() (string, error) {
+	buf := make([]byte, 80)
+	if code := l.sym.systemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
+		return "", l.newError(code, "reading the driver's version")
+	}
+	return cString(buf), nil
+}
+
+// DeviceCount is how many GPUs the library sees: all of the machine's, whatever
+// CUDA_VISIBLE_DEVICES says.
+func (l *Library) DeviceCount() (int, error) {
+	var n uint32
+	if code := l.sym.deviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != Success {
+		return 0, l.newError(code, "counting the GPUs")
+	}
+	return int(n), nil
+}
+
+// DeviceByIndex finds a GPU by its place in the library's list, which is not
+// CUDA's: to look at the GPU that a CUDA process uses, ask by UUID or PCI address.
+func (l *Library) DeviceByIndex(index int) (Device, error) {
+	d := Device{l: l, label: fmt.Sprintf("GPU %d", index)}
+	if code := l.sym.deviceGetHandleByIndex.call(uintptr(index), uintptr(unsafe.Pointer(&d.handle))); code != Success {
+		return Device{}, l.newError(code, "finding "+d.label)
+	}
+	return d, nil
+}
+
+// DeviceByUUID finds a GPU by a name such as GPU-7c3a3f4e-….
+func (l *Library) DeviceByUUID(uuid string) (Device, error) {
+	return l.find(l.sym.deviceGetHandleByUUID, uuid)
+}
+
+// DeviceByPCI finds a GPU by its address, such as 0000:17:00.0.
+func (l *Library) DeviceByPCI(address string) (Device, error) {
+	return l.find(l.sym.deviceGetHandleByPciBusId, address)
+}
+
+func (l *Library) find(by proc, name string) (Device, error) {
+	d := Device{l: l, label: name}
+	cname := append([]byte(name), 0)
+	if code := by.call(uintptr(unsafe.Pointer(&cname[0])), uintptr(unsafe.Pointer(&d.handle))); code != Success {
+		return Device{}, l.newError(code, "finding GPU "+name)
+	}
+	return d, nil
+}
+
+// cString reads a NUL-terminated string out of a buffer that C filled.
+func cString(buf []byte) string {
+	if i := bytes.IndexByte(buf, 0); i >= 0 {
+		buf = buf[:i]
+	}
+	return string(buf)
+}

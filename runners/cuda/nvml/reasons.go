@@ -1,0 +1,67 @@
+package nvml
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reasons are a set of causes for clocks below their highest.
+type Reasons uint64
+
+const (
+	GPUIdle                   Reasons = 1 << iota
+	ApplicationsClocksSetting         // someone fixed the clocks
+	SwPowerCap                        // the power limit is reached
+	HwSlowdown                        // the hardware halves the clocks: heat, power brake or supply
+	SyncBoost                         // tied to the clocks of another GPU
+	SwThermalSlowdown                 // the driver keeps the temperature down
+	HwThermalSlowdown                 // the hardware keeps the temperature down
+	HwPowerBrakeSlowdown              // the power supply asked for less
+	DisplayClockSetting
+	BoardLimit
+	Reliability
+)
+
+var reasonNames = []string{
+	"gpu-idle",
+	"applications-clocks-setting",
+	"sw-power-cap",
+	"hw-slowdown",
+	"sync-boost",
+	"sw-thermal-slowdown",
+	"hw-thermal-slowdown",
+	"hw-power-brake-slowdown",
+	"display-clock-setting",
+	"board-limit",
+	"reliability",
+}
+
+// Throttling keeps the reasons that take speed away while a kernel runs: being
+// idle, and clocks that someone fixed on purpose, are none.
+func (r Reasons) Throttling() Reasons {
+	return r &^ (GPUIdle | ApplicationsClocksSetting | DisplayClockSetting)
+}
+
+// Names lists the reasons in a fixed order. Bits that are newer than this
+// package appear as one hexadecimal number.
+func (r Reasons) Names() []string {
+	var names []string
+	for i, name := range reasonNames {
+		if r&(1<<i) != 0 {
+			names = append(names, name)
+			r &^= 1 << i
+		}
+	}
+	if r != 0 {
+		names = append(names, fmt.Sprintf("%#x", uint64(r)))
+	}
+	return names
+}
+
+// String is the names, or none.
+func (r Reasons) String() string {
+	if r == 0 {
+		return "none"
+	}
+	return strings.Join(r.Names(), ", ")
+}

@@ -1,0 +1,53 @@
+package progress
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+var events = []runners.Event{
+	{Gate: "build", Text: "compiling the baseline"},
+	{Gate: "correctness", Text: "small, seed 0, normal inputs", Done: 0, Total: 12, Unit: "cases"},
+	{Gate: "correctness", Text: "small, seed 1, normal inputs", Done: 1, Total: 12, Unit: "cases"},
+	{Gate: "performance", Text: "measuring", Done: 0, Total: 6, Unit: "rounds"},
+	{Gate: "performance", Text: "measuring", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 4200 * time.Millisecond},
+}
+
+func TestPlain(t *testing.T) {
+	var b strings.Builder
+	p := &Plain{Out: &b}
+	for _, e := range events {
+		p.Report(e)
+	}
+	want := `build: compiling the baseline
+correctness: comparing 12 cases with the reference
+performance: measuring, round 1 of 6
+performance: measuring, round 4 of 6, mission +16.1 % [+14.0 %, +18.0 %] so far, about 4s left
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestLineStaysOnOneLine(t *testing.T) {
+	var b strings.Builder
+	l := &Line{Out: &b, Width: 40}
+	for _, e := range events {
+		l.Report(e)
+	}
+	l.Clear()
+	if strings.Contains(b.String(), "\n") {
+		t.Errorf("the live line broke: %q", b.String())
+	}
+	for _, frame := range strings.Split(b.String(), "\r\x1b[2K")[1:] {
+		if n := len([]rune(frame)); n >= 40 {
+			t.Errorf("%d columns of 40 were painted: %q", n, frame)
+		}
+	}
+	if !strings.HasSuffix(b.String(), "\r\x1b[2K") {
+		t.Error("Clear left the line behind")
+	}
+}

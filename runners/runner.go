@@ -1,0 +1,258 @@
+// Package runners gathers evidence about one kernel: it builds both sides,
+// compares outputs and takes times, step by step, as far as the gates ask. It
+// judges nothing; what a backend saw goes into gates.Evidence as it is.
+package runners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A Job is one kernel of one change, with everything that a backend needs and
+// nothing of GitHub.
+type Job struct {
+	Manifest   *kernels.Manifest // of the base
+	Policy     *policies.Policy  // of the base
+	Change     policies.Change
+	Trusted    string // folder of the base's kernel: manifest and reference
+	Baseline   *Side  // nil for a kernel that the base does not have
+	Candidate  Side
+	Provenance gates.Provenance
+	Notes      []string
+}
+
+// A Role is a side's part in the comparison.
+type Role string
+
+const (
+	Baseline  Role = "baseline"
+	Candidate Role = "candidate"
+)
+
+// A Side is one state of the kernel's sources.
+type Side struct {
+	Dir     string // folder to compile in
+	Variant string
+}
+
+// A Backend measures on one kind of device. Its errors are its own faults; what
+// the kernel does wrong is evidence.
+type Backend interface {
+	Device() gates.Device
+	Tools() map[string]string
+	// Build compiles one side; a compiler's refusal is evidence.
+	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
+	// Correctness runs the cases that the gate asks for.
+	Correctness(ctx context.Context, gate *policies.CorrectnessGate, p Progress) (*gates.Correctness, error)
+	// Round measures the shapes once, in fresh processes.
+	Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p Progress) (gates.Round, error)
+	// Profile counts the metrics that the gate names.
+	Profile(ctx context.Context, gate *policies.ProfileGate, p Progress) (*gates.Profile, error)
+}
+
+// Progress is told what a run is doing. Calls come from one goroutine.
+type Progress interface {
+	Report(Event)
+}
+
+// An Event is one thing worth showing while a run goes on.
+type Event struct {
+	Gate   string
+	Text   string        // what is being done: a shape, a case, a side
+	Done   int           // of Total, in the gate's own unit
+	Total  int           // 0 where it is not known
+	Unit   string        // cases, rounds
+	Detail string        // the interval so far
+	Left   time.Duration // 0 where it is not known
+}
+
+// Gather collects evidence until the verdict can fall. It returns evidence in
+// every case: an error of the backend becomes its Fault. Only a cancelled
+// context returns an error.
+func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
+	e := &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Mode: string(job.Manifest.Mode),
+		Provenance: job.Provenance, Change: job.Change, Device: b.Device(), Notes: job.Notes,
+	}
+	e.Provenance.Tools = b.Tools()
+	var err error
+	if e.Shapes, err = shapesOf(job.Manifest); err != nil {
+		e.Fault = err.Error()
+		return e, nil
+	}
+	return e, Resume(ctx, job, b, e, progress)
+}
+
+// Resume goes on with evidence that is not enough for a verdict yet.
+func Resume(ctx context.Context, job Job, b Backend, e *gates.Evidence, progress Progress) error {
+	change := job.Change
+	change.Kernel = job.Manifest.Name
+	g := gatherer{job: job, backend: b, evidence: e, progress: progress, gates: job.Policy.RuleFor(change).Gates}
+	for {
+		need := gates.Next(job.Policy, e)
+		if need.Gate == "" {
+			return nil
+		}
+		err := g.step(ctx, need)
+		if ctx.Err() != nil {
+			return fmt.Errorf("gathering evidence about %s: %w", job.Manifest.Name, context.Cause(ctx))
+		}
+		if err != nil {
+			e.Fault = err.Error()
+			return nil
+		}
+	}
+}
+
+func shapesOf(m *kernels.Manifest) ([]gates.Shape, error) {
+	var shapes []gates.Shape
+	for _, s := range m.Shapes {
+		shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
+		if m.Work != nil {
+			var errF, errB error
+			shape.FLOPs, errF = m.FLOPs(s.Dims)
+			shape.Bytes, errB = m.Bytes(s.Dims)
+			if err := errors.Join(errF, errB); err != nil {
+				return nil, fmt.Errorf("computing the work of %s: %w", s, err)
+			}
+			shape.Peak = string(m.Work.Peak)
+		}
+		shapes = append(shapes, shape)
+	}
+	return shapes, nil
+}
+
+// A gatherer is one run on its way.
+type gatherer struct {
+	job      Job
+	backend  Backend
+	evidence *gates.Evidence
+	progress Progress
+	gates    policies.Gates
+}
+
+func (g *gatherer) step(ctx context.Context, need gates.Need) error {
+	switch need.Gate {
+	case "build":
+		return g.build(ctx)
+	case "correctness":
+		return g.correctness(ctx)
+	case "performance":
+		return g.performance(ctx, need.Rounds)
+	case "profile":
+		return g.profile(ctx)
+	}
+	return fmt.Errorf("the %s gate asks for evidence that no runner gathers", need.Gate)
+}
+
+// limit bounds a gate's work by its own timeout.
+func limit(ctx context.Context, e policies.Enforcement) (context.Context, context.CancelFunc) {
+	if e.Timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(e.Timeout))
+}
+
+func (g *gatherer) build(ctx context.Context) error {
+	within, cancel := limit(ctx, g.gates.Build.Enforcement)
+	defer cancel()
+	build := func(role Role, side Side) (*gates.Build, error) {
+		g.progress.Report(Event{Gate: "build", Text: "compiling the " + string(role)})
+		b, err := g.backend.Build(within, role, side)
+		if err != nil {
+			return nil, fmt.Errorf("compiling the %s: %w", role, err)
+		}
+		return &b, nil
+	}
+	if g.job.Baseline != nil {
+		b, err := build(Baseline, *g.job.Baseline)
+		if err != nil {
+			return err
+		}
+		g.evidence.Baseline = b
+	}
+	c, err := build(Candidate, g.job.Candidate)
+	if err != nil {
+		return err
+	}
+	g.evidence.Candidate = c
+	if b := g.evidence.Baseline; b != nil {
+		g.evidence.SameCode = b.OK && c.OK && b.Code != "" && b.Code == c.Code
+	}
+	return nil
+}
+
+func (g *gatherer) correctness(ctx context.Context) error {
+	within, cancel := limit(ctx, g.gates.Correctness.Enforcement)
+	defer cancel()
+	start := time.Now()
+	c, err := g.backend.Correctness(within, g.gates.Correctness, g.progress)
+	if err != nil {
+		return fmt.Errorf("comparing outputs: %w", err)
+	}
+	c.Seconds = time.Since(start).Seconds()
+	g.evidence.Correctness = c
+	return nil
+}
+
+// performance measures rounds until there are enough for the next look, or the
+// budget is spent.
+func (g *gatherer) performance(ctx context.Context, until int) error {
+	gate := g.gates.Performance
+	within, cancel := limit(ctx, gate.Enforcement)
+	defer cancel()
+	if g.evidence.Performance == nil {
+		g.evidence.Performance = &gates.Performance{}
+	}
+	p := g.evidence.Performance
+	names := gates.TimedShapes(&policies.Rule{Gates: g.gates}, g.evidence.Shapes)
+	for len(p.Rounds) < until {
+		if p.Seconds >= time.Duration(gate.Budget).Seconds() && len(p.Rounds) >= 2 {
+			p.Exhausted = true
+			return nil
+		}
+		g.reportRound(p, until)
+		start := time.Now()
+		round, err := g.backend.Round(within, gate, names, g.progress)
+		if err != nil {
+			return fmt.Errorf("measuring round %d: %w", len(p.Rounds)+1, err)
+		}
+		round.Attempt = 1
+		round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
+		p.Seconds += round.Seconds
+		p.Rounds = append(p.Rounds, round)
+		if round.Failure != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// reportRound tells the interval so far, and the time that is left to the next
+// look.
+func (g *gatherer) reportRound(p *gates.Performance, until int) {
+	e := Event{Gate: "performance", Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
+	if n := len(p.Rounds); n > 0 {
+		e.Left = time.Duration(p.Seconds / float64(n) * float64(until-n) * float64(time.Second))
+		e.Detail = gates.SoFar(&policies.Rule{Gates: g.gates}, g.evidence)
+	}
+	g.progress.Report(e)
+}
+
+func (g *gatherer) profile(ctx context.Context) error {
+	within, cancel := limit(ctx, g.gates.Profile.Enforcement)
+	defer cancel()
+	g.progress.Report(Event{Gate: "profile", Text: "profiling"})
+	p, err := g.backend.Profile(within, g.gates.Profile, g.progress)
+	if err != nil {
+		return fmt.Errorf("profiling: %w", err)
+	}
+	g.evidence.Profile = p
+	return nil
+}

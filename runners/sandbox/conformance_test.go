@@ -1,0 +1,191 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestConformance is the sandbox's promise: every attempt is made inside by the test binary itself, and is
+// refused with a message that says what was.
+func TestConformance(t *testing.T) {
+	needSandbox(t)
+	t.Parallel()
+	outside := t.TempDir()
+	key := filepath.Join(outside, "key")
+	if err := os.WriteFile(key, []byte(secret), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	bystander := exec.Command("sleep", "600")
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bystander.Process.Kill(); err != nil {
+			t.Errorf("a process outside did not live to the end: %v", err)
+		}
+		_ = bystander.Wait()
+	})
+	readable, writable := t.TempDir(), t.TempDir()
+	parent := fmt.Sprint(os.Getpid())
+
+	const mib = 1 << 20
+	withWrite := func(s *Spec) { s.Write = []string{writable} }
+	small := func(s *Spec) { withWrite(s); s.Limits.Disk, s.Limits.FileSize = 16*mib, 8*mib }
+	tests := []struct {
+		name   string
+		attack []string
+		change func(*Spec)
+		// What the attempt prints, or what the result says; either is enough of a message.
+		printed string
+		refused string
+		killed  bool
+	}{
+		{name: "read a key outside", attack: []string{"read", key}, printed: "no such file"},
+		{name: "list the home directory", attack: []string{"list", home}, printed: "no such file"},
+		{name: "read the passwords", attack: []string{"read", "/etc/shadow"}, printed: "no such file"},
+		{name: "read process 1's environment", attack: []string{"read", "/proc/1/environ"}, printed: "no such file"},
+		{name: "read the caller's environment", attack: []string{"read", "/proc/" + parent + "/environ"}, printed: "no such file"},
+		{name: "find an environment", attack: []string{"environment"}, printed: "empty"},
+		{name: "overwrite the sandbox's binary", attack: []string{"write", "/proc/1/exe"}, printed: "no such file"},
+		{name: "change a kernel setting", attack: []string{"write", "/proc/sys/kernel/core_pattern"}, printed: "no such file"},
+		{name: "write to a read path", attack: []string{"write", filepath.Join(readable, "x")}, change: func(s *Spec) { s.Read = append(s.Read, readable) }, printed: "permission denied|read-only"},
+		{name: "write to the root", attack: []string{"write", "/x"}, printed: "permission denied|read-only"},
+
+		{name: "connect to a server on loopback", attack: []string{"connect", server.Addr().String()}, printed: "not permitted|unreachable"},
+		{name: "open a vsock", attack: []string{"vsock"}, printed: "not permitted"},
+
+		{name: "fork without end", attack: []string{"fork", "40"}, change: func(s *Spec) { s.Limits.Processes = 40 },
+			printed: "resource temporarily unavailable", refused: "limit of 40 processes"},
+		{name: "raise the process limit", attack: []string{"raise"}, printed: "not permitted"},
+		{name: "fill /tmp", attack: []string{"fill by files", "/tmp"}, change: small, printed: "no space left", refused: "16 MiB of disk were full"},
+		{name: "fill a write path", attack: []string{"fill by files", writable}, change: small, printed: "no space left", refused: "16 MiB of disk were full"},
+		{name: "fill a write path with a hidden file", attack: []string{"fill", writable, "hide"},
+			change: func(s *Spec) { withWrite(s); s.Limits.Disk, s.Limits.FileSize = 16*mib, 64*mib }, printed: "no space left"},
+		{name: "fill shared memory", attack: []string{"fill by files", "/dev/shm"}, change: small, printed: "no space left"},
+		{name: "write a large file", attack: []string{"fill", writable}, change: small, printed: "file too large"},
+		{name: "allocate in many processes", attack: []string{"allocate apart"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
+			refused: "over the limit of 256 MiB", killed: true},
+		{name: "allocate shared memory", attack: []string{"allocate shared"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
+			refused: "over the limit of 256 MiB", killed: true},
+		{name: "allocate without end", attack: []string{"allocate"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
+			refused: "over the limit of 256 MiB", killed: true},
+		{name: "print without end", attack: []string{"print"}, change: func(s *Spec) { s.Limits.Output = 64 << 10 }, refused: "output cut at 64 KiB", killed: true},
+		{name: "burn CPU time", attack: []string{"burn"}, change: func(s *Spec) { s.Limits.CPU = time.Second }, refused: "1s CPU time", killed: true},
+		{name: "run past the deadline", attack: []string{"burn"}, change: func(s *Spec) { s.Limits.Wall = 200 * time.Millisecond }, refused: "killed at the 200ms deadline", killed: true},
+
+		{name: "signal the caller", attack: []string{"signal", parent}, printed: "no such process"},
+		{name: "signal everyone", attack: []string{"signal", "-1"}, printed: "no such process"},
+		{name: "trace the caller", attack: []string{"ptrace", parent}, printed: "not permitted"},
+		{name: "trace process 1", attack: []string{"ptrace", "1"}, printed: "not permitted"},
+		{name: "open the kernel's log", attack: []string{"open device", "/dev/kmsg"}, printed: "no such file"},
+		{name: "open a terminal", attack: []string{"open device", "/dev/tty"}, printed: "no such file"},
+		{name: "make a device", attack: []string{"mknod"}, printed: "not permitted|permission denied"},
+		{name: "mount", attack: []string{"mount"}, printed: "not permitted"},
+		{name: "unmount", attack: []string{"unmount", "/usr"}, printed: "not permitted"},
+		{name: "remount for writing", attack: []string{"remount", "/usr"}, printed: "not permitted"},
+		{name: "unshare", attack: []string{"unshare"}, printed: "not permitted"},
+		{name: "clone into a user namespace", attack: []string{"new user namespace"}, printed: "no space left|not permitted"},
+		{name: "hold a capability", attack: []string{"capability"}, printed: "capabilities are"},
+		{name: "become root", attack: []string{"become 0"}, printed: "not permitted|invalid argument"},
+	}
+	if !raceEnabled() {
+		tests = append(tests, tests[0])
+		last := &tests[len(tests)-1]
+		last.name, last.attack, last.printed = "allocate without end, refused by the kernel", []string{"allocate"}, "cannot allocate memory"
+		last.change = func(s *Spec) { s.Limits.Memory = 256 * mib }
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := self(t, append([]string{"attack"}, test.attack...)...)
+			if test.change != nil {
+				test.change(&s)
+			}
+			r, out := run(t, s)
+			short := out[:min(len(out), 1000)]
+			if strings.Contains(out, "BREACH") || strings.Contains(out, secret) {
+				t.Fatalf("got through: %s", short)
+			}
+			if test.killed != (r.Signal != 0) || !test.killed && r.ExitCode != 0 {
+				t.Errorf("ended with %+v, killed should be %v; it printed %s", r, test.killed, short)
+			}
+			if !containsAny(out, test.printed) {
+				t.Errorf("printed %q, want %q", short, test.printed)
+			}
+			if !containsAny(strings.Join(r.Refused, "\n"), test.refused) {
+				t.Errorf("result says %q, want %q; it printed %q", r.Refused, test.refused, short)
+			}
+		})
+	}
+}
+
+// containsAny reports whether text has one of the alternatives, which a | parts.
+func containsAny(text, alternatives string) bool {
+	for a := range strings.SplitSeq(alternatives, "|") {
+		if strings.Contains(text, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestConformanceOutlive starts a process that leaves its session and ignores signals. A pipe from it to here ends
+// only when it is really gone.
+func TestConformanceOutlive(t *testing.T) {
+	needSandbox(t)
+	for _, end := range []string{"exit", "deadline"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			// On a busy machine a short deadline may pass before the process has come to life.
+			for wall := time.Second; !outlived(t, end, wall); wall *= 2 {
+				if wall > time.Minute {
+					t.Fatal("the daemon never lived")
+				}
+			}
+		})
+	}
+}
+
+// outlived fails the test if the process survives, and returns false if it never lived.
+func outlived(t *testing.T, end string, wall time.Duration) bool {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := self(t, "attack", "outlive", end)
+	s.ExtraFiles = []*os.File{w}
+	if end == "deadline" {
+		s.Limits.Wall = wall
+	}
+	result, out := run(t, s)
+	w.Close()
+	if result.TimedOut != (end == "deadline") {
+		t.Fatalf("ended with %+v; it printed %s", result, out)
+	}
+	if err := r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("the daemon still holds its pipe, after saying %q: %v", said, err)
+	}
+	return len(said) > 0
+}

@@ -1,0 +1,89 @@
+package sandbox
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the user and group that the program runs as when the caller is root.
+const nobody = 65534
+
+// identity says who the program is, and which ids exist in its user namespace. Ids inside are those outside.
+type identity struct {
+	// Nobody is set when the caller is root. The kernel holds root to no process limit, in any namespace, so
+	// the program becomes nobody; CAP_DAC_OVERRIDE, which reaches only the files it can see, lets it read root's.
+	Nobody     bool
+	UIDs, GIDs []syscall.SysProcIDMap
+}
+
+func currentIdentity() (identity, error) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	single := identity{
+		UIDs: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GIDs: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+	}
+	if uid != 0 {
+		return single, nil
+	}
+	uids, err := mapped("/proc/self/uid_map")
+	if err != nil {
+		return identity{}, err
+	}
+	gids, err := mapped("/proc/self/gid_map")
+	if err != nil {
+		return identity{}, err
+	}
+	if !contains(uids, nobody) || !contains(gids, nobody) {
+		// A container in which root is some ordinary user outside and the only one: limits bind it.
+		return single, nil
+	}
+	return identity{Nobody: true, UIDs: uids, GIDs: gids}, nil
+}
+
+// mapped reads the ids that exist in this process's user namespace, as a map of each to itself.
+func mapped(file string) ([]syscall.SysProcIDMap, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the id map: %w", err)
+	}
+	defer f.Close()
+	var ids []syscall.SysProcIDMap
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var inside, outside, size int
+		if _, err := fmt.Sscan(s.Text(), &inside, &outside, &size); err != nil {
+			return nil, fmt.Errorf("read the id map %s: %w", file, err)
+		}
+		ids = append(ids, syscall.SysProcIDMap{ContainerID: inside, HostID: inside, Size: size})
+	}
+	return ids, nil
+}
+
+func contains(ids []syscall.SysProcIDMap, id int) bool {
+	for _, m := range ids {
+		if id >= m.ContainerID && id < m.ContainerID+m.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// userNamespace describes a child process in a new user namespace, in which it holds every capability,
+// beside the other namespaces in flags.
+func (id identity) userNamespace(flags uintptr) *syscall.SysProcAttr {
+	caps := make([]uintptr, unix.CAP_LAST_CAP+1)
+	for c := range caps {
+		caps[c] = uintptr(c)
+	}
+	return &syscall.SysProcAttr{
+		Cloneflags:                 syscall.CLONE_NEWUSER | flags,
+		UidMappings:                id.UIDs,
+		GidMappings:                id.GIDs,
+		GidMappingsEnableSetgroups: id.Nobody,
+		AmbientCaps:                caps,
+		Setsid:                     true,
+	}
+}

@@ -1,0 +1,217 @@
+package sandbox
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// runInit is process 1 of the sandbox: it builds the root, starts the program and waits for it. It keeps its
+// capabilities, which reach no further than the sandbox's own namespaces. The program lives in a user namespace
+// below, where it has no power over the mounts or over process 1, and where its processes are counted apart.
+func runInit() int {
+	socket, err := stageFile()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// Unhandled, a signal from inside would end process 1.
+	signal.Notify(make(chan os.Signal, 1))
+
+	var c config
+	if err := gob.NewDecoder(socket).Decode(&c); err != nil {
+		return 1 // the caller is gone
+	}
+	go func() {
+		// The caller sends nothing more: this returns when it dies or lets go.
+		_, _ = io.Copy(io.Discard, socket)
+		os.Exit(1)
+	}()
+
+	replies := gob.NewEncoder(socket)
+	exit, err := c.supervise(func() { send(replies, report{}) })
+	if err != nil {
+		send(replies, report{Error: err.Error(), Unsupported: errors.As(err, new(kernelError))})
+		return 1
+	}
+	send(replies, report{Exit: exit})
+	return 0
+}
+
+func (c *config) supervise(started func()) (*exitReport, error) {
+	if err := isolate(); err != nil {
+		return nil, err
+	}
+	l, err := startLaunch(c)
+	if err != nil {
+		return nil, err
+	}
+	root, err := c.buildRoot()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.awaitReady(); err != nil {
+		return nil, err
+	}
+	if err := enter(); err != nil {
+		return nil, err
+	}
+	launchCPU, err := l.becomeProgram(c)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	started()
+
+	w := newWatch(c.Limits)
+	go w.run()
+	status, err := waitFor(l.pid)
+	if err != nil {
+		return nil, err
+	}
+	exit := &exitReport{Status: status, Wall: time.Since(start)}
+	w.stop()
+	if err := killRest(); err != nil {
+		return nil, err
+	}
+
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &u); err != nil {
+		return nil, fmt.Errorf("read the resource usage: %w", err)
+	}
+	exit.CPU = max(0, time.Duration(u.Utime.Nano()+u.Stime.Nano())-launchCPU)
+	exit.MaxRSS = u.Maxrss << 10
+	exit.OutOfMemory = w.outOfMemory
+	exit.Refused = append(w.refused(), c.Limits.signalled(exit)...)
+	if root.full() {
+		exit.Refused = append(exit.Refused, fmt.Sprintf("the %s of disk were full", sizeText(c.Limits.Disk)))
+	}
+	if !exit.OutOfMemory {
+		left, err := root.bringBack(c.Limits.Disk)
+		if err != nil {
+			return nil, err
+		}
+		exit.Refused = append(exit.Refused, left...)
+	}
+	return exit, nil
+}
+
+// signalled names the limit behind a signal that the kernel sends for one.
+func (l Limits) signalled(e *exitReport) []string {
+	if !e.Status.Signaled() {
+		return nil
+	}
+	switch s := e.Status.Signal(); {
+	case s == unix.SIGXFSZ:
+		return []string{fmt.Sprintf("a file would have grown over the %s limit", sizeText(l.FileSize))}
+	case s == unix.SIGXCPU, s == unix.SIGKILL && l.CPU > 0 && e.CPU >= l.CPU:
+		return []string{fmt.Sprintf("killed at the limit of %v CPU time", l.CPU)}
+	}
+	return nil
+}
+
+// launch is the launch part, seen from process 1.
+type launch struct {
+	pid     int
+	socket  *os.File
+	replies *gob.Decoder
+}
+
+// startLaunch starts the launch part while the host's root is still here, since its binary may need libraries
+// that the program will not see.
+func startLaunch(c *config) (*launch, error) {
+	near, far, err := socketpair()
+	if err != nil {
+		return nil, err
+	}
+	cmd := &exec.Cmd{
+		Path:        "/proc/self/exe",
+		Args:        []string{launchName, fmt.Sprint(3 + c.Files)},
+		Env:         []string{"GOMAXPROCS=1"},
+		Stdin:       os.Stdin,
+		Stdout:      os.Stdout,
+		Stderr:      os.Stderr,
+		SysProcAttr: c.IDs.userNamespace(0),
+	}
+	extra := make([]*os.File, c.Files)
+	for i := range extra {
+		extra[i] = os.NewFile(uintptr(3+i), "extra file")
+	}
+	cmd.ExtraFiles = append(extra, far)
+	err = cmd.Start()
+	// If process 1 held the far ends of pipes too, their readers would not see the end.
+	for _, f := range cmd.ExtraFiles {
+		f.Close()
+	}
+	if err != nil {
+		return nil, kernelError{fmt.Errorf("make the program's user namespace: %w", err)}
+	}
+	return &launch{pid: cmd.Process.Pid, socket: near, replies: gob.NewDecoder(near)}, nil
+}
+
+// awaitReady waits until the launch part has loaded what it needs from the host.
+func (l *launch) awaitReady() error {
+	if err := l.replies.Decode(&report{}); err != nil {
+		return fmt.Errorf("wait for the launch part: %w", err)
+	}
+	return nil
+}
+
+// becomeProgram lets the launch part go on, and returns when it has become the program.
+func (l *launch) becomeProgram(c *config) (cpu time.Duration, err error) {
+	defer l.socket.Close()
+	if err := gob.NewEncoder(l.socket).Encode(c); err != nil {
+		return 0, fmt.Errorf("tell the launch part what to run: %w", err)
+	}
+	for {
+		var r report
+		switch err := l.replies.Decode(&r); {
+		case errors.Is(err, io.EOF):
+			return cpu, nil // closed by the program's start
+		case err != nil:
+			return 0, fmt.Errorf("wait for the program's start: %w", err)
+		case r.Error != "":
+			return 0, errors.New(r.Error)
+		}
+		cpu = r.CPU
+	}
+}
+
+// waitFor reaps every process that ends, until the program does.
+func waitFor(program int) (syscall.WaitStatus, error) {
+	for {
+		var s syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &s, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return 0, fmt.Errorf("wait for the program: %w", err)
+		case pid == program:
+			return s, nil
+		}
+	}
+}
+
+// killRest ends what the program left running, so that nothing changes its files any more.
+func killRest() error {
+	for {
+		// A process that is being forked can miss a signal to all, so it is sent again after every end.
+		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("kill what the program left running: %w", err)
+		}
+		switch _, err := syscall.Wait4(-1, nil, 0, nil); {
+		case errors.Is(err, syscall.ECHILD):
+			return nil
+		case err != nil && !errors.Is(err, syscall.EINTR):
+			return fmt.Errorf("wait for what the program left running: %w", err)
+		}
+	}
+}

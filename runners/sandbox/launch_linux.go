@@ -1,0 +1,191 @@
+package sandbox
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// runLaunch takes every privilege from itself and becomes the program. All of it happens on one thread,
+// whose state is the one that survives.
+func runLaunch() int {
+	runtime.LockOSThread()
+	socket, err := stageFile()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	replies := gob.NewEncoder(socket)
+	send(replies, report{}) // this much came from the host's root
+	var c config
+	if err := gob.NewDecoder(socket).Decode(&c); err != nil {
+		return 1 // process 1 is gone
+	}
+	if err := c.becomeProgram(replies); err != nil {
+		send(replies, report{Error: err.Error()})
+		return 1
+	}
+	return 0
+}
+
+func (c *config) becomeProgram(replies *gob.Encoder) error {
+	// The program is to go first when the host's memory runs out.
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
+		return fmt.Errorf("offer the program to the out-of-memory killer: %w", err)
+	}
+	// The session's keys belong to the caller. A kernel without keys has none to hide.
+	if _, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 && errno != unix.ENOSYS {
+		return fmt.Errorf("leave the session's keyring: %w", errno)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new privileges: %w", err)
+	}
+	if err := c.Layout.landlock(); err != nil {
+		return err
+	}
+	filter, err := newFilter()
+	if err != nil {
+		return err
+	}
+	if err := c.IDs.assume(); err != nil {
+		return err
+	}
+	if err := unix.Chdir(c.Dir); err != nil {
+		return fmt.Errorf("enter the working directory %s: %w", c.Dir, err)
+	}
+	path, err := c.program()
+	if err != nil {
+		return err
+	}
+	// Descriptors that the caller itself inherited are none of the program's business.
+	if err := unix.CloseRange(uint(3+c.Files), ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("close the caller's files: %w", err)
+	}
+	send(replies, report{CPU: ownCPU()})
+	// From here on, little memory and no new thread can be had.
+	for _, l := range c.Limits.rlimits() {
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.soft, Max: l.hard}); err != nil {
+			return fmt.Errorf("limit the %s to %d: %w", l.name, l.soft, err)
+		}
+	}
+	if err := filter.install(); err != nil {
+		return err
+	}
+	if path == "" {
+		return nil
+	}
+	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, c.Args, c.Env))
+}
+
+// program finds the file to run, inside. A probe runs none.
+func (c *config) program() (string, error) {
+	if len(c.Args) == 0 {
+		return "", nil
+	}
+	name := c.Args[0]
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range c.Env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	for dir := range strings.SplitSeq(path, ":") {
+		if p := filepath.Join(dir, name); unix.Access(p, unix.X_OK) == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("find %s in %s: %w; is it below a read path?", name, path, os.ErrNotExist)
+}
+
+func ownCPU() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+type rlimit struct {
+	name       string
+	resource   int
+	soft, hard uint64
+}
+
+func (l Limits) rlimits() []rlimit {
+	limits := []rlimit{
+		{"core dump", unix.RLIMIT_CORE, 0, 0},
+		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)},
+		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles)},
+		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes), uint64(l.Processes)},
+	}
+	if l.CPU > 0 {
+		// The second more is for the program that handles the warning.
+		s := uint64((l.CPU + time.Second - 1) / time.Second)
+		limits = append(limits, rlimit{"CPU time", unix.RLIMIT_CPU, s, s + 1})
+	}
+	if !l.Overcommit {
+		limits = append(limits, rlimit{"memory", unix.RLIMIT_DATA, uint64(l.Memory), uint64(l.Memory)})
+	}
+	return limits
+}
+
+// assume makes this thread the program's user, and drops every capability but the one that reads root's files.
+func (id identity) assume() error {
+	var keep uint32
+	if id.Nobody {
+		keep = 1 << unix.CAP_DAC_OVERRIDE
+	}
+	// To drop from the bounding set takes a capability itself, so the rest comes after it.
+	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+		if keep&(1<<c) != 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return fmt.Errorf("drop capability %d: %w", c, err)
+		}
+	}
+	if id.Nobody {
+		err := errors.Join(
+			unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0),
+			raw(unix.SYS_SETGROUPS, 0, 0, 0),
+			raw(unix.SYS_SETRESGID, nobody, nobody, nobody),
+			raw(unix.SYS_SETRESUID, nobody, nobody, nobody),
+		)
+		if err != nil {
+			return fmt.Errorf("become nobody: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop the ambient capabilities: %w", err)
+	}
+	sets := [2]unix.CapUserData{{Effective: keep, Permitted: keep, Inheritable: keep}}
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]); err != nil {
+		return fmt.Errorf("drop the capabilities: %w", err)
+	}
+	if keep == 0 {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_DAC_OVERRIDE, 0, 0); err != nil {
+		return fmt.Errorf("keep the capability to read root's files: %w", err)
+	}
+	return nil
+}
+
+// raw makes a system call for this thread only; the package syscall would make these for all threads.
+func raw(trap, a, b, c uintptr) error {
+	if _, _, errno := unix.RawSyscall(trap, a, b, c); errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A layout is what the new root is made of. All paths but the links' targets are absolute and free of
+// symbolic links, so that building the root can not be led astray.
+type layout struct {
+	Mounts []mountAt
+	Links  []link
+}
+
+type mountKind int
+
+const (
+	readOnly mountKind = iota
+	scratch            // a private copy of a Write path
+	device
+)
+
+func (k mountKind) String() string { return [...]string{"read", "write", "device"}[k] }
+
+type mountAt struct {
+	Path string
+	Kind mountKind
+	Dir  bool
+}
+
+type link struct{ Path, Target string }
+
+// plan resolves the Spec's paths on the host. Symbolic links on the way to a path are made again inside, so
+// that the program finds it under the name it was given.
+func plan(s Spec) (layout, error) {
+	var l layout
+	for kind, paths := range map[mountKind][]string{readOnly: s.Read, scratch: s.Write, device: s.Devices} {
+		for _, p := range paths {
+			if err := l.add(kind, p); err != nil {
+				return layout{}, fmt.Errorf("%s path %s: %w", kind, p, err)
+			}
+		}
+	}
+	// A parent comes before what lies below it. Of two mounts at one path the more permissive is wanted.
+	slices.SortFunc(l.Mounts, func(a, b mountAt) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(b.Kind, a.Kind))
+	})
+	l.Mounts = slices.CompactFunc(l.Mounts, func(a, b mountAt) bool { return a.Path == b.Path })
+	return l, nil
+}
+
+func (l *layout) add(kind mountKind, path string) error {
+	if !filepath.IsAbs(path) {
+		return errors.New("not absolute")
+	}
+	real, links, err := resolve(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	l.Links = append(l.Links, links...)
+	info, err := os.Lstat(real)
+	if err != nil {
+		return err
+	}
+	switch {
+	case real == "/":
+		return errors.New("would show the whole host; name the directories that are needed")
+	case real == "/tmp" || within(real, "/proc") || (kind != device && within(real, "/dev")):
+		return errors.New("the sandbox has a /tmp, a /proc and a /dev of its own")
+	case kind == scratch && !info.IsDir():
+		return errors.New("not a directory")
+	case kind == device && info.Mode()&os.ModeDevice == 0:
+		return errors.New("not a device")
+	}
+	l.Mounts = append(l.Mounts, mountAt{Path: real, Kind: kind, Dir: info.IsDir()})
+	return nil
+}
+
+// resolve follows the symbolic links in a clean absolute path, and tells which it followed.
+func resolve(path string) (real string, links []link, err error) {
+	real, rest := "/", strings.Split(strings.Trim(path, "/"), "/")
+	for len(rest) > 0 {
+		next := filepath.Join(real, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		if err != nil {
+			return "", nil, err
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			real = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", nil, err
+		}
+		if links = append(links, link{next, target}); len(links) > 40 {
+			return "", nil, errors.New("too many symbolic links")
+		}
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+		rest = append(strings.Split(strings.Trim(filepath.Clean(target), "/"), "/"), rest...)
+	}
+	return real, links, nil
+}
+
+// within reports whether path is dir or lies below it; both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// SystemPaths returns what a C or CUDA compiler and a dynamically linked program need to read, as far as
+// this host has it. It holds no account data, no home and no configuration but the linker's.
+func SystemPaths() []string {
+	candidates := []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",
+		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+	}
+	return slices.DeleteFunc(candidates, func(p string) bool {
+		_, err := os.Stat(p)
+		return err != nil
+	})
+}

@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary three things: the tests, the sandbox's inner parts, and the program that runs inside
+// and tries to get out.
+func TestMain(m *testing.M) {
+	Init()
+	if len(os.Args) > 2 && os.Args[1] == "attack" {
+		os.Exit(attack(os.Args[2], os.Args[3:]))
+	}
+	os.Exit(m.Run())
+}
+
+var support = sync.OnceValue(Probe)
+
+// needSandbox skips where the kernel refuses, except in CI, where nobody would notice.
+func needSandbox(t testing.TB) {
+	t.Helper()
+	if support().Works() {
+		return
+	}
+	text := fmt.Sprintf("no sandbox here: %+v", support().Checks)
+	if os.Getenv("CI") == "true" {
+		t.Fatal(text)
+	}
+	t.Skip(text)
+}
+
+func raceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
+}
+
+// self is a Spec that runs this test binary with the given arguments.
+func self(t testing.TB, args ...string) Spec {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Spec{
+		Args: append([]string{exe}, args...),
+		Read: append(SystemPaths(), exe),
+		// The race detector maps terabytes that it never touches.
+		Limits: Limits{Wall: 20 * time.Second, Overcommit: raceEnabled()},
+	}
+}
+
+// run runs the Spec and returns what it printed.
+func run(t testing.TB, s Spec) (Result, string) {
+	t.Helper()
+	var out bytes.Buffer
+	s.Stdout, s.Stderr = &out, &out
+	r, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	return r, out.String()
+}
+
+// shell is a Spec that runs a shell script.
+func shell(script string) Spec {
+	return Spec{Args: []string{"sh", "-c", script}, Read: SystemPaths(), Limits: Limits{Wall: 20 * time.Second}}
+}
+
+// TestAsOrdinaryUser runs the other tests again without root's privileges, which take another way through the kernel.
+func TestAsOrdinaryUser(t *testing.T) {
+	needSandbox(t)
+	if os.Geteuid() != 0 {
+		t.Skip("already an ordinary user")
+	}
+	t.Parallel()
+	// The tester's own directories are closed to others.
+	dir, err := os.MkdirTemp("", "sandbox-user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "test")
+	// Not by this process: while one child is forked, another can not run a file that is open for writing here.
+	if out, err := exec.Command("cp", exe, copied).CombinedOutput(); err != nil {
+		t.Fatalf("copy the test binary: %v\n%s", err, out)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "home"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const user = 12345
+	if err := os.Chown(dir, user, user); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), copied, "-test.run=^(TestConformance|TestRun|TestTalk|TestWritePaths|TestInherited)")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+filepath.Join(dir, "home"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS") {
+		t.Fatalf("as user %d: %v\n%s", user, err, out)
+	}
+}

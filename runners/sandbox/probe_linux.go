@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Probe finds out what this host allows, by building a sandbox that runs nothing. It needs [Init] in main, as
+// Start does.
+func Probe() Support {
+	s := Support{Landlock: landlockABI()}
+
+	began := time.Now()
+	build := Check{Name: "sandbox", OK: true, Needed: true}
+	if p, err := start(context.Background(), Spec{}); err != nil {
+		build.OK, build.Detail, build.Remedy = false, err.Error(), remedy()
+	} else {
+		r, err := p.Wait()
+		build.Detail = fmt.Sprintf("built and ended in %v", time.Since(began).Round(time.Millisecond))
+		if err != nil || !r.OK() {
+			build.OK, build.Detail, build.Remedy = false, fmt.Sprintf("ended with %+v, %v", r, err), remedy()
+		}
+	}
+
+	landlock := Check{Name: "landlock", OK: s.Landlock > 0, Detail: fmt.Sprintf("version %d", s.Landlock)}
+	if !landlock.OK {
+		landlock.Detail = "not in this kernel"
+		landlock.Remedy = "run Linux 5.13 or later with landlock in the lsm= list of the kernel's command line"
+	}
+	_, known := auditArch[runtime.GOARCH]
+	filter := Check{Name: "system-call filter", OK: known, Needed: true, Detail: runtime.GOARCH}
+	if !known {
+		filter.Remedy = "use amd64 or arm64"
+	}
+	s.Checks = []Check{build, landlock, filter}
+	return s
+}
+
+// unsupported says what the kernel refused and what to do.
+func unsupported(err error) error {
+	return fmt.Errorf("%w: %w; %s", ErrUnsupported, err, remedy())
+}
+
+// remedy guesses from the host's settings what stands in the way.
+func remedy() string {
+	setting := func(name string) string {
+		b, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(string(b))
+	}
+	switch {
+	case setting("user.max_user_namespaces") == "0":
+		return "allow user namespaces: sysctl -w user.max_user_namespaces=10000"
+	case setting("kernel.unprivileged_userns_clone") == "0" && os.Geteuid() != 0:
+		return "allow user namespaces: sysctl -w kernel.unprivileged_userns_clone=1"
+	case setting("kernel.apparmor_restrict_unprivileged_userns") == "1" && os.Geteuid() != 0:
+		return "allow user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give this binary an AppArmor profile with userns"
+	case underFilter():
+		return "something around this process, perhaps a container, filters its system calls: run outside it, " +
+			"or start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined"
+	}
+	return "run on Linux 5.14 or later with user namespaces, outside a container or in one that allows them"
+}
+
+func underFilter() bool {
+	b, err := os.ReadFile("/proc/self/status")
+	return err == nil && strings.Contains(string(b), "\nSeccomp:\t2")
+}

@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"encoding/gob"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// The binary runs in three parts. The caller's process starts initName in the new namespaces; that builds the
+// root, starts launchName and stays as process 1; launchName takes every privilege from itself and becomes
+// the program. Each part gets the config from the one before over a socket, and answers there.
+const (
+	initName   = "sandbox-init"
+	launchName = "sandbox-launch"
+)
+
+// Init runs the sandbox's own part when this process was started for it, and then does not return. In any
+// other process it returns at once. Call it first in main, and in TestMain of tests that use [Start].
+func Init() {
+	switch stageName() {
+	case initName:
+		os.Exit(runInit())
+	case launchName:
+		os.Exit(runLaunch())
+	}
+}
+
+func stageName() string {
+	if len(os.Args) != 2 || (os.Args[0] != initName && os.Args[0] != launchName) {
+		return ""
+	}
+	return os.Args[0]
+}
+
+// stageFile is the socket to the part before; its descriptor is the only argument.
+func stageFile() (*os.File, error) {
+	fd, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		return nil, fmt.Errorf("read the descriptor of the sandbox's socket: %w", err)
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "sandbox socket"), nil
+}
+
+// config is what the inner parts need to know.
+type config struct {
+	Args, Env []string
+	Dir       string
+	Layout    layout
+	Files     int // how many of ExtraFiles; they are descriptors 3 and up in the program
+	Limits    Limits
+	IDs       identity
+}
+
+// report is what an inner part says. Error means that nothing was started. Otherwise the launch part
+// says that it is ready and then what it has cost, and process 1 sends an empty report when the program runs and one with Exit at its end.
+type report struct {
+	Error       string
+	Unsupported bool // the kernel refuses this sandbox and any other
+	CPU         time.Duration
+	Exit        *exitReport
+}
+
+// kernelError marks a step that only a kernel without full namespaces refuses.
+type kernelError struct{ error }
+
+func (e kernelError) Unwrap() error { return e.error }
+
+type exitReport struct {
+	Status      syscall.WaitStatus
+	Wall, CPU   time.Duration
+	MaxRSS      int64
+	OutOfMemory bool
+	Refused     []string
+}
+
+// socketpair returns two connected files, closed on exec. The near one can be closed under a blocked read.
+func socketpair() (near, far *os.File, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
+	}
+	if err := syscall.SetNonblock(fds[0], true); err != nil {
+		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "sandbox socket"), os.NewFile(uintptr(fds[1]), "sandbox socket"), nil
+}
+
+// send writes one report. A reader that is gone has already drawn its conclusion, so the error is dropped.
+func send(replies *gob.Encoder, r report) { _ = replies.Encode(r) }

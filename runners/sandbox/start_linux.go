@@ -1,0 +1,262 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// setupTime is how long building the sandbox may take before it is given up.
+const setupTime = 30 * time.Second
+
+// A Process is a program in a sandbox.
+type Process struct {
+	cmd    *exec.Cmd
+	socket *os.File // process 1 ends when this is closed, and with it everything inside
+	limits Limits
+	timer  *time.Timer
+	unbind func() bool // stops listening to the context
+
+	mu     sync.Mutex
+	result Result
+	why    error // why it was killed from outside; the first reason wins
+	ended  bool
+
+	done chan struct{}
+	err  error
+}
+
+// Run starts the program and waits for its end.
+func Run(ctx context.Context, s Spec) (Result, error) {
+	p, err := Start(ctx, s)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.Wait()
+}
+
+// Start builds the sandbox and returns when the program runs in it. Its error names the step that failed; if
+// the kernel refuses the sandbox as such, the error wraps [ErrUnsupported] and says what to do. The end of ctx
+// kills everything inside.
+func Start(ctx context.Context, s Spec) (*Process, error) {
+	if len(s.Args) == 0 || s.Args[0] == "" {
+		return nil, errors.New("start a sandbox: no program given")
+	}
+	p, err := start(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("start %s in a sandbox: %w", s.Args[0], err)
+	}
+	return p, nil
+}
+
+func start(ctx context.Context, s Spec) (*Process, error) {
+	if stageName() != "" {
+		return nil, errors.New("main must call sandbox.Init first")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c := config{Args: s.Args, Env: s.Env, Dir: s.Dir, Files: len(s.ExtraFiles), Limits: s.Limits.withDefaults()}
+	if c.Dir == "" {
+		c.Dir = "/tmp"
+	}
+	var err error
+	if c.Layout, err = plan(s); err != nil {
+		return nil, err
+	}
+	if c.IDs, err = currentIdentity(); err != nil {
+		return nil, err
+	}
+	near, far, err := socketpair()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{socket: near, limits: c.Limits, done: make(chan struct{})}
+	p.cmd = &exec.Cmd{
+		Path:       "/proc/self/exe",
+		Args:       []string{initName, fmt.Sprint(3 + c.Files)},
+		Env:        []string{"GOMAXPROCS=1"},
+		Dir:        "/",
+		ExtraFiles: append(append([]*os.File{}, s.ExtraFiles...), far),
+		SysProcAttr: c.IDs.userNamespace(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP),
+	}
+	p.connectOutput(s)
+	closeStdin, err := p.connectStdin(s.Stdin)
+	if err != nil {
+		near.Close()
+		far.Close()
+		return nil, err
+	}
+	err = p.cmd.Start()
+	far.Close() // or the end of process 1 would not be seen
+	if err != nil {
+		closeStdin()
+		near.Close()
+		return nil, unsupported(fmt.Errorf("make the namespaces: %w", err))
+	}
+	p.timer = time.AfterFunc(setupTime, func() { p.stop(errors.New("setup took too long"), nil) })
+	p.unbind = context.AfterFunc(ctx, func() { p.stop(context.Cause(ctx), nil) })
+
+	replies := gob.NewDecoder(near)
+	// A program may hit a limit before it is known to have started.
+	if err := p.handshake(c, replies); err != nil && !p.hitLimit() {
+		p.stop(err, nil)
+		_ = p.reap() // the reason is known
+		closeStdin()
+		p.timer.Stop()
+		p.unbind()
+		return nil, p.why
+	}
+	p.timer.Stop()
+	p.timer = time.AfterFunc(p.limits.Wall, func() {
+		p.stop(errDeadline, func(r *Result) {
+			r.TimedOut = true
+			r.Refused = append(r.Refused, fmt.Sprintf("killed at the %v deadline", p.limits.Wall))
+		})
+	})
+	go p.follow(replies, closeStdin)
+	return p, nil
+}
+
+// connectStdin hands files over as they are and copies other readers through a pipe. Unlike exec.Cmd's own
+// copying, a reader that blocks for ever does not hold up Wait.
+func (p *Process) connectStdin(in io.Reader) (closePipe func(), err error) {
+	if f, ok := in.(*os.File); ok || in == nil {
+		if f != nil {
+			p.cmd.Stdin = f
+		}
+		return func() {}, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make the input's pipe: %w", err)
+	}
+	p.cmd.Stdin = r
+	go func() {
+		_, _ = io.Copy(w, in) // the program may stop reading at any time
+		w.Close()
+	}()
+	return func() { r.Close(); w.Close() }, nil
+}
+
+// handshake sends the config and waits until the program runs.
+func (p *Process) handshake(c config, replies *gob.Decoder) error {
+	if err := gob.NewEncoder(p.socket).Encode(c); err != nil {
+		return fmt.Errorf("tell the sandbox what to run (does main call sandbox.Init first?): %w", err)
+	}
+	var r report
+	if err := replies.Decode(&r); err != nil {
+		return fmt.Errorf("wait for the sandbox (does main call sandbox.Init first?): %w", err)
+	}
+	switch {
+	case r.Unsupported:
+		return unsupported(errors.New(r.Error))
+	case r.Error != "":
+		return errors.New(r.Error)
+	}
+	return nil
+}
+
+// follow waits for the end and fills in the result.
+func (p *Process) follow(replies *gob.Decoder, closeStdin func()) {
+	started := time.Now()
+	var r report
+	replyErr := replies.Decode(&r)
+	waitErr := p.reap()
+	closeStdin()
+	p.timer.Stop()
+	p.unbind()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(p.done)
+	switch e := r.Exit; {
+	case p.why != nil:
+		p.result.ExitCode, p.result.Signal = -1, syscall.SIGKILL
+		p.result.Wall = time.Since(started)
+		p.result.CPU = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+		if u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			p.result.MaxRSS = u.Maxrss << 10
+		}
+		if len(p.result.Refused) == 0 {
+			p.err = fmt.Errorf("the program in the sandbox was killed: %w", p.why)
+		}
+	case replyErr != nil || e == nil:
+		p.err = fmt.Errorf("the sandbox's first process ended without a result (%v): %w",
+			p.cmd.ProcessState, cmp.Or(replyErr, errors.New("no exit report")))
+	default:
+		p.result.ExitCode, p.result.Signal = exitOf(e.Status)
+		p.result.Wall, p.result.CPU, p.result.MaxRSS = e.Wall, e.CPU, e.MaxRSS
+		p.result.OutOfMemory = e.OutOfMemory
+		p.result.Refused = append(p.result.Refused, e.Refused...)
+		if exit := new(exec.ExitError); waitErr != nil && !errors.As(waitErr, &exit) {
+			p.err = fmt.Errorf("pass on the program's output: %w", waitErr)
+		}
+	}
+}
+
+func exitOf(s syscall.WaitStatus) (int, syscall.Signal) {
+	if s.Signaled() {
+		return -1, s.Signal()
+	}
+	return s.ExitStatus(), 0
+}
+
+// reap waits for process 1 and for the last of the output. The kernel ends process 1 only after all others.
+func (p *Process) reap() error {
+	err := p.cmd.Wait()
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.socket.Close()
+	return err
+}
+
+// stop kills everything inside; note records in the result which limit was hit, if it was one.
+func (p *Process) stop(why error, note func(*Result)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.why != nil {
+		return
+	}
+	p.why = why
+	if note != nil {
+		note(&p.result)
+	}
+	_ = p.cmd.Process.Kill() // fails only when it is dead already
+}
+
+func (p *Process) hitLimit() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.result.Refused) > 0
+}
+
+var (
+	errDeadline = errors.New("the deadline has passed")
+	errOutput   = errors.New("too much output")
+	errKilled   = errors.New("killed by the caller")
+)
+
+// Wait waits until everything inside is gone. It may be called more than once.
+func (p *Process) Wait() (Result, error) {
+	<-p.done
+	return p.result, p.err
+}
+
+// Kill ends everything inside at once.
+func (p *Process) Kill() {
+	p.stop(errKilled, func(r *Result) { r.Refused = append(r.Refused, "killed by the caller") })
+}
+
+// Pid is the host's number for the sandbox's process 1. When that ends, the kernel ends all others inside.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }

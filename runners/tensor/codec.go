@@ -1,0 +1,155 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+var le = binary.LittleEndian
+
+// Encode writes src into dst as elements of d, little endian. Everything rounds to nearest, ties to even.
+//
+//   - e4m3, e5m2: what is too large, infinity included, becomes the largest finite value (CUDA's __NV_SATFINITE);
+//   - f16, bf16, f32: what is too large becomes an infinity, as in IEEE 754;
+//   - integers: what is too large becomes the nearest limit, and NaN becomes 0.
+//
+// NaN stays a NaN in every floating format, never the one that Poison writes. It panics unless len(dst) is
+// len(src)·d.Size().
+func Encode(d DType, dst []byte, src []float64) {
+	check(d, len(dst), len(src))
+	switch d {
+	case E4M3:
+		encode8(&e4m3, dst, src)
+	case E5M2:
+		encode8(&e5m2, dst, src)
+	case F16:
+		encode16(&f16, dst, src)
+	case BF16:
+		encode16(&bf16, dst, src)
+	case F32:
+		for i, x := range src {
+			le.PutUint32(dst[4*i:], math.Float32bits(float32(quiet(x))))
+		}
+	case F64:
+		for i, x := range src {
+			le.PutUint64(dst[8*i:], math.Float64bits(quiet(x)))
+		}
+	case I8:
+		for i, x := range src {
+			dst[i] = byte(int8(integer(x, math.MinInt8, math.MaxInt8)))
+		}
+	case U8:
+		for i, x := range src {
+			dst[i] = byte(integer(x, 0, math.MaxUint8))
+		}
+	case I32:
+		for i, x := range src {
+			le.PutUint32(dst[4*i:], uint32(int32(integer(x, math.MinInt32, math.MaxInt32))))
+		}
+	case I64:
+		for i, x := range src {
+			le.PutUint64(dst[8*i:], uint64(integer64(x)))
+		}
+	}
+}
+
+// Decode writes the values of the elements in src into dst. It panics unless len(src) is len(dst)·d.Size().
+func Decode(d DType, dst []float64, src []byte) {
+	check(d, len(src), len(dst))
+	switch d {
+	case E4M3:
+		decode8(e4m3Values, dst, src)
+	case E5M2:
+		decode8(e5m2Values, dst, src)
+	case F16:
+		for i := range dst {
+			dst[i] = f16.value(le.Uint16(src[2*i:]))
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(uint32(le.Uint16(src[2*i:])) << 16))
+		}
+	case F32:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(le.Uint32(src[4*i:])))
+		}
+	case F64:
+		for i := range dst {
+			dst[i] = math.Float64frombits(le.Uint64(src[8*i:]))
+		}
+	case I8:
+		for i := range dst {
+			dst[i] = float64(int8(src[i]))
+		}
+	case U8:
+		for i := range dst {
+			dst[i] = float64(src[i])
+		}
+	case I32:
+		for i := range dst {
+			dst[i] = float64(int32(le.Uint32(src[4*i:])))
+		}
+	case I64:
+		for i := range dst {
+			dst[i] = float64(int64(le.Uint64(src[8*i:])))
+		}
+	}
+}
+
+func encode8(f *minifloat, dst []byte, src []float64) {
+	for i, x := range src {
+		dst[i] = byte(f.code(x))
+	}
+}
+
+func encode16(f *minifloat, dst []byte, src []float64) {
+	for i, x := range src {
+		le.PutUint16(dst[2*i:], f.code(x))
+	}
+}
+
+func decode8(values *[256]float64, dst []float64, src []byte) {
+	for i, code := range src {
+		dst[i] = values[code]
+	}
+}
+
+// quiet replaces every NaN by the standard one: a payload handed in could otherwise come out as poison.
+func quiet(x float64) float64 {
+	if x != x {
+		return math.NaN()
+	}
+	return x
+}
+
+// integer wants limits that float64 holds exactly.
+func integer(x, least, most float64) int64 {
+	switch {
+	case x >= most:
+		return int64(most)
+	case x <= least:
+		return int64(least)
+	case x != x:
+		return 0
+	}
+	return int64(math.RoundToEven(x))
+}
+
+func integer64(x float64) int64 {
+	switch {
+	case x != x:
+		return 0
+	case x >= 1<<63: // float64 has no 2⁶³ − 1
+		return math.MaxInt64
+	case x < -1<<63:
+		return math.MinInt64
+	}
+	return int64(math.RoundToEven(x))
+}
+
+func check(d DType, bytes, elements int) {
+	if bytes != elements*d.Size() {
+		panic(fmt.Sprintf("tensor: %d bytes for %d elements of %s, want %d", bytes, elements, string(d), elements*d.Size()))
+	}
+}

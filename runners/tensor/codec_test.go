@@ -1,0 +1,116 @@
+package tensor
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+)
+
+func TestEncodeWideFormats(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, test := range []struct {
+		d    DType
+		x    float64
+		want []byte
+	}{
+		{F32, 1, []byte{0, 0, 0x80, 0x3F}},
+		{F32, 1 + 0x1p-24, []byte{0, 0, 0x80, 0x3F}},
+		{F32, 1 + 0x1.8p-23, []byte{2, 0, 0x80, 0x3F}},
+		{F32, 0x1p-149, []byte{1, 0, 0, 0}},
+		{F32, 1e39, []byte{0, 0, 0x80, 0x7F}},
+		{F64, -2.5, []byte{0, 0, 0, 0, 0, 0, 4, 0xC0}},
+		{F64, -inf, []byte{0, 0, 0, 0, 0, 0, 0xF0, 0xFF}},
+		{I8, 2.5, []byte{2}}, {I8, 3.5, []byte{4}}, {I8, -0.5, []byte{0}}, {I8, -1.5, []byte{0xFE}},
+		{I8, 127.6, []byte{127}}, {I8, 1e9, []byte{127}}, {I8, -200, []byte{0x80}}, {I8, inf, []byte{127}}, {I8, -inf, []byte{0x80}}, {I8, nan, []byte{0}},
+		{U8, -3, []byte{0}}, {U8, 254.5, []byte{254}}, {U8, 255.5, []byte{255}}, {U8, 300, []byte{255}}, {U8, nan, []byte{0}},
+		{I32, 1 << 31, []byte{0xFF, 0xFF, 0xFF, 0x7F}}, {I32, -1 << 31, []byte{0, 0, 0, 0x80}}, {I32, -inf, []byte{0, 0, 0, 0x80}}, {I32, -1, []byte{0xFF, 0xFF, 0xFF, 0xFF}},
+		{I64, 1 << 63, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}}, {I64, -1 << 63, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
+		{I64, inf, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}}, {I64, -inf, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
+		{I64, 4.5, []byte{4, 0, 0, 0, 0, 0, 0, 0}}, {I64, nan, make([]byte, 8)},
+	} {
+		t.Run(fmt.Sprintf("%s %v", test.d, test.x), func(t *testing.T) {
+			got := make([]byte, test.d.Size())
+			Encode(test.d, got, []float64{test.x})
+			if !bytes.Equal(got, test.want) {
+				t.Errorf("Encode(%v) = % x, want % x", test.x, got, test.want)
+			}
+		})
+	}
+}
+
+func TestRoundTripOfExactValues(t *testing.T) {
+	for _, test := range []struct {
+		d      DType
+		values []float64
+	}{
+		{F32, []float64{0, -1, math.MaxFloat32, math.SmallestNonzeroFloat32, math.Inf(1), 0x1.abcdeep-100}},
+		{F64, []float64{0, -math.Pi, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(-1)}},
+		{I8, []float64{-128, -1, 0, 127}},
+		{U8, []float64{0, 1, 255}},
+		{I32, []float64{math.MinInt32, -1, 0, math.MaxInt32}},
+		{I64, []float64{math.MinInt64, -1 << 53, -1, 0, 1 << 53}},
+	} {
+		t.Run(string(test.d), func(t *testing.T) {
+			buf := make([]byte, len(test.values)*test.d.Size())
+			Encode(test.d, buf, test.values)
+			got := make([]float64, len(test.values))
+			Decode(test.d, got, buf)
+			for i, want := range test.values {
+				if !same(got[i], want) {
+					t.Errorf("%v came back as %v", want, got[i])
+				}
+			}
+		})
+	}
+}
+
+func TestNaNStaysNaNAndIsNeverPoison(t *testing.T) {
+	nans := []float64{math.NaN(), math.Copysign(math.NaN(), -1)}
+	for _, d := range DTypes() {
+		if !d.Float() {
+			continue
+		}
+		poison := make([]byte, 8)
+		Poison(d, poison)
+		var fromPoison [1]float64
+		Decode(d, fromPoison[:], poison[:d.Size()])
+		for _, x := range append(nans, fromPoison[0]) {
+			buf := make([]byte, d.Size())
+			Encode(d, buf, []float64{x})
+			var back [1]float64
+			Decode(d, back[:], buf)
+			if back[0] == back[0] {
+				t.Errorf("%s: NaN became %v", d, back[0])
+			}
+			if CountPoison(d, buf) != 0 {
+				t.Errorf("%s: an encoded NaN is % x, which is poison", d, buf)
+			}
+		}
+	}
+}
+
+// FuzzEncode asks every format for an answer to every float64: no panic, and the value itself where the
+// format has it.
+func FuzzEncode(f *testing.F) {
+	f.Add(math.Float64bits(1.5))
+	f.Add(math.Float64bits(-1e300))
+	f.Add(math.Float64bits(math.NaN()))
+	f.Fuzz(func(t *testing.T, word uint64) {
+		x := math.Float64frombits(word)
+		for _, d := range DTypes() {
+			buf := make([]byte, d.Size())
+			var once, twice [1]float64
+			Encode(d, buf, []float64{x})
+			Decode(d, once[:], buf)
+			if d == I64 && math.Abs(once[0]) > 1<<53 {
+				continue
+			}
+			Encode(d, buf, once[:])
+			Decode(d, twice[:], buf)
+			if !same(once[0], twice[0]) {
+				t.Errorf("%s: %v rounds to %v, which rounds to %v", d, x, once[0], twice[0])
+			}
+		}
+	})
+}

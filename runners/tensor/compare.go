@@ -1,0 +1,167 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Tolerance is how far an element may be from its reference: it is bad when |got − want| > Abs + Rel·|want|.
+type Tolerance struct {
+	Abs, Rel float64
+}
+
+// Errors is how an output differs from its reference.
+//
+// An element that cannot be subtracted is a fault: still poisoned, or not finite where the reference is (or
+// the other way round, or another infinity). Faults are bad, counted by kind, and left out of MaxAbs, MeanAbs
+// and Norm, so that those keep describing the rest. The kinds do not overlap: a poisoned element is Unwritten, not
+// NaN. An element that is NaN, or the same infinity, as its reference is neither bad nor part of the figures.
+//
+// Every float here is finite, because JSON knows nothing else: what would be ±Inf is ±math.MaxFloat64, and a
+// NaN in WorstGot or WorstWant is 0, with WorstFault to tell.
+type Errors struct {
+	Elements int     `json:"elements"`
+	MaxAbs   float64 `json:"max_abs"`
+	MeanAbs  float64 `json:"mean_abs"`
+	// Norm is ‖got − want‖₂ / ‖want‖₂: 0 when both are 0, math.MaxFloat64 when the reference alone is.
+	Norm float64 `json:"norm"`
+
+	Bad       int `json:"bad"` // beyond the tolerance, and every fault
+	NaN       int `json:"nan"`
+	Inf       int `json:"inf"`
+	Unwritten int `json:"unwritten"`
+
+	// WorstIndex is the first fault, or else the first element with the largest error; −1 when all are exact.
+	WorstIndex int     `json:"worst_index"`
+	WorstFault Fault   `json:"worst_fault,omitempty"`
+	WorstGot   float64 `json:"worst_got"`
+	WorstWant  float64 `json:"worst_want"`
+}
+
+// A Fault says why an element could not be compared as a number.
+type Fault string
+
+const (
+	FaultNone      Fault = ""
+	FaultUnwritten Fault = "unwritten"
+	FaultNaN       Fault = "nan"
+	FaultInf       Fault = "inf"
+	// FaultFinite is a number where the reference is NaN or infinite.
+	FaultFinite Fault = "finite"
+)
+
+// Compare measures got, elements of d, against want. An integer that equals the poison pattern is unwritten only
+// if it is also beyond the tolerance: it may be the right answer.
+func Compare(d DType, got []byte, want []float64, tol Tolerance) (Errors, error) {
+	if len(got) != len(want)*d.Size() {
+		return Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
+			d, len(got), len(want), len(want)*d.Size())
+	}
+	if err := tol.validate(); err != nil {
+		return Errors{}, fmt.Errorf("compare %s output: %w", d, err)
+	}
+
+	c := comparison{poison: patternOf(d), got: got, Errors: Errors{Elements: len(want), WorstIndex: -1}}
+	var values [512]float64
+	for start := 0; start < len(want); start += len(values) {
+		n := min(len(values), len(want)-start)
+		Decode(d, values[:n], got[start*d.Size():(start+n)*d.Size()])
+		for i, w := range want[start : start+n] {
+			c.element(start+i, values[i], w, tol)
+		}
+	}
+	c.finish()
+	return c.Errors, nil
+}
+
+func (t Tolerance) validate() error {
+	for _, x := range []float64{t.Abs, t.Rel} {
+		if !(x >= 0 && x <= math.MaxFloat64) { // a NaN here would let everything pass
+			return fmt.Errorf("tolerance abs %v, rel %v: use finite numbers of 0 or more", t.Abs, t.Rel)
+		}
+	}
+	return nil
+}
+
+// A comparison is Errors in the making.
+type comparison struct {
+	Errors
+	poison pattern
+	got    []byte
+
+	compared              int
+	sumAbs                float64
+	difference, reference norm // of the compared elements
+}
+
+func (c *comparison) element(i int, got, want float64, tol Tolerance) {
+	diff := math.Abs(got - want)
+	if !(diff <= math.MaxFloat64) && !(isFinite(got) && isFinite(want)) {
+		c.nonFinite(i, got, want)
+		return
+	}
+	if !(diff <= tol.Abs+float64(tol.Rel*math.Abs(want))) {
+		if c.poison.at(c.got, i) { // an integer: poisoned floats are NaN
+			c.fault(i, FaultUnwritten, got, want)
+			return
+		}
+		c.Bad++
+	}
+	if diff > c.MaxAbs {
+		c.MaxAbs = diff
+		if c.WorstFault == FaultNone {
+			c.WorstIndex, c.WorstGot, c.WorstWant = i, got, want
+		}
+	}
+	c.compared++
+	c.sumAbs += diff
+	c.difference.add(diff)
+	c.reference.add(math.Abs(want))
+}
+
+func (c *comparison) nonFinite(i int, got, want float64) {
+	switch {
+	case c.poison.at(c.got, i):
+		c.fault(i, FaultUnwritten, got, want)
+	case got == want || got != got && want != want:
+	case got != got:
+		c.fault(i, FaultNaN, got, want)
+	case math.IsInf(got, 0):
+		c.fault(i, FaultInf, got, want)
+	default:
+		c.fault(i, FaultFinite, got, want)
+	}
+}
+
+func (c *comparison) fault(i int, kind Fault, got, want float64) {
+	c.Bad++
+	switch kind {
+	case FaultUnwritten:
+		c.Unwritten++
+	case FaultNaN:
+		c.NaN++
+	case FaultInf:
+		c.Inf++
+	}
+	if c.WorstFault == FaultNone {
+		c.WorstFault, c.WorstIndex, c.WorstGot, c.WorstWant = kind, i, got, want
+	}
+}
+
+func (c *comparison) finish() {
+	if c.compared > 0 {
+		c.MeanAbs = storable(c.sumAbs / float64(c.compared))
+	}
+	c.Norm = storable(ratio(&c.difference, &c.reference))
+	c.MaxAbs = storable(c.MaxAbs)
+	c.WorstGot, c.WorstWant = storable(c.WorstGot), storable(c.WorstWant)
+}
+
+func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
+
+func storable(x float64) float64 {
+	if x != x {
+		return 0
+	}
+	return min(max(x, -math.MaxFloat64), math.MaxFloat64)
+}

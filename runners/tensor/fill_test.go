@@ -1,0 +1,297 @@
+package tensor
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func fill(dist Distribution, seed uint64, stream string, shape ...int) []float64 {
+	n, err := Elements(shape)
+	if err != nil {
+		panic(err)
+	}
+	values := make([]float64, n)
+	Fill(values, dist, seed, stream, shape)
+	return values
+}
+
+func TestParseDistribution(t *testing.T) {
+	for _, d := range Distributions() {
+		if got, err := ParseDistribution(string(d)); got != d || err != nil {
+			t.Errorf("ParseDistribution(%q) = %q, %v", d, got, err)
+		}
+	}
+	_, err := ParseDistribution("gaussian")
+	if err == nil || !strings.Contains(err.Error(), "normal, uniform, dominant, large, constant, zero, ones") {
+		t.Errorf("an unknown distribution gives %v", err)
+	}
+}
+
+// The bits are a promise: evidence names a seed, and whoever repeats it elsewhere must get the same inputs.
+func TestFillGolden(t *testing.T) {
+	for _, test := range []struct {
+		dist   Distribution
+		seed   uint64
+		stream string
+		want   []float64
+	}{
+		{Normal, 0, "q", []float64{-0x1.b954d0efae2fdp-01, 0x1.0acb91e836142p+00, 0x1.ad4b9f1a339acp-01, -0x1.3bbb6051ed51fp-03}},
+		{Normal, 0, "k", []float64{-0x1.695d7243e34dfp-02, -0x1.0fe9a12dc2441p-01, -0x1.4de3e87d9b2dbp-01, 0x1.c1875b6dc208cp-02}},
+		{Normal, 1, "q", []float64{0x1.ae67db1244b1ep-01, 0x1.03be3f70794e8p-01, -0x1.016663d112517p-01, 0x1.b753929d5810dp-03}},
+		{Uniform, 0, "q", []float64{-0x1.7145b00ce3974p-02, -0x1.7d9fe92dc7ac4p-02, 0x1.f67f4ef287754p-01, -0x1.c84219cfa48d8p-01}},
+		{Large, 2, "v", []float64{-0x1.c85427b3939dbp+00, 0x1.cbbb6b3e9af3ep-02, 0x1.d9e2900d1a17ep+03, -0x1.6b4cdc0e59e15p+02}},
+		{Constant, 0, "q", []float64{-0x1.122d3f59036a9p-01, -0x1.122d3f59036a9p-01, -0x1.122d3f59036a9p-01, -0x1.122d3f59036a9p-01}},
+		{Zero, 0, "q", []float64{0, 0, 0, 0}},
+		{Ones, 0, "q", []float64{1, 1, 1, 1}},
+	} {
+		t.Run(string(test.dist), func(t *testing.T) {
+			got := fill(test.dist, test.seed, test.stream, 1, 2, 3, 4)[:4]
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%x, want %x", got, test.want)
+			}
+		})
+	}
+	t.Run("checksums", func(t *testing.T) {
+		for dist, want := range map[Distribution]uint64{Normal: 0x56d9481a252d4d61, Uniform: 0x97ec8aa6b0d82274, Dominant: 0xb20ba2b149e07d63, Large: 0x577a3577ea28a63f} {
+			values := fill(dist, 0, "q", 1, 8, 128, 64)
+			buf := make([]byte, 8*len(values))
+			Encode(F64, buf, values)
+			if got := Checksum(0, buf); got != want {
+				t.Errorf("%s: %#x, want %#x", dist, got, want)
+			}
+		}
+	})
+}
+
+func TestFillDependsOnEverything(t *testing.T) {
+	for _, dist := range []Distribution{Normal, Uniform, Dominant, Large, Constant} {
+		t.Run(string(dist), func(t *testing.T) {
+			base := fill(dist, 7, "q", 4, 16)
+			if !slices.Equal(base, fill(dist, 7, "q", 4, 16)) {
+				t.Error("the same call gives other values")
+			}
+			for name, other := range map[string][]float64{
+				"seed":   fill(dist, 8, "q", 4, 16),
+				"stream": fill(dist, 7, "k", 4, 16),
+				"shape":  fill(dist, 7, "q", 16, 4),
+			} {
+				for i := range base {
+					if base[i] == other[i] {
+						t.Errorf("another %s gives the same value at %d", name, i)
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+func moments(values []float64) (mean, sigma, kurtosis float64) {
+	n := float64(len(values))
+	for _, x := range values {
+		mean += x / n
+	}
+	var second, fourth float64
+	for _, x := range values {
+		square := (x - mean) * (x - mean)
+		second += square / n
+		fourth += square * square / n
+	}
+	return mean, math.Sqrt(second), fourth / second / second
+}
+
+func TestFillMoments(t *testing.T) {
+	for _, test := range []struct {
+		dist            Distribution
+		sigma, kurtosis float64
+	}{
+		{Normal, 1, 3},
+		{Large, 8, 3},
+		{Uniform, 1 / math.Sqrt(3), 1.8},
+	} {
+		t.Run(string(test.dist), func(t *testing.T) {
+			// The tolerances are some five standard errors at this size; the values are fixed by the seed.
+			mean, sigma, kurtosis := moments(fill(test.dist, 3, "x", 200001))
+			if math.Abs(mean) > 0.012*test.sigma {
+				t.Errorf("mean %v", mean)
+			}
+			if math.Abs(sigma/test.sigma-1) > 0.008 {
+				t.Errorf("sigma %v, want %v", sigma, test.sigma)
+			}
+			if math.Abs(kurtosis-test.kurtosis) > 0.06 {
+				t.Errorf("kurtosis %v, want %v", kurtosis, test.kurtosis)
+			}
+		})
+	}
+}
+
+func TestNormalTails(t *testing.T) {
+	beyond := map[float64]int{1: 0, 2: 0, 3: 0, 4: 0}
+	const n = 400000
+	for _, x := range fill(Normal, 5, "x", n) {
+		for limit := range beyond {
+			if math.Abs(x) > limit {
+				beyond[limit]++
+			}
+		}
+	}
+	for limit, count := range beyond {
+		expected := n * math.Erfc(limit/math.Sqrt2)
+		if math.Abs(float64(count)-expected) > 5*math.Sqrt(expected) {
+			t.Errorf("%d of %d beyond %v sigma, expected about %.0f", count, n, limit, expected)
+		}
+	}
+}
+
+func TestNeighboursAreUncorrelated(t *testing.T) {
+	values := fill(Normal, 9, "x", 100000)
+	for _, lag := range []int{1, 2, 64} {
+		var sum float64
+		for i := lag; i < len(values); i++ {
+			sum += values[i] * values[i-lag]
+		}
+		if r := sum / float64(len(values)); math.Abs(r) > 0.016 {
+			t.Errorf("correlation %v at lag %d", r, lag)
+		}
+	}
+}
+
+func TestUniformStaysInside(t *testing.T) {
+	values := fill(Uniform, 1, "x", 100000)
+	if least, most := slices.Min(values), slices.Max(values); least < -1 || most >= 1 || least > -0.999 || most < 0.999 {
+		t.Errorf("uniform reaches from %v to %v", least, most)
+	}
+}
+
+func TestConstantIsNeverNearZero(t *testing.T) {
+	signs := map[bool]int{}
+	for seed := range uint64(200) {
+		values := fill(Constant, seed, "q", 3, 5)
+		for _, x := range values {
+			if x != values[0] {
+				t.Fatalf("seed %d: %v and %v in one constant tensor", seed, values[0], x)
+			}
+		}
+		if abs := math.Abs(values[0]); abs < 0.5 || abs > 2 {
+			t.Errorf("seed %d: constant %v", seed, values[0])
+		}
+		signs[values[0] < 0]++
+	}
+	if len(signs) != 2 {
+		t.Error("200 seeds gave one sign only")
+	}
+}
+
+// largeRows finds, per matrix, the rows whose sigma is about dominance.
+func largeRows(values []float64, matrices, rows, columns int) [][]int {
+	found := make([][]int, matrices)
+	for m := range matrices {
+		for r := range rows {
+			start := (m*rows + r) * columns
+			_, sigma, _ := moments(values[start : start+columns])
+			if sigma > 3 {
+				found[m] = append(found[m], r)
+			}
+		}
+	}
+	return found
+}
+
+func TestDominantRow(t *testing.T) {
+	const batches, heads, rows, columns = 2, 4, 32, 64
+	at := func(seed uint64, stream string) []int {
+		t.Helper()
+		var chosen []int
+		for m, large := range largeRows(fill(Dominant, seed, stream, batches, heads, rows, columns), batches*heads, rows, columns) {
+			if len(large) != 1 {
+				t.Fatalf("seed %d, %s, matrix %d: large rows %v, want one", seed, stream, m, large)
+			}
+			chosen = append(chosen, large[0])
+		}
+		return chosen
+	}
+	q, k := at(0, "q"), at(0, "k")
+	if !slices.Equal(q, k) {
+		t.Errorf("q is dominant in rows %v, k in rows %v", q, k)
+	}
+	if slices.Equal(q, at(1, "q")) {
+		t.Errorf("seeds 0 and 1 both choose rows %v", q)
+	}
+	if slices.Min(q) == slices.Max(q) {
+		t.Errorf("every head chooses row %d", q[0])
+	}
+	wide := largeRows(fill(Dominant, 0, "v", batches, heads, rows, 2*columns), batches*heads, rows, 2*columns)
+	for m := range wide {
+		if !slices.Equal(wide[m], []int{q[m]}) {
+			t.Errorf("matrix %d: rows %v with wider rows, want [%d]", m, wide[m], q[m])
+		}
+	}
+}
+
+func TestDominantOfFewAxes(t *testing.T) {
+	for _, shape := range [][]int{nil, {1}, {9}, {1, 1}, {3, 0, 4}, {3, 4, 0}} {
+		fill(Dominant, 0, "x", shape...)
+	}
+	const n = 2000
+	large := 0
+	for seed := range uint64(n) {
+		if math.Abs(fill(Dominant, seed, "x")[0]) > 4 {
+			large++
+		}
+	}
+	if expected := n * math.Erfc(4.0/dominance/math.Sqrt2); math.Abs(float64(large)-expected) > 5*math.Sqrt(expected) {
+		t.Errorf("%d of %d dominant scalars exceed 4, expected about %.0f", large, n, expected)
+	}
+}
+
+func TestFillAs(t *testing.T) {
+	shape := []int{64, 64}
+	draw := func(d DType, dist Distribution) []float64 {
+		values := make([]float64, 64*64)
+		FillAs(d, values, dist, 0, "x", shape)
+		return values
+	}
+	for _, d := range DTypes() {
+		for _, dist := range Distributions() {
+			values := draw(d, dist)
+			if d.Float() {
+				if !slices.Equal(values, fill(dist, 0, "x", shape...)) {
+					t.Errorf("%s %s: differs from Fill", d, dist)
+				}
+				continue
+			}
+			buf := make([]byte, len(values)*d.Size())
+			Encode(d, buf, values)
+			back := make([]float64, len(values))
+			Decode(d, back, buf)
+			for i := range values {
+				if !same(values[i], back[i]) {
+					t.Errorf("%s %s: %v is encoded as %v", d, dist, values[i], back[i])
+					break
+				}
+			}
+		}
+	}
+	if _, sigma, _ := moments(draw(I32, Normal)); math.Abs(sigma-16) > 1 {
+		t.Errorf("normal i32 has sigma %v, want 16", sigma)
+	}
+	if values := draw(I8, Large); slices.Min(values) != -128 || slices.Max(values) != 127 {
+		t.Errorf("large i8 reaches from %v to %v", slices.Min(values), slices.Max(values))
+	}
+	if values := draw(U8, Normal); slices.Max(values) < 32 {
+		t.Errorf("normal u8 reaches %v only", slices.Max(values))
+	}
+	if values := draw(I8, Ones); slices.Min(values) != 1 || slices.Max(values) != 1 {
+		t.Error("ones are not 1 as i8")
+	}
+}
+
+func TestLogarithm(t *testing.T) {
+	for x := 0x1p-104; x < 1; x *= 1.037 {
+		if want := math.Log(x); math.Abs(logarithm(x)-want) > 1e-13*max(1, math.Abs(want)) {
+			t.Errorf("logarithm(%v) = %v, want %v", x, logarithm(x), want)
+		}
+	}
+}

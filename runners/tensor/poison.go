@@ -1,0 +1,76 @@
+package tensor
+
+// PoisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
+// a period of at most four bytes, so that a device can be poisoned by a plain memset: of bytes for 8-bit formats, of
+// 16-bit words for 16-bit ones, of 32-bit words for the rest.
+//
+// Floats are poisoned with a *signalling* NaN. Arithmetic on one gives a quiet NaN, so an element that a kernel
+// computed, even from poison that it read, differs from one that it never wrote. E4M3 has no such choice: it
+// has two NaN codes, and takes the negative one, because CUDA's conversions of float and half produce the positive
+// one. Integers have no NaN, and repeat 0xA5, which may also be an honest result.
+func PoisonWord(d DType) uint32 {
+	switch d {
+	case E4M3:
+		return 0xFFFFFFFF
+	case E5M2:
+		return 0xFDFDFDFD
+	case F16:
+		return 0xFDA5FDA5
+	case BF16:
+		return 0xFFA5FFA5
+	case F32:
+		return 0xFFA5A5A5
+	case F64:
+		return 0xFFF5A5A5
+	case I8, U8, I32, I64:
+		return 0xA5A5A5A5
+	}
+	panic(unknown(d))
+}
+
+// Poison fills dst with elements that no kernel should leave behind, so that what was not written shows.
+func Poison(d DType, dst []byte) {
+	check(d, len(dst), len(dst)/d.Size())
+	var word [4]byte
+	le.PutUint32(word[:], PoisonWord(d))
+	filled := copy(dst, word[:])
+	for filled < len(dst) {
+		filled += copy(dst[filled:], dst[:filled])
+	}
+}
+
+// CountPoison is the number of elements that still are exactly what Poison wrote. For integers that is an upper
+// bound of the unwritten ones.
+func CountPoison(d DType, src []byte) int {
+	check(d, len(src), len(src)/d.Size())
+	p := patternOf(d)
+	count := 0
+	for i := range len(src) / p.size {
+		if p.at(src, i) {
+			count++
+		}
+	}
+	return count
+}
+
+// A pattern is one poisoned element, looked up once for many.
+type pattern struct {
+	size int
+	word uint32
+}
+
+func patternOf(d DType) pattern { return pattern{d.Size(), PoisonWord(d)} }
+
+// at says whether element i of src is exactly what Poison writes.
+func (p pattern) at(src []byte, i int) bool {
+	switch p.size {
+	case 1:
+		return src[i] == byte(p.word)
+	case 2:
+		return le.Uint16(src[2*i:]) == uint16(p.word)
+	case 4:
+		return le.Uint32(src[4*i:]) == p.word
+	default:
+		return le.Uint64(src[8*i:]) == uint64(p.word)<<32|uint64(p.word)
+	}
+}

@@ -1,0 +1,55 @@
+package tensor
+
+import (
+	"math"
+	"testing"
+)
+
+func TestPoison(t *testing.T) {
+	for _, d := range DTypes() {
+		t.Run(string(d), func(t *testing.T) {
+			for _, n := range []int{0, 1, 2, 3, 7, 100} {
+				buf := make([]byte, n*d.Size())
+				if got := CountPoison(d, buf); got != 0 {
+					t.Fatalf("%d zeros count as %d poisoned", n, got)
+				}
+				Poison(d, buf)
+				if got := CountPoison(d, buf); got != n {
+					t.Fatalf("%d of %d elements poisoned", got, n)
+				}
+				values := make([]float64, n)
+				Decode(d, values, buf)
+				for i, x := range values {
+					if d.Float() && x == x {
+						t.Fatalf("element %d is poisoned with %v, want NaN", i, x)
+					}
+				}
+				for i := range buf {
+					buf[i] ^= 1 << (i % 8)
+					if got := CountPoison(d, buf); got != n-1 {
+						t.Fatalf("byte %d changed: %d poisoned, want %d", i, got, n-1)
+					}
+					buf[i] ^= 1 << (i % 8)
+				}
+			}
+		})
+	}
+}
+
+// The pattern must be a signalling NaN, so that arithmetic on it does not give it back.
+func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
+	single := math.Float32frombits(PoisonWord(F32))
+	double := math.Float64frombits(uint64(PoisonWord(F64))<<32 | uint64(PoisonWord(F64)))
+	buf := make([]byte, 12)
+	le.PutUint32(buf, math.Float32bits(single+1))
+	le.PutUint64(buf[4:], math.Float64bits(double*2))
+	if CountPoison(F32, buf[:4]) != 0 || CountPoison(F64, buf[4:]) != 0 {
+		t.Errorf("poison plus one is % x, times two % x: still poison", buf[:4], buf[4:])
+	}
+	quiet := map[DType]uint32{E5M2: 0x02, F16: 0x0200, BF16: 0x0040, F32: 0x00400000, F64: 0x00080000}
+	for d, bit := range quiet {
+		if PoisonWord(d)&bit != 0 {
+			t.Errorf("%s: the poison %#x is a quiet NaN", d, PoisonWord(d))
+		}
+	}
+}

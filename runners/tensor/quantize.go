@@ -1,0 +1,139 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Quantized is a tensor in a narrow format with the scales that undo it: value ≈ decoded · scale.
+type Quantized struct {
+	Data   []byte
+	Scales []float64 // one per group, row-major over the axes that index the groups; each is exactly a float32
+	// Dequantized is what the kernel is really given: every decoded element times its scale, without rounding.
+	Dequantized []float64
+}
+
+// Quantize maps values to d with one scale per group: the group's largest magnitude over the format's largest
+// value (448 for e4m3, 57344 for e5m2, 127 for i8), computed in float32 as a GPU would, and 1 for a group of zeros.
+// A scale is never subnormal: a kernel built with -ftz=true would read it as 0.
+//
+// axes are the axes of shape that index the groups, ascending: for [B, H, S, D], axes [1] is one scale per head over
+// all batches, [0, 1] one per batch and head, and none is one for the whole tensor.
+func Quantize(d DType, values []float64, shape []int, axes []int) (Quantized, error) {
+	largest, err := quantizedLimit(d)
+	if err != nil {
+		return Quantized{}, err
+	}
+	g, err := newGrouping(shape, axes)
+	if err != nil {
+		return Quantized{}, fmt.Errorf("quantise to %s: %w", d, err)
+	}
+	if len(values) != g.elements {
+		return Quantized{}, fmt.Errorf("quantise to %s: %d values for shape %v, want %d: pass the whole tensor", d, len(values), shape, g.elements)
+	}
+
+	scales := make([]float64, g.groups)
+	for start, group := range g.runs() {
+		for i, x := range values[start : start+g.run] {
+			if !(math.Abs(x) <= math.MaxFloat32) {
+				return Quantized{}, fmt.Errorf("quantise to %s: value %d is %v, beyond float32: draw finite inputs", d, start+i, x)
+			}
+			scales[group] = max(scales[group], math.Abs(x))
+		}
+	}
+	for i, absmax := range scales {
+		scales[i] = scaleFor(float32(absmax), largest)
+	}
+
+	q := Quantized{
+		Data:        make([]byte, len(values)),
+		Scales:      scales,
+		Dequantized: make([]float64, len(values)),
+	}
+	for start, group := range g.runs() {
+		end := start + g.run
+		scaled := q.Dequantized[start:end]
+		for i, x := range values[start:end] {
+			scaled[i] = x / scales[group]
+		}
+		Encode(d, q.Data[start:end], scaled)
+		Decode(d, scaled, q.Data[start:end])
+		for i := range scaled {
+			scaled[i] *= scales[group]
+		}
+	}
+	return q, nil
+}
+
+func quantizedLimit(d DType) (float32, error) {
+	switch d {
+	case E4M3:
+		return 448, nil
+	case E5M2:
+		return 57344, nil
+	case I8:
+		return math.MaxInt8, nil
+	}
+	return 0, fmt.Errorf("quantise to %s: no such quantisation: use one of %s", d, join([]DType{E4M3, E5M2, I8}))
+}
+
+func scaleFor(absmax, largest float32) float64 {
+	const smallestNormal = 0x1p-126
+	if absmax == 0 {
+		return 1
+	}
+	return float64(max(absmax/largest, smallestNormal))
+}
+
+// A grouping cuts a row-major tensor into runs of consecutive elements that share a group.
+type grouping struct {
+	elements, groups, run int
+	lengths, strides      []int // of the axes that the runs are counted over; a stride of 0 leaves the group as it is
+}
+
+func newGrouping(shape, axes []int) (grouping, error) {
+	elements, err := Elements(shape)
+	if err != nil {
+		return grouping{}, err
+	}
+	last := -1
+	for _, axis := range axes {
+		if axis <= last || axis >= len(shape) {
+			return grouping{}, fmt.Errorf("scale axes %v of shape %v: list axes from 0 to %d, ascending, each once", axes, shape, len(shape)-1)
+		}
+		last = axis
+	}
+
+	g := grouping{elements: elements, groups: 1, run: 1, lengths: shape[:last+1], strides: make([]int, last+1)}
+	for _, axis := range slices.Backward(axes) {
+		g.strides[axis] = g.groups
+		g.groups *= shape[axis]
+	}
+	for _, length := range shape[last+1:] {
+		g.run *= length
+	}
+	return g, nil
+}
+
+// runs yields where each run starts and the group that it belongs to.
+func (g grouping) runs() func(yield func(start, group int) bool) {
+	return func(yield func(start, group int) bool) {
+		index := make([]int, len(g.lengths))
+		group := 0
+		for start := 0; start < g.elements; start += g.run {
+			if !yield(start, group) {
+				return
+			}
+			for axis := len(index) - 1; axis >= 0; axis-- {
+				index[axis]++
+				group += g.strides[axis]
+				if index[axis] < g.lengths[axis] {
+					break
+				}
+				group -= g.strides[axis] * g.lengths[axis]
+				index[axis] = 0
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package toolchain
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	cuobjdumpArch     = regexp.MustCompile(`^arch = (\S+)$`)
+	cuobjdumpFunction = regexp.MustCompile(`^ ?Function (\S+):$`)
+	cuobjdumpField    = regexp.MustCompile(`^([A-Z]+)(?:\[(\d{1,3})\])?:(\S*)$`)
+)
+
+// ParseResourceUsage reads the output of cuobjdump --dump-resource-usage. It knows registers, stack, shared, local and
+// constant memory; spills and barriers are ptxas's to tell. Relocatable code lists plain device functions as well.
+//
+// SHARED is kept as printed. From sm_90 on, a function that uses shared memory at all counts 1024 bytes more than
+// ptxas says: those the driver reserves. A stack that the tool calls UNKNOWN stays nil.
+//
+// Unknown lines and fields are ignored; a known field whose number does not parse is an error that names the line,
+// and so is an output without any function.
+func ParseResourceUsage(out string) ([]FunctionUsage, error) {
+	var functions []FunctionUsage
+	arch, number := "", 0
+	inFunction := false
+	for line := range strings.Lines(out) {
+		number++
+		line = strings.TrimRight(line, " \r\n")
+		if m := cuobjdumpArch.FindStringSubmatch(line); m != nil {
+			arch, inFunction = m[1], false
+			continue
+		}
+		if m := cuobjdumpFunction.FindStringSubmatch(line); m != nil {
+			functions = append(functions, FunctionUsage{Name: m[1], Short: shortName(m[1]), Arch: arch})
+			inFunction = true
+			continue
+		}
+		if !inFunction || !strings.HasPrefix(line, "  ") {
+			inFunction = false
+			continue
+		}
+		for field := range strings.FieldsSeq(line) {
+			if err := resourceField(&functions[len(functions)-1], field); err != nil {
+				return nil, fmt.Errorf("cuobjdump output line %d: %w", number, err)
+			}
+		}
+	}
+	if len(functions) == 0 {
+		return nil, fmt.Errorf("cuobjdump output: no function in %d lines, but --dump-resource-usage output was expected; "+
+			"check that the file is a cubin with a __global__ function", number)
+	}
+	return functions, nil
+}
+
+func resourceField(u *FunctionUsage, field string) error {
+	m := cuobjdumpField.FindStringSubmatch(field)
+	if m == nil {
+		return nil
+	}
+	key, bank, value := m[1], m[2], m[3]
+	var to **int
+	switch {
+	case key == "REG":
+		to = &u.Registers
+	case key == "STACK" && value == "UNKNOWN":
+		return nil
+	case key == "STACK":
+		to = &u.Stack
+	case key == "SHARED":
+		to = &u.StaticShared
+	case key == "LOCAL":
+		to = &u.Local
+	case key == "CONSTANT" && bank != "":
+	default:
+		return nil
+	}
+	n, err := strconv.ParseUint(value, 10, 48)
+	if err != nil {
+		return fmt.Errorf("%q: %w", field, err)
+	}
+	if to != nil {
+		raise(to, int(n))
+		return nil
+	}
+	b, err := strconv.Atoi(bank)
+	if err != nil {
+		return fmt.Errorf("%q: constant bank: %w", field, err)
+	}
+	u.raiseConstant(b, int(n))
+	return nil
+}

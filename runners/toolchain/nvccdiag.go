@@ -1,0 +1,109 @@
+package toolchain
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Diagnostic is one complaint of a compiler.
+type Diagnostic struct {
+	// Tool is the program that names itself in the line (ptxas, nvcc, nvlink, gcc …); empty where a compiler names
+	// the source alone.
+	Tool     string
+	File     string // as printed; may be the compiler's intermediate file
+	Line     int    // 0: not said
+	Column   int    // 0: not said
+	Severity string // fatal, error, warning, remark or note
+	Message  string
+	Code     string // as printed: #177-D, C7511, -Wunused-function; empty for most errors
+}
+
+// A diagnosticFormat is one way to print a complaint. Its groups are named after the fields of Diagnostic.
+type diagnosticFormat struct {
+	line   *regexp.Regexp
+	groups []string
+}
+
+func newDiagnosticFormat(line string) diagnosticFormat {
+	re := regexp.MustCompile(line)
+	return diagnosticFormat{re, re.SubexpNames()}
+}
+
+// A file name never starts with a blank: lines that do are the source that compilers echo.
+var diagnosticFormats = []diagnosticFormat{
+	// k.cu(12): warning #177-D: variable "x" was declared but never referenced
+	newDiagnosticFormat(`^(?P<file>\S[^()]*)\((?P<line>\d+)\): (?P<severity>catastrophic error|internal error|error|warning|remark|note)(?: (?P<code>#?\d+(?:-D)?))?: (?P<message>.*)$`),
+	// f.c:3:5: warning: unused variable ‘x’ [-Wunused-variable]
+	newDiagnosticFormat(`^(?P<file>\S[^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<severity>fatal error|error|warning|remark|note): (?P<message>.*?)(?: \[(?P<code>-[^\]]+)\])?$`),
+	// ptxas /tmp/k.ptx, line 28; error   : Unknown symbol 'x'
+	newDiagnosticFormat(`^(?P<tool>ptxas) (?P<file>\S.*), line (?P<line>\d+); (?P<severity>fatal|error|warning)\s*: (?P<message>.*)$`),
+	// ptxas info    : (C7511) Potential Performance Loss: …
+	newDiagnosticFormat(`^(?P<tool>ptxas) (?P<severity>info)\s*: \((?P<code>C\d+)\) (?P<message>.*)$`),
+	// ptxas fatal   : Ptx assembly aborted due to errors
+	newDiagnosticFormat(`^(?P<tool>ptxas|nvcc|nvlink|fatbinary|cudafe\+\+|cicc) (?P<severity>fatal|error|warning)\s*: (?:\((?P<code>C\d+)\) )?(?P<message>.*)$`),
+	// gcc: error: unrecognized command-line option ‘-fx’
+	newDiagnosticFormat(`^(?P<tool>[\w./+-]+): (?P<severity>fatal error|error|warning): (?P<message>.*?)(?: \[(?P<code>-[^\]]+)\])?$`),
+}
+
+// ParseDiagnostics finds the complaints of nvcc, ptxas, nvlink, gcc and clang in a build log, in their order. Of a complaint of
+// several lines it keeps the first; the echoed source and "detected during" are left to the log itself. A log
+// quotes the source, so what this returns is for people to read, not proof of anything.
+func ParseDiagnostics(log string) []Diagnostic {
+	var found []Diagnostic
+	for line := range strings.Lines(log) {
+		line = strings.TrimRight(line, "\r\n")
+		for _, format := range diagnosticFormats {
+			if d, ok := format.parse(line); ok {
+				found = append(found, d)
+				break
+			}
+		}
+	}
+	return found
+}
+
+func (f diagnosticFormat) parse(line string) (Diagnostic, bool) {
+	m := f.line.FindStringSubmatch(line)
+	if m == nil {
+		return Diagnostic{}, false
+	}
+	var d Diagnostic
+	for i, group := range f.groups {
+		var err error
+		switch group {
+		case "tool":
+			d.Tool = m[i]
+		case "file":
+			d.File = m[i]
+		case "line":
+			d.Line, err = strconv.Atoi(m[i])
+		case "column":
+			if m[i] != "" {
+				d.Column, err = strconv.Atoi(m[i])
+			}
+		case "severity":
+			d.Severity = severity(m[i])
+		case "message":
+			d.Message = m[i]
+		case "code":
+			d.Code = m[i]
+		}
+		if err != nil {
+			return Diagnostic{}, false
+		}
+	}
+	return d, true
+}
+
+// severity maps the tools' words to the five that a Diagnostic has.
+func severity(printed string) string {
+	switch printed {
+	case "catastrophic error", "internal error", "fatal error":
+		return "fatal"
+	case "info":
+		return "remark"
+	default:
+		return printed
+	}
+}

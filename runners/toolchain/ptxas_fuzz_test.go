@@ -1,0 +1,137 @@
+package toolchain
+
+import "testing"
+
+func seed(f *testing.F, kind string) {
+	for _, log := range recorded(f, kind) {
+		f.Add(log)
+	}
+}
+
+func FuzzParsePTXAS(f *testing.F) {
+	seed(f, "ptxas")
+	f.Fuzz(func(t *testing.T, log string) {
+		report, err := ParsePTXAS(log)
+		if err != nil {
+			return
+		}
+		if len(report.Entries) == 0 {
+			t.Error("neither entries nor an error")
+		}
+		if report.GlobalBytes < 0 {
+			t.Errorf("%d bytes of globals", report.GlobalBytes)
+		}
+		for _, e := range report.Entries {
+			checkUsage(t, e)
+		}
+	})
+}
+
+// What stands before ptxas's own lines comes from the source's author.
+func FuzzForgedPrefixCannotLower(f *testing.F) {
+	seed(f, "ptxas")
+	genuine := readLog(f, "cuda13.0-sm_89.ptxas.log")
+	honest, err := ParsePTXAS(genuine)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, forged string) {
+		report, err := ParsePTXAS(forged + "\n" + genuine)
+		if err != nil {
+			return
+		}
+		got := map[entryKey]FunctionUsage{}
+		for _, e := range report.Entries {
+			got[entryKey{e.Name, e.Arch}] = e
+		}
+		for _, want := range honest.Entries {
+			e, ok := got[entryKey{want.Name, want.Arch}]
+			if !ok {
+				t.Fatalf("%s is gone", want.Name)
+			}
+			figures, honestFigures := figuresOf(e), figuresOf(want)
+			for name, n := range honestFigures {
+				if n != nil && (figures[name] == nil || *figures[name] < *n) {
+					t.Errorf("%s: %s fell below %d", want.Name, name, *n)
+				}
+			}
+			if len(e.Warnings) < len(want.Warnings) {
+				t.Errorf("%s: %d warnings of %d are left", want.Name, len(e.Warnings), len(want.Warnings))
+			}
+		}
+		if report.GlobalBytes < honest.GlobalBytes {
+			t.Errorf("globals fell to %d bytes", report.GlobalBytes)
+		}
+	})
+}
+
+func FuzzParseResourceUsage(f *testing.F) {
+	seed(f, "usage")
+	f.Fuzz(func(t *testing.T, out string) {
+		functions, err := ParseResourceUsage(out)
+		if (err == nil) == (len(functions) == 0) {
+			t.Errorf("%d functions, error %v", len(functions), err)
+		}
+		for _, u := range functions {
+			checkUsage(t, u)
+		}
+	})
+}
+
+func FuzzParseGlobals(f *testing.F) {
+	seed(f, "elf")
+	f.Fuzz(func(t *testing.T, elf string) {
+		globals, err := ParseGlobals(elf)
+		if err != nil && globals != nil {
+			t.Error("both globals and an error")
+		}
+		for _, g := range globals {
+			if g.Size < 0 || g.Name == "" {
+				t.Errorf("impossible global %+v", g)
+			}
+		}
+	})
+}
+
+func FuzzParseDiagnostics(f *testing.F) {
+	seed(f, "diag")
+	f.Fuzz(func(t *testing.T, log string) {
+		for _, d := range ParseDiagnostics(log) {
+			switch d.Severity {
+			case "fatal", "error", "warning", "remark", "note":
+			default:
+				t.Errorf("severity %q", d.Severity)
+			}
+			if d.Line < 0 || d.Column < 0 {
+				t.Errorf("negative place in %+v", d)
+			}
+			if d.File == "" && d.Tool == "" {
+				t.Errorf("nobody says %+v", d)
+			}
+		}
+	})
+}
+
+func figuresOf(u FunctionUsage) map[string]*int {
+	return map[string]*int{
+		"registers": u.Registers, "barriers": u.Barriers, "stack": u.Stack, "spill stores": u.SpillStores,
+		"spill loads": u.SpillLoads, "shared memory": u.StaticShared, "local memory": u.Local,
+	}
+}
+
+func checkUsage(t *testing.T, u FunctionUsage) {
+	t.Helper()
+	if u.Name == "" || u.Short == "" {
+		t.Errorf("an entry without a name: %+v", u)
+	}
+	for name, n := range figuresOf(u) {
+		if n != nil && *n < 0 {
+			t.Errorf("%s: %s = %d", u.Name, name, *n)
+		}
+	}
+	for bank, n := range u.Constant {
+		if bank < 0 || n < 0 {
+			t.Errorf("%s: constant bank %d holds %d bytes", u.Name, bank, n)
+		}
+	}
+}

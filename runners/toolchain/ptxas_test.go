@@ -1,0 +1,180 @@
+package toolchain
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readLog(tb testing.TB, name string) string {
+	tb.Helper()
+	log, err := os.ReadFile("testdata/logs/" + name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(log)
+}
+
+func parsePTXAS(t *testing.T, log string) PTXASReport {
+	t.Helper()
+	report, err := ParsePTXAS(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// entry finds the only entry of that short name.
+func entry(t *testing.T, report PTXASReport, short string) FunctionUsage {
+	t.Helper()
+	var found []FunctionUsage
+	for _, e := range report.Entries {
+		if e.Short == short {
+			found = append(found, e)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d entries called %s, want 1", len(found), short)
+	}
+	return found[0]
+}
+
+func TestSpillsOfCalleesCountForTheirCallers(t *testing.T) {
+	for _, release := range []string{"cuda11.8", "cuda12.0", "cuda12.4", "cuda12.9", "cuda13.0"} {
+		t.Run(release, func(t *testing.T) {
+			report := parsePTXAS(t, readLog(t, release+"-sm_89.ptxas.log"))
+			for _, name := range []string{"caller", "twice", "spill"} {
+				e := entry(t, report, name)
+				if e.SpillStores == nil || *e.SpillStores == 0 || e.SpillLoads == nil || *e.SpillLoads == 0 {
+					t.Errorf("%s: no spills", name)
+				}
+				if len(e.Warnings) == 0 {
+					t.Errorf("%s: no warning", name)
+				}
+			}
+			e := entry(t, report, "bystander")
+			if *e.SpillStores != 0 || *e.SpillLoads != 0 || len(e.Warnings) != 0 {
+				t.Errorf("bystander inherited what it does not call: %d stores, %d loads, %q",
+					*e.SpillStores, *e.SpillLoads, e.Warnings)
+			}
+		})
+	}
+}
+
+func TestForgedLinesDoNotLowerFigures(t *testing.T) {
+	log := readLog(t, "cuda13.0-forged.ptxas.log")
+	if !strings.Contains(log, "Used 1 registers") {
+		t.Fatal("the recorded log no longer holds the forged line")
+	}
+	if e := entry(t, parsePTXAS(t, log), "forged"); *e.Registers != 16 {
+		t.Errorf("registers = %d, want the 16 that ptxas printed", *e.Registers)
+	}
+}
+
+func TestGlobalBytes(t *testing.T) {
+	unit := func(gmem, arch string) string {
+		return "ptxas info    : " + gmem + " bytes gmem, 64 bytes cmem[3]\n" +
+			"ptxas info    : Compiling entry function 'k" + gmem + "' for '" + arch + "'\n"
+	}
+	for _, test := range []struct {
+		name, log string
+		want      int
+	}{
+		{"one source", unit("24", "sm_89"), 24},
+		{"two sources add up", unit("24", "sm_89") + unit("8", "sm_89"), 32},
+		{"of two architectures the larger", unit("24", "sm_80") + unit("28", "sm_89"), 28},
+		{"a source without entries counts", "ptxas info    : 4 bytes gmem\n" + unit("24", "sm_89"), 28},
+		{"none", "ptxas info    : Compiling entry function 'k' for 'sm_89'\n", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := parsePTXAS(t, test.log).GlobalBytes; got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFigures(t *testing.T) {
+	of := func(n int) *int { return &n }
+	const title = "ptxas info    : Compiling entry function 'k' for 'sm_89'\n"
+	const properties = "ptxas info    : Function properties for "
+	k := FunctionUsage{Name: "k", Short: "k", Arch: "sm_89"}
+	with := func(change func(*FunctionUsage)) FunctionUsage {
+		u := k
+		change(&u)
+		return u
+	}
+	for _, test := range []struct {
+		name, log string
+		want      FunctionUsage
+	}{
+		{"nothing printed", title, k},
+		{
+			"everything on one line", title + "ptxas info    : Used 87 registers, used 1 barriers, 128 bytes cumulative stack size, 30976 bytes smem, 4 bytes lmem, 428 bytes cmem[0], 8 bytes cmem[2], 3 textures\n",
+			with(func(u *FunctionUsage) {
+				u.Registers, u.Barriers, u.Stack, u.StaticShared, u.Local = of(87), of(1), of(128), of(30976), of(4)
+				u.Constant = map[int]int{0: 428, 2: 8}
+			}),
+		},
+		{
+			"the maximum of two blocks, field by field",
+			title + properties + "k\n    128 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads\n" +
+				properties + "f\n    64 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads\n",
+			with(func(u *FunctionUsage) { u.Stack, u.SpillStores, u.SpillLoads = of(128), of(4), of(8) }),
+		},
+		{
+			"functions above the first entry count for it",
+			"ptxas info    : 0 bytes gmem\n" + properties + "f\n    64 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads\n" + title,
+			with(func(u *FunctionUsage) { u.Stack, u.SpillStores, u.SpillLoads = of(64), of(0), of(8) }),
+		},
+		{
+			"an echoed source comment is no figure",
+			title + "    int x; // was 96 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n",
+			k,
+		},
+		{"own bytes and the system's", title + "ptxas info    : Used 2 registers, 8228+16 bytes smem\n",
+			with(func(u *FunctionUsage) { u.Registers, u.StaticShared = of(2), of(8244) })},
+		{"Windows line ends", strings.ReplaceAll(title+"ptxas info    : Used 2 registers\n", "\n", "\r\n"),
+			with(func(u *FunctionUsage) { u.Registers = of(2) })},
+		{"a title cut short", title + "ptxas info    : Function properties for\n", k},
+		{
+			"a warning after the entries",
+			title + "ptxas warning : Stack size for entry function 'k' cannot be statically determined\n",
+			with(func(u *FunctionUsage) {
+				u.Warnings = []string{"Stack size for entry function 'k' cannot be statically determined"}
+			}),
+		},
+		{"a warning about another", title + "ptxas warning : Value of threads per SM for entry kk is out of range\n", k},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			report := parsePTXAS(t, test.log)
+			if diff := cmp.Diff([]FunctionUsage{test.want}, report.Entries); diff != "" {
+				t.Errorf("entries (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPTXASErrors(t *testing.T) {
+	const title = "nvcc said something\nptxas info    : Compiling entry function 'k' for 'sm_89'\n"
+	for _, test := range []struct{ name, log, want string }{
+		{"empty", "", "-Xptxas -v output was expected"},
+		{"something else", "make: Nothing to be done\n", "no entry function in 1 lines"},
+		{"not a number", title + "ptxas info    : Used many registers\n", `ptxas output line 3: "many registers"`},
+		{"no number", title + "ptxas info    : Used registers\n", "ptxas output line 3: "},
+		{"negative", title + "ptxas info    : Used 8 registers, -4 bytes smem\n", "ptxas output line 3: "},
+		{"too large", title + "ptxas info    : Used 8 registers, 99999999999999999999 bytes smem\n", "out of range"},
+		{"constant memory", title + "ptxas info    : Used 8 registers, x bytes cmem[0]\n", "ptxas output line 3: "},
+		{"global memory", title + "ptxas info    : ? bytes gmem\n", "ptxas output line 3: "},
+		{"spills", title + "ptxas info    : Function properties for k\n    0 bytes stack frame, 4x bytes spill stores\n", "ptxas output line 4: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := ParsePTXAS(test.log)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,2 @@
+// The host compiler's preprocessor stops here, in its own format.
+#include "no_such_header.h"
