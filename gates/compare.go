@@ -12,7 +12,6 @@ import (
 // A comparison is one look at all shapes.
 type comparison struct {
 	rounds, look int
-	resamples    int
 	alpha        float64 // one-sided, of this look
 	shapes       []*shapeComparison
 	fault        string // why the samples cannot be used
@@ -43,15 +42,15 @@ type test struct {
 // compare holds the rounds against the goals at one look. Meeting all goals
 // needs every test to be proven, which needs no correction; a miss on any of
 // them defers, so misses within a role are corrected together (Holm).
-func compare(gate *policies.PerformanceGate, device Device, goals []goalOf, rounds []Round, alpha float64, resamples int) *comparison {
-	c := &comparison{rounds: len(rounds), alpha: alpha, resamples: resamples}
+func compare(gate *policies.PerformanceGate, device Device, goals []goalOf, rounds []Round, alpha float64) *comparison {
+	c := &comparison{rounds: len(rounds), alpha: alpha}
 	for _, g := range goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name)}
-		s.ratio = draw(s.samples.ratios, 0.5, resamples)
+		s.ratio = draw(s.samples.ratios, 0.5)
 		s.clueless = s.ratio == nil
 		s.floor = floorMicros(device, g.shape, s.samples.cold)
 		if !s.clueless {
-			s.tests = s.testsOf(g.goal, resamples)
+			s.tests = s.testsOf(g.goal)
 		}
 		c.shapes = append(c.shapes, s)
 	}
@@ -65,21 +64,21 @@ func compare(gate *policies.PerformanceGate, device Device, goals []goalOf, roun
 }
 
 // draw is nil where there are too few clean rounds to bootstrap.
-func draw(s stats.Sample, quantile float64, resamples int) *stats.Distribution {
-	d, err := stats.Bootstrap(s, stats.Options{Resamples: resamples, Seed: seed, Quantile: quantile})
+func draw(s stats.Sample, quantile float64) *stats.Distribution {
+	d, err := stats.Bootstrap(s, stats.Options{Seed: seed, Quantile: quantile})
 	if err != nil {
 		return nil
 	}
 	return d
 }
 
-func (s *shapeComparison) testsOf(goal *policies.Goal, resamples int) []test {
+func (s *shapeComparison) testsOf(goal *policies.Goal) []test {
 	var tests []test
 	above := func(metric, asked string, threshold float64) {
 		tests = append(tests, test{metric, asked, s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio})
 	}
 	below := func(metric, asked string, quantile, limit float64) {
-		if d := draw(s.samples.latencies, quantile, resamples); d != nil {
+		if d := draw(s.samples.latencies, quantile); d != nil {
 			tests = append(tests, test{metric, asked, d.PBelow(limit), d.PAbove(limit), limit, d})
 		}
 	}
@@ -148,12 +147,12 @@ func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
 	var low, high []float64
 	var where []*shapeComparison
 	for _, s := range c.shapes {
-		if s.control = draw(s.samples.control, 0.5, c.resamples); s.control != nil {
+		if s.control = draw(s.samples.control, 0.5); s.control != nil {
 			where = append(where, s)
 			low = append(low, s.control.PBelow(1-float64(gate.Control)))
 			high = append(high, s.control.PAbove(1+float64(gate.Control)))
 		}
-		s.solo = draw(s.samples.solo, 0.5, c.resamples)
+		s.solo = draw(s.samples.solo, 0.5)
 	}
 	for _, p := range [][]float64{low, high} {
 		for i, off := range stats.Holm(p, c.alpha) {

@@ -83,7 +83,7 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 				continue
 			}
 			s := collect(e.Performance.Rounds, g.shape.Name)
-			if d := draw(s.ratios, 0.5, stats.DefaultResamples); d != nil {
+			if d := draw(s.ratios, 0.5); d != nil {
 				return fmt.Sprintf("%s %s so far", g.shape.Name, estimate(speedupOf(d, (1-float64(gate.Confidence))/2)))
 			}
 			return ""

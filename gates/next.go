@@ -1,9 +1,6 @@
 package gates
 
-import (
-	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
-)
+import "github.com/kernelgate/kernelgate/policies"
 
 // A Need is the evidence that is missing for a verdict.
 type Need struct {
@@ -14,10 +11,8 @@ type Need struct {
 // Next says what a runner must gather next. It is the judge's own question, so
 // a run stops at the first required gate that fails, and measures not one round
 // more than the verdict needs.
-func Next(p *policies.Policy, e *Evidence) Need { return next(p, e, stats.DefaultResamples) }
-
-func next(p *policies.Policy, e *Evidence, resamples int) Need {
-	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: resamples}
+func Next(p *policies.Policy, e *Evidence) Need {
+	j := &judgement{rule: ruleFor(p, e), evidence: e}
 	if e.Fault != "" {
 		return Need{}
 	}

@@ -38,9 +38,6 @@ func ParseEvidence(file string, data []byte) (*Evidence, error) {
 	if err := dec.Decode(e); err != nil {
 		return nil, place(file, data, err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: something follows the evidence (one JSON object a file)", position(file, data, dec.InputOffset()))
-	}
 	if field, problem := e.problem(); problem != "" {
 		return nil, fmt.Errorf("%s: %s: %s", at(file, data, field), field, problem)
 	}
@@ -65,7 +62,7 @@ func place(file string, data []byte, err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if name, ok := strings.CutPrefix(text, "unknown field "); ok {
-		offset := max(bytes.Index(data, []byte(name)), 0)
+		offset := bytes.Index(data, []byte(name)) + 1
 		return fmt.Errorf("%s: unknown field %s (this program reads %s)", position(file, data, int64(offset)), name, EvidenceSchema)
 	}
 	return fmt.Errorf("%s: %s", file, text)

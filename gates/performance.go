@@ -43,7 +43,7 @@ func (j *judgement) performance() GateResult {
 	}
 	var c *comparison
 	for i, l := range done {
-		c = compare(gate, j.evidence.Device, goals, p.Rounds[:l.rounds], l.alpha, j.resamples)
+		c = compare(gate, j.evidence.Device, goals, p.Rounds[:l.rounds], l.alpha)
 		c.look = i + 1
 		if c.outcome() != Open {
 			break

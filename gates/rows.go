@@ -47,13 +47,13 @@ func (s *shapeComparison) rates(row *Comparison, micros float64) {
 		return
 	}
 	if s.shape.FLOPs > 0 {
-		row.TFLOPs = some(s.shape.FLOPs / micros / 1e6)
+		row.TFLOPs = rounded(s.shape.FLOPs / micros / 1e6)
 	}
 	if s.shape.Bytes > 0 {
-		row.GBs = some(s.shape.Bytes / micros / 1e3)
+		row.GBs = rounded(s.shape.Bytes / micros / 1e3)
 	}
 	if s.floor > 0 {
-		row.Roofline = some(s.floor / micros)
+		row.Roofline = rounded(s.floor / micros)
 	}
 }
 
@@ -68,7 +68,7 @@ func describe(micros []float64) stats.Summary {
 // speedupOf is a ratio's distribution as a speedup, with the interval that the
 // look decides by.
 func speedupOf(d *stats.Distribution, alpha float64) Estimate {
-	return Estimate{Value: round(d.Estimate - 1), Lower: some(d.Lower(alpha) - 1), Upper: some(d.Upper(alpha) - 1)}
+	return Estimate{Value: round(d.Estimate - 1), Lower: rounded(d.Lower(alpha) - 1), Upper: rounded(d.Upper(alpha) - 1)}
 }
 
 // reductionOf turns a speedup into the latency reduction that it means.
@@ -76,7 +76,7 @@ func reductionOf(speedup Estimate) Estimate {
 	turn := func(s float64) float64 { return round(1 - 1/(1+s)) }
 	e := Estimate{Value: turn(speedup.Value)}
 	if speedup.Lower != nil {
-		e.Lower, e.Upper = some(turn(*speedup.Lower)), some(turn(*speedup.Upper))
+		e.Lower, e.Upper = rounded(turn(*speedup.Lower)), rounded(turn(*speedup.Upper))
 	}
 	return e
 }
@@ -94,7 +94,7 @@ func round(f float64) float64 {
 	return r
 }
 
-func some(f float64) *float64 {
+func rounded(f float64) *float64 {
 	r := round(f)
 	return &r
 }

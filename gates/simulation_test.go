@@ -1,3 +1,5 @@
+//go:build !race
+
 package gates
 
 import (
@@ -29,7 +31,9 @@ const target2, target10 = `{target: {shapes: [mission], speedup: ">= +2%"}, cont
 	`{target: {shapes: [mission], speedup: ">= +10%"}, control: 5%, pairs: 30}`
 
 // The gate's own error rates on hierarchical, heavy-tailed noise: 1 % between
-// rounds, 2 % within. Everything here is the real path: Next, then Judge.
+// rounds, 2 % within. Everything here is the real path: Next, then Judge. The
+// race detector would make it many times slower and has nothing to find in
+// arithmetic, so `make test` runs it in a pass of its own.
 func TestErrorRates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates many runs")

@@ -74,7 +74,7 @@ func (s Summary) speedup(z float64) Estimate {
 	c, okC := s.Candidate.logError()
 	if okB && okC {
 		reach := z * math.Hypot(b, c)
-		e.Lower, e.Upper = some(ratio*math.Exp(-reach)-1), some(ratio*math.Exp(reach)-1)
+		e.Lower, e.Upper = rounded(ratio*math.Exp(-reach)-1), rounded(ratio*math.Exp(reach)-1)
 	}
 	return e
 }

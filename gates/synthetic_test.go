@@ -95,10 +95,10 @@ func (tr truth) decide(p *policies.Policy, rng *rand.Rand) *Verdict {
 		}
 	}
 	e := evidence(shapes...)
-	for need := next(p, e, simulatedResamples); need.Gate == "performance"; need = next(p, e, simulatedResamples) {
+	for need := Next(p, e); need.Gate == "performance"; need = Next(p, e) {
 		tr.measure(e, rng, need.Rounds, 1)
 	}
-	return judge(p, "test.yaml", e, simulatedResamples)
+	return Judge(p, "test.yaml", e)
 }
 
 var heavyTailed = simulate.Noise{Between: 0.01, Within: 0.02, Dof: 3}

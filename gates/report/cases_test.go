@@ -69,17 +69,17 @@ func passing() *gates.Verdict {
 			{Name: "blocks per SM", Baseline: ptr(4.0), Candidate: ptr(2.0), Limit: ">= 2", Status: gates.Passed},
 		},
 		Correctness: []gates.CaseRow{
-			{Shape: "small", Dims: "1,1,32,64", Distribution: "normal", Passed: 3, Total: 3, MaxAbs: 0.0596, MeanAbs: 0.0121, Norm: 0.0092,
+			{Shape: "small", Dims: "B=1 H=1 S=32 D=64", Distribution: "normal", Passed: 3, Total: 3, MaxAbs: 0.0596, MeanAbs: 0.0121, Norm: 0.0092,
 				EndToEnd: ptr(0.0596), Deterministic: ptr(true), BitParity: ptr(false)},
-			{Shape: "mission", Dims: "1,8,512,64", Distribution: "dominant", Passed: 3, Total: 3, MaxAbs: 0.0212, MeanAbs: 0.00305, Norm: 0.0061,
+			{Shape: "mission", Dims: "B=1 H=8 S=512 D=64", Distribution: "dominant", Passed: 3, Total: 3, MaxAbs: 0.0212, MeanAbs: 0.00305, Norm: 0.0061,
 				BadShare: 0.0004, EndToEnd: ptr(0.0391), Deterministic: ptr(true), BitParity: ptr(true)},
-			{Shape: "secret", Dims: "3,5,97,64", Distribution: "large", Secret: true, Passed: 6, Total: 6, MaxAbs: 0.0313, MeanAbs: 0.0042, Norm: 0.0088,
+			{Shape: "secret", Dims: "B=3 H=5 S=97 D=64", Distribution: "large", Secret: true, Passed: 6, Total: 6, MaxAbs: 0.0313, MeanAbs: 0.0042, Norm: 0.0088,
 				EndToEnd: ptr(0.0417), Deterministic: ptr(true), BitParity: ptr(false)},
 		},
 		Comparisons: []gates.Comparison{
-			timed("small", "1,1,32,64", "guard", goalGuard, gates.Passed, 9.15, 9.148, 0.0041),
-			timed("mission", "1,8,512,64", "target", goalTarget, gates.Passed, 1391.62, 1199.10, 0.0034),
-			timed("long", "1,8,2048,64", "guard", goalGuard, gates.Passed, 21871.4, 18642.9, 0.0038),
+			timed("small", "B=1 H=1 S=32 D=64", "guard", goalGuard, gates.Passed, 9.15, 9.148, 0.0041),
+			timed("mission", "B=1 H=8 S=512 D=64", "target", goalTarget, gates.Passed, 1391.62, 1199.10, 0.0034),
+			timed("long", "B=1 H=8 S=2048 D=64", "guard", goalGuard, gates.Passed, 21871.4, 18642.9, 0.0038),
 		},
 		Profile: []gates.MetricRow{
 			{Shape: "mission", Metric: "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Value: ptr(0.0), Unit: "%", Limit: ">= 50%", Status: gates.Failed},
@@ -191,15 +191,15 @@ func overBudget() *gates.Verdict {
 func wrong() *gates.Verdict {
 	v := deferred("correctness", gates.Failed, gates.ReasonCorrectness,
 		"The output is wrong in 10 of 12 cases; first: small, seed 0, normal inputs: 17 of 2048 elements are NaN",
-		"make every case agree with the reference; reproduce the first one: shape small (1,1,32,64), seed 0, normal inputs")
+		"make every case agree with the reference; reproduce the first one: shape small (B=1 H=1 S=32 D=64), seed 0, normal inputs")
 	v.Correctness = []gates.CaseRow{
-		{Shape: "small", Dims: "1,1,32,64", Distribution: "normal", Passed: 0, Total: 3, MaxAbs: 4.1, MeanAbs: 0.713, Norm: 1.92, BadShare: 0.871,
+		{Shape: "small", Dims: "B=1 H=1 S=32 D=64", Distribution: "normal", Passed: 0, Total: 3, MaxAbs: 4.1, MeanAbs: 0.713, Norm: 1.92, BadShare: 0.871,
 			Problem: "seed 0: 17 of 2048 elements are NaN", Deterministic: ptr(false)},
-		{Shape: "mission", Dims: "1,8,512,64", Distribution: "normal", Passed: 2, Total: 3, MaxAbs: 0.0596, MeanAbs: 0.0121, Norm: 0.0092,
+		{Shape: "mission", Dims: "B=1 H=8 S=512 D=64", Distribution: "normal", Passed: 2, Total: 3, MaxAbs: 0.0596, MeanAbs: 0.0121, Norm: 0.0092,
 			Problem: "seed 1: the kernel wrote to its input K", Deterministic: ptr(true), BitParity: ptr(true)},
-		{Shape: "mission", Dims: "1,8,512,64", Distribution: "large", Passed: 0, Total: 3,
+		{Shape: "mission", Dims: "B=1 H=8 S=512 D=64", Distribution: "large", Passed: 0, Total: 3,
 			Problem: "seed 0: an illegal memory access ended the launch (CUDA error 700)"},
-		{Shape: "secret", Dims: "2,3,77,64", Distribution: "uniform", Secret: true, Passed: 0, Total: 3, MaxAbs: 2.4, MeanAbs: 0.0931, Norm: 0.66, BadShare: 0.12,
+		{Shape: "secret", Dims: "B=2 H=3 S=77 D=64", Distribution: "uniform", Secret: true, Passed: 0, Total: 3, MaxAbs: 2.4, MeanAbs: 0.0931, Norm: 0.66, BadShare: 0.12,
 			Problem: "seed 9120: norm error 66% (asked <= 2%)", Deterministic: ptr(true)},
 	}
 	v.Gates[2].Details = []string{"small, seed 0, normal inputs: 17 of 2048 elements are NaN", "mission, seed 1, normal inputs: the kernel wrote to its input K"}
@@ -211,8 +211,8 @@ func tooSlow() *gates.Verdict {
 		"Too slow: speedup +0.16\u00a0% [−0.18\u00a0%, +0.50\u00a0%] on mission (asked speedup >= +10%)",
 		"bring the p50 of mission from 656.38 µs to 597.65 µs or less (speedup >= +10% over 657.41 µs)")
 	v.Comparisons = []gates.Comparison{
-		timed("small", "1,1,32,64", "guard", goalGuard, gates.Passed, 0.512, 0.5117, 0.0041),
-		timed("mission", "1,8,512,64", "target", goalTarget, gates.Failed, 657.41, 656.38, 0.0034),
+		timed("small", "B=1 H=1 S=32 D=64", "guard", goalGuard, gates.Passed, 0.512, 0.5117, 0.0041),
+		timed("mission", "B=1 H=8 S=512 D=64", "target", goalTarget, gates.Failed, 657.41, 656.38, 0.0034),
 	}
 	return v
 }
@@ -221,7 +221,7 @@ func regressed() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonRegression,
 		"Slower: speedup −6.3\u00a0% [−6.7\u00a0%, −5.9\u00a0%] on long (asked speedup >= -2%)",
 		"win back the time on long (asked speedup >= -2% on all)")
-	v.Comparisons[2] = timed("long", "1,8,2048,64", "guard", goalGuard, gates.Failed, 18642.9, 19896.1, 0.0039)
+	v.Comparisons[2] = timed("long", "B=1 H=8 S=2048 D=64", "guard", goalGuard, gates.Failed, 18642.9, 19896.1, 0.0039)
 	return v
 }
 
@@ -231,9 +231,9 @@ func inconclusive() *gates.Verdict {
 	v := deferred("performance", gates.Open, gates.ReasonInconclusive,
 		"Not decided after 20 rounds: speedup +11.3\u00a0% [+9.97\u00a0%, +12.6\u00a0%] on mission (asked speedup >= +10%)",
 		"comment /rebench rounds=27, or gain more on mission")
-	c := timed("mission", "1,8,512,64", "target", goalTarget, gates.Open, 1391.62, 1250.4, 0.01324)
+	c := timed("mission", "B=1 H=8 S=512 D=64", "target", goalTarget, gates.Open, 1391.62, 1250.4, 0.01324)
 	c.Detectable, c.RoundsNeeded = 0.0182, 47
-	long := timed("long", "1,8,2048,64", "guard", goalGuard, gates.Open, 18642.9, 19031.8, 0.021)
+	long := timed("long", "B=1 H=8 S=2048 D=64", "guard", goalGuard, gates.Open, 18642.9, 19031.8, 0.021)
 	long.Detectable, long.RoundsNeeded = 0.0291, stats.Never
 	v.Comparisons[1], v.Comparisons[2] = c, long
 	v.Measuring.Rounds, v.Measuring.Look, v.Measuring.Confidence, v.Measuring.Spoiled = 20, 3, 0.9712, 1
@@ -245,7 +245,7 @@ func suspicious() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonSuspicious,
 		"Too good to be true: mission takes 1.021 µs, below the 2.219 µs that the device needs at least for this work",
 		"show that all of the work is done and timed, or ask a maintainer to /override with the reason")
-	v.Comparisons[1] = timed("mission", "1,8,512,64", "target", goalTarget, gates.Passed, 1391.62, 1.021, 3.2)
+	v.Comparisons[1] = timed("mission", "B=1 H=8 S=512 D=64", "target", goalTarget, gates.Passed, 1391.62, 1.021, 3.2)
 	return v
 }
 
@@ -264,7 +264,7 @@ func importedPass() *gates.Verdict {
 	summary := func(p50 float64) *stats.Summary { return &stats.Summary{P50: p50} }
 	return &gates.Verdict{
 		Schema: gates.VerdictSchema, Kernel: "sdpa_fp8", Outcome: gates.Pass, Rule: "tensor-cores", Policy: "policies/l4.yaml",
-		Summary: found, Imported: "STAGE2_REPORT.md", Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89"},
+		Summary: found, Imported: "the kernel's optimisation log (stage 2)", Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89"},
 		Headlines: []gates.Headline{
 			{Name: "Resources", Status: gates.Passed, Text: "84 registers, 36.2 KiB shared memory, 0 B spilled; within budget"},
 			{Name: "Correctness", Status: gates.Passed, Text: "6/6 cases in the report, bit-identical to the baseline"},
@@ -275,7 +275,7 @@ func importedPass() *gates.Verdict {
 			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
 		},
 		Resources: []gates.ResourceRow{{Name: "registers", Candidate: ptr(84.0), Limit: "≤ 128", Status: gates.Passed}},
-		Comparisons: []gates.Comparison{{Shape: "batch", Dims: "2,8,256,64", Role: "target", Goal: "speedup >= +15% on batch", Status: gates.Passed,
+		Comparisons: []gates.Comparison{{Shape: "batch", Dims: "B=2 H=8 S=256 D=64", Role: "target", Goal: "speedup >= +15% on batch", Status: gates.Passed,
 			Baseline: summary(1200.81), Candidate: summary(656.38), Speedup: gates.Estimate{Value: 0.829444}, LatencyReduction: gates.Estimate{Value: 0.453386}}},
 	}
 }

@@ -14,6 +14,11 @@ func correctness(v *gates.Verdict) []block {
 	}
 	determinism := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.Deterministic })
 	parity := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.BitParity })
+	var dims []string
+	for _, r := range v.Correctness {
+		dims = append(dims, r.Dims)
+	}
+	shapes := shapesOf(dims)
 	var rows [][]line
 	for _, r := range v.Correctness {
 		// What holds for all rows is said once, below.
@@ -23,10 +28,10 @@ func correctness(v *gates.Verdict) []block {
 		if parity != nil {
 			r.BitParity = nil
 		}
-		rows = append(rows, caseRow(r))
+		rows = append(rows, caseRow(shapes, r))
 	}
 	blocks := []block{subheading("Correctness"), newTable([]column{
-		{title: "shape", wrap: true},
+		shapes.column(),
 		{title: "inputs", optional: true, wrap: true},
 		{title: "passed", right: true},
 		{title: "max |err|", right: true, optional: true},
@@ -69,6 +74,9 @@ func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 			said = append(said, "The outputs are not bit-identical to the baseline's.")
 		}
 	}
+	if parity == nil && slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.BitParity != nil }) {
+		said = append(said, "“Bit-identical” is to the baseline's output.")
+	}
 	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.EndToEnd != nil }) {
 		said = append(said, "“vs unquantised” is max |err| against the reference on the inputs before quantisation.")
 	}
@@ -78,12 +86,12 @@ func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 	return strings.Join(said, " ")
 }
 
-func caseRow(r gates.CaseRow) []line {
+func caseRow(shapes shapeColumn, r gates.CaseRow) []line {
 	inputs := cell(orDash(r.Distribution))
 	if r.Secret {
 		inputs = append(inputs, text(" "), bold("secret"))
 	}
-	row := []line{shapeCell(r.Shape, r.Dims), inputs, passedOf(r), cell(dash), cell(dash), cell(dash), cell(dash), cell(dash), caseNotes(r)}
+	row := []line{shapes.cell(r.Shape, r.Dims), inputs, passedOf(r), cell(dash), cell(dash), cell(dash), cell(dash), cell(dash), caseNotes(r)}
 	if compared(r) {
 		row[3], row[4] = cell(significant(r.MaxAbs, 4)), cell(significant(r.MeanAbs, 3))
 		row[5], row[6] = cell(significant(r.Norm, 3)), cell(share(r.BadShare))
@@ -131,7 +139,7 @@ func caseNotes(r gates.CaseRow) line {
 	}
 	if r.BitParity != nil {
 		if *r.BitParity {
-			add(text("bit-identical to baseline"))
+			add(text("bit-identical"))
 		} else {
 			add(text("not bit-identical"))
 		}

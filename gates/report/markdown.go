@@ -21,12 +21,11 @@ func Markdown(v *gates.Verdict, opt Options) string {
 	return shorten(build(v), opt.MaxBytes)
 }
 
-func markdown(sections []section) string {
+// markdown ends with a single newline.
+func markdown(blocks []block) string {
 	var b strings.Builder
-	for _, s := range sections {
-		for _, bl := range s.blocks {
-			writeMarkdown(&b, bl)
-		}
+	for _, bl := range blocks {
+		writeMarkdown(&b, bl)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }

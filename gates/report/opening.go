@@ -53,11 +53,10 @@ func headlines(v *gates.Verdict) []block {
 func imported(v *gates.Verdict) line {
 	for _, c := range v.Comparisons {
 		if measured(c) && c.Speedup.Lower == nil && c.Speedup.Upper == nil {
-			return line{mark(signInform), text(" "), bold("Imported"), text(" from summaries in "), mono(v.Imported),
-				text(": no interval, point estimates only.")}
+			return line{mark(signInform), text(" "), bold("Imported"), text(" from summaries in " + v.Imported + ": no interval, point estimates only.")}
 		}
 	}
-	return line{mark(signInform), text(" "), bold("Imported"), text(" from "), mono(v.Imported), text(": the figures are copied, not measured in this run.")}
+	return line{mark(signInform), text(" "), bold("Imported"), text(" from " + v.Imported + ": the figures are copied, not measured in this run.")}
 }
 
 func toPass(v *gates.Verdict) []block {

@@ -18,6 +18,11 @@ func performance(v *gates.Verdict) []block {
 	if len(v.Comparisons) == 0 {
 		return nil
 	}
+	var dims []string
+	for _, c := range v.Comparisons {
+		dims = append(dims, c.Dims)
+	}
+	shapes := shapesOf(dims)
 	var rows [][]line
 	speedup := "speedup"
 	for _, c := range v.Comparisons {
@@ -25,7 +30,7 @@ func performance(v *gates.Verdict) []block {
 			speedup = "speedup [lower, upper]"
 		}
 		goal := goalFigures(c.Goal)
-		row := []line{shapeCell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(goalWords(c.Goal)),
+		row := []line{shapes.cell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(goalWords(c.Goal)),
 			cell(dash), cell(dash), cell(dash), cell(dash), rowResult(c.Status)}
 		if measured(c) {
 			row[3] = cell(micros(c.Baseline.P50))
@@ -36,7 +41,7 @@ func performance(v *gates.Verdict) []block {
 		rows = append(rows, row)
 	}
 	blocks := []block{subheading("Performance"), newTable([]column{
-		{title: "shape", wrap: true},
+		shapes.column(),
 		{title: "role", spare: 2},
 		{title: "goal", wrap: true},
 		{title: "baseline p50 (µs)", right: true},
@@ -52,14 +57,6 @@ func performance(v *gates.Verdict) []block {
 		blocks = append(blocks, bullets{open})
 	}
 	return blocks
-}
-
-func shapeCell(name, dims string) line {
-	l := codeCell(name)
-	if dims != "" {
-		l = append(l, text(" ("+strings.Trim(dims, "()")+")"))
-	}
-	return l
 }
 
 // estimate is "+16.1 % [+15.8 %, +16.4 %]"; without an interval it is the value

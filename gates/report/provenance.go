@@ -22,13 +22,15 @@ func provenance(v *gates.Verdict) []block {
 			{title: "candidate", wrap: true},
 		}, rows))
 	}
+	summary := "Provenance"
 	if command := v.Provenance.Command; strings.TrimSpace(command) != "" {
+		summary += " and how to reproduce"
 		inner = append(inner, paragraph{cell("To reproduce:")}, listing{command})
 	}
 	if inner == nil {
 		return nil
 	}
-	return []block{details{"Provenance and how to reproduce", inner}}
+	return []block{details{summary, inner}}
 }
 
 // runRows is what both sides share.
@@ -57,7 +59,7 @@ func runRows(v *gates.Verdict) [][]line {
 		add("policy", line{mono(v.Policy), text(" "), mono(short(p.Policy))})
 	}
 	add("manifest", line{mono(short(p.Manifest))})
-	add("imported from", line{mono(v.Imported)})
+	add("imported from", cell(v.Imported))
 	return rows
 }
 

@@ -9,11 +9,15 @@ import (
 // shorten leaves out whole sections, the least important first, until the text
 // fits.
 func shorten(d document, limit int) string {
-	s := markdown(d.sections)
+	kept := slices.Clone(d.sections)
+	written := make([]string, len(kept))
+	for i, s := range kept {
+		written[i] = markdown(s.blocks)
+	}
+	s := strings.Join(written, "\n")
 	if limit <= 0 || len(s) <= limit {
 		return s
 	}
-	kept := slices.Clone(d.sections)
 	var left []string
 	for len(kept) > 1 {
 		least := 0
@@ -24,12 +28,13 @@ func shorten(d document, limit int) string {
 		}
 		left = append(left, kept[least].name)
 		kept = slices.Delete(kept, least, least+1)
-		s := markdown(append(slices.Clone(kept), section{blocks: []block{leftOut(left)}}))
+		written = slices.Delete(written, least, least+1)
+		s := strings.Join(written, "\n") + "\n" + markdown([]block{leftOut(left)})
 		if len(s) <= limit {
 			return s
 		}
 	}
-	return shortest(kept, limit)
+	return shortest(kept[0].blocks, limit)
 }
 
 func leftOut(names []string) paragraph {
@@ -38,16 +43,12 @@ func leftOut(names []string) paragraph {
 }
 
 // shortest is the title with as much of its paragraph as there is room for.
-func shortest(kept []section, limit int) string {
-	if len(kept) == 0 || len(kept[0].blocks) == 0 {
-		return ""
-	}
-	blocks := kept[0].blocks
-	title := markdown([]section{{blocks: blocks[:1]}})
+func shortest(blocks []block, limit int) string {
+	title := markdown(blocks[:1])
 	if len(blocks) > 1 && len(title) <= limit {
 		words := plainText(blocks[1].(paragraph).text)
 		for runes := min(utf8.RuneCountInString(words), limit); runes > 20; runes = runes * 3 / 4 {
-			s := markdown([]section{{blocks: []block{blocks[0], paragraph{cell(clip(words, runes))}}}})
+			s := markdown([]block{blocks[0], paragraph{cell(clip(words, runes))}})
 			if len(s) <= limit {
 				return s
 			}

@@ -1,0 +1,90 @@
+package gates
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParseEvidenceRefuses(t *testing.T) {
+	good, err := json.MarshalIndent(passing(), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(from, to string) string {
+		if !strings.Contains(string(good), from) {
+			t.Fatalf("the evidence has no %q to edit", from)
+		}
+		return strings.Replace(string(good), from, to, 1)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "e.json:1:1: is not valid JSON: unexpected end of JSON input"},
+		{"not JSON", "{\n \"schema\": oops}", "e.json:2:12: is not valid JSON: invalid character 'o' looking for beginning of value"},
+		{"no schema", "{}", `e.json:1:1: schema: is missing (this program reads "kernelgate/evidence/v1"; gather the evidence with the same version)`},
+		{"another schema", "{\n  \"schema\": \"kernelgate/evidence/v9\"}", `e.json:2:11: schema: is "kernelgate/evidence/v9" (this program reads "kernelgate/evidence/v1"; gather the evidence with the same version)`},
+		{"wrong kind", edit(`"kernel": "k"`, `"kernel": 7`), "e.json:3:12: kernel: is a JSON number where a text is expected"},
+		{"unknown field", edit(`"kernel": "k"`, `"kernal": "k"`), `e.json:3:2: unknown field "kernal" (this program reads kernelgate/evidence/v1)`},
+		{"two objects", string(good) + "{}", "is not valid JSON: invalid character '{' after top-level value"},
+		{"a series that does not add up", edit(`"order": "bca bca`, `"order": "bca bc`), "performance.rounds[0].series[0].ns: has 60 samples, but order names 59"},
+		{"a letter that is no side", edit(`"order": "bca`, `"order": "bxa`), `performance.rounds[0].series[0].order: has 'x' (only b, c, a and spaces between blocks)`},
+		{"a negative time", edit(`100000,`, `-100000,`), "performance.rounds[0].series[0].ns: has the time -100000, which is not above 0"},
+		{"an unknown shape", edit(`"name": "mission"`, `"name": "missing"`), `performance.rounds[0].series[0].shape: "mission" is not among the shapes`},
+		{"an attempt that goes back", edit(`"attempt": 1`, `"attempt": 0`), "performance.rounds[0].attempt: is 0 after attempt 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := ParseEvidence("e.json", []byte(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), "e.json:") {
+				t.Errorf("the message does not name the file first: %v", err)
+			}
+		})
+	}
+}
+
+// Whatever parses can be judged, and what was judged can be written down.
+func FuzzParseEvidence(f *testing.F) {
+	files, err := filepath.Glob("testdata/stages/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	small := passing()
+	for i := range small.Performance.Rounds {
+		for k := range small.Performance.Rounds[i].Series {
+			s := &small.Performance.Rounds[i].Series[k]
+			s.Order, s.Nanos = "bca bca", s.Nanos[:6]
+		}
+	}
+	data, err := json.Marshal(small)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	policies := []string{fullPolicy, `{version: 1, gates: {}, rules: [{name: default}]}`}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := ParseEvidence("e.json", data)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+			return
+		}
+		for _, text := range policies {
+			p := parsePolicy(t, text)
+			Next(p, e)
+			if _, err := json.Marshal(Judge(p, "test.yaml", e)); err != nil {
+				t.Errorf("the verdict cannot be written: %v", err)
+			}
+		}
+	})
+}
