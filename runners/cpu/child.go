@@ -108,7 +108,9 @@ func read(fd int, into []byte) (int, error) {
 
 // failure puts a dead child's end into words.
 func (c *child) failure() (*gates.Failure, error) {
-	c.process.Kill()
+	// Its end is under way, unless it closed the pipe and lives on.
+	patience := time.AfterFunc(time.Second, c.process.Kill)
+	defer patience.Stop()
 	e := <-c.ended
 	c.ended <- e
 	switch r := e.result; {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -48,6 +49,7 @@ var attacks = map[string]func(args []string) error{
 		return errors.New("the environment is empty")
 	},
 	"descriptors": readDescriptors,
+	"reopen":      func([]string) error { return closeAfter(os.OpenFile("/proc/self/fd/3", os.O_WRONLY, 0)) },
 
 	"connect": func(a []string) error { return closeAfter(net.Dial("tcp", a[0])) },
 	"vsock": func([]string) error {
@@ -72,7 +74,11 @@ var attacks = map[string]func(args []string) error{
 			}
 		}
 	},
-	"burn":    func([]string) error { burn(); return nil },
+	"wait": func([]string) error {
+		for {
+			time.Sleep(time.Hour)
+		}
+	},
 	"outlive": outlive,
 	"daemon":  daemon,
 
@@ -104,7 +110,16 @@ var attacks = map[string]func(args []string) error{
 	},
 	"capability": holdsCapability,
 
-	// No attack: it talks over shared memory.
+	// No attacks. This finds itself where there can be no sandbox.
+	"nest": func([]string) error {
+		_, err := Run(context.Background(), Spec{Args: []string{"true"}, Read: SystemPaths()})
+		if !errors.Is(err, ErrUnsupported) {
+			fmt.Println(err)
+			return nil
+		}
+		return err
+	},
+	// This talks over shared memory.
 	"share": func([]string) error {
 		mem, err := unix.Mmap(3, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
@@ -245,13 +260,6 @@ func allocateInChildren(how int) error {
 	}
 	for {
 		time.Sleep(time.Hour)
-	}
-}
-
-func burn() {
-	signal.Ignore(unix.SIGXCPU)
-	for i := 0; ; i++ {
-		_ = i
 	}
 }
 

@@ -41,21 +41,26 @@ func TestConformance(t *testing.T) {
 		}
 		_ = bystander.Wait()
 	})
+	handedOver, err := os.Open(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { handedOver.Close() })
 	readable, writable := t.TempDir(), t.TempDir()
 	parent := fmt.Sprint(os.Getpid())
 
 	const mib = 1 << 20
 	withWrite := func(s *Spec) { s.Write = []string{writable} }
 	small := func(s *Spec) { withWrite(s); s.Limits.Disk, s.Limits.FileSize = 16*mib, 8*mib }
-	tests := []struct {
-		name   string
-		attack []string
-		change func(*Spec)
-		// What the attempt prints, or what the result says; either is enough of a message.
-		printed string
-		refused string
+	type attempt struct {
+		name    string
+		attack  []string
+		change  func(*Spec)
+		printed string // by the attempt; | parts alternatives
+		refused string // says the result
 		killed  bool
-	}{
+	}
+	tests := []attempt{
 		{name: "read a key outside", attack: []string{"read", key}, printed: "no such file"},
 		{name: "list the home directory", attack: []string{"list", home}, printed: "no such file"},
 		{name: "read the passwords", attack: []string{"read", "/etc/shadow"}, printed: "no such file"},
@@ -86,8 +91,7 @@ func TestConformance(t *testing.T) {
 		{name: "allocate without end", attack: []string{"allocate"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
 			refused: "over the limit of 256 MiB", killed: true},
 		{name: "print without end", attack: []string{"print"}, change: func(s *Spec) { s.Limits.Output = 64 << 10 }, refused: "output cut at 64 KiB", killed: true},
-		{name: "burn CPU time", attack: []string{"burn"}, change: func(s *Spec) { s.Limits.CPU = time.Second }, refused: "1s CPU time", killed: true},
-		{name: "run past the deadline", attack: []string{"burn"}, change: func(s *Spec) { s.Limits.Wall = 200 * time.Millisecond }, refused: "killed at the 200ms deadline", killed: true},
+		{name: "run past the deadline", attack: []string{"wait"}, change: func(s *Spec) { s.Limits.Wall = 200 * time.Millisecond }, refused: "killed at the 200ms deadline", killed: true},
 
 		{name: "signal the caller", attack: []string{"signal", parent}, printed: "no such process"},
 		{name: "signal everyone", attack: []string{"signal", "-1"}, printed: "no such process"},
@@ -104,11 +108,16 @@ func TestConformance(t *testing.T) {
 		{name: "hold a capability", attack: []string{"capability"}, printed: "capabilities are"},
 		{name: "become root", attack: []string{"become 0"}, printed: "not permitted|invalid argument"},
 	}
+	more := func(test attempt) { tests = append(tests, test) }
 	if !raceEnabled() {
-		tests = append(tests, tests[0])
-		last := &tests[len(tests)-1]
-		last.name, last.attack, last.printed = "allocate without end, refused by the kernel", []string{"allocate"}, "cannot allocate memory"
-		last.change = func(s *Spec) { s.Limits.Memory = 256 * mib }
+		more(attempt{name: "allocate without end, refused by the kernel", attack: []string{"allocate"},
+			change: func(s *Spec) { s.Limits.Memory = 256 * mib }, printed: "cannot allocate memory"})
+	}
+	if support().Landlock > 0 {
+		// Nothing but Landlock stands in the way of these.
+		more(attempt{name: "list the root", attack: []string{"list", "/"}, printed: "permission denied"})
+		more(attempt{name: "write to a file handed over for reading", attack: []string{"reopen"},
+			change: func(s *Spec) { s.ExtraFiles = []*os.File{handedOver} }, printed: "permission denied"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,6 +152,39 @@ func containsAny(text, alternatives string) bool {
 		}
 	}
 	return false
+}
+
+// TestConformanceCallerDies kills the process that called Start, which leaves it no time to clean up.
+func TestConformanceCallerDies(t *testing.T) {
+	needSandbox(t)
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := self(t, "caller")
+	caller := exec.Command(s.Args[0], s.Args[1:]...)
+	caller.ExtraFiles = []*os.File{w}
+	caller.Stderr = os.Stderr
+	err = caller.Start()
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+		t.Errorf("the daemon never lived: %v", err)
+	}
+	if err := caller.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = caller.Wait()
+	if err := r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(r); err != nil {
+		t.Errorf("the daemon still holds its pipe, after saying %q: %v", said, err)
+	}
 }
 
 // TestConformanceOutlive starts a process that leaves its session and ignores signals. A pipe from it to here ends

@@ -33,13 +33,13 @@ func runInit() int {
 	go func() {
 		// The caller sends nothing more: this returns when it dies or lets go.
 		_, _ = io.Copy(io.Discard, socket)
-		os.Exit(1)
+		syscall.Exit(1)
 	}()
 
 	replies := gob.NewEncoder(socket)
 	exit, err := c.supervise(func() { send(replies, report{}) })
 	if err != nil {
-		send(replies, report{Error: err.Error(), Unsupported: errors.As(err, new(kernelError))})
+		send(replies, report{Error: err.Error(), Unsupported: errors.As(err, new(kernelError)) && refusedByKernel(err)})
 		return 1
 	}
 	send(replies, report{Exit: exit})

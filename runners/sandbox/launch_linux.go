@@ -4,6 +4,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -66,7 +67,7 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 		return err
 	}
 	// Descriptors that the caller itself inherited are none of the program's business.
-	if err := unix.CloseRange(uint(3+c.Files), ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := unix.CloseRange(uint(3+c.Files), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close the caller's files: %w", err)
 	}
 	send(replies, report{CPU: ownCPU()})

@@ -16,12 +16,22 @@ import (
 	"time"
 )
 
-// TestMain makes the test binary three things: the tests, the sandbox's inner parts, and the program that runs inside
-// and tries to get out.
+// TestMain makes the test binary four things: the tests, the sandbox's inner parts, the program that runs inside and
+// tries to get out, and a caller of Start that is to be killed.
 func TestMain(m *testing.M) {
 	Init()
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
-		os.Exit(attack(os.Args[2], os.Args[3:]))
+		syscall.Exit(attack(os.Args[2], os.Args[3:])) // os.Exit takes a second under the race detector
+	}
+	if len(os.Args) == 2 && os.Args[1] == "caller" {
+		exe, err := os.Executable()
+		if err == nil {
+			s := selfSpec(exe, "attack", "outlive", "deadline")
+			s.Limits.Wall, s.ExtraFiles, s.Stderr = time.Hour, []*os.File{os.NewFile(3, "out")}, os.Stderr
+			_, err = Run(context.Background(), s)
+		}
+		fmt.Fprintln(os.Stderr, "not killed:", err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
@@ -53,6 +63,10 @@ func self(t testing.TB, args ...string) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return selfSpec(exe, args...)
+}
+
+func selfSpec(exe string, args ...string) Spec {
 	return Spec{
 		Args: append([]string{exe}, args...),
 		Read: append(SystemPaths(), exe),

@@ -2,11 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Probe finds out what this host allows, by building a sandbox that runs nothing. It needs [Init] in main, as
@@ -43,6 +47,12 @@ func Probe() Support {
 // unsupported says what the kernel refused and what to do.
 func unsupported(err error) error {
 	return fmt.Errorf("%w: %w; %s", ErrUnsupported, err, remedy())
+}
+
+// refusedByKernel tells a refusal from a shortage that will pass. ENOSPC stands for the count of namespaces.
+func refusedByKernel(err error) bool {
+	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.EROFS, unix.EINVAL, unix.ENOSYS, unix.ENODEV, unix.ENOSPC, unix.EUSERS},
+		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // remedy guesses from the host's settings what stands in the way.

@@ -32,6 +32,7 @@ func TestRunEnds(t *testing.T) {
 		{"abort, which process 1 could not", "kill -ABRT $$", -1, syscall.SIGABRT, ""},
 		{"working directory", "pwd; touch x", 0, 0, "/tmp\n"},
 		{"no input", "cat", 0, 0, ""},
+		{"signals to process 1", "for s in $(seq 1 31); do kill -$s 1 2>/dev/null; done; exit 5", 5, 0, ""},
 		{"orphans are no children of the program", "(sleep 100 &) ; exit 3", 3, 0, ""},
 	}
 	for _, test := range tests {
@@ -45,6 +46,17 @@ func TestRunEnds(t *testing.T) {
 				t.Errorf("got %+v", r)
 			}
 		})
+	}
+}
+
+func TestRunCPULimit(t *testing.T) {
+	needSandbox(t)
+	t.Parallel()
+	s := shell("while :; do :; done")
+	s.Limits.Wall, s.Limits.CPU = 5*time.Minute, time.Second
+	r, _ := run(t, s)
+	if r.Signal != syscall.SIGXCPU || r.CPU < 500*time.Millisecond || !cmp.Equal(r.Refused, []string{"killed at the limit of 1s CPU time"}) {
+		t.Errorf("got %+v", r)
 	}
 }
 
@@ -120,6 +132,18 @@ func TestRunErrors(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestRunUnsupported starts a sandbox in a sandbox, where the kernel refuses it.
+func TestRunUnsupported(t *testing.T) {
+	needSandbox(t)
+	r, out := run(t, self(t, "attack", "nest"))
+	if want := "start true in a sandbox: the sandbox is not supported here: make the namespaces"; !r.OK() || !strings.Contains(out, want) {
+		t.Errorf("got %+v, %q, want %q", r, out, want)
+	}
+	if want := "run outside it"; !strings.Contains(out, want) {
+		t.Errorf("the remedy %q is not in %q", want, out)
 	}
 }
 
@@ -355,6 +379,16 @@ func TestPaths(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "real/inner/out/made")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDevices opens a terminal that nobody has: only its driver answers like this.
+func TestDevices(t *testing.T) {
+	needSandbox(t)
+	s := shell("exec 3</dev/tty")
+	s.Devices = []string{"/dev/tty"}
+	if r, out := run(t, s); r.OK() || !strings.Contains(out, "No such device or address") {
+		t.Errorf("got %+v, %q", r, out)
 	}
 }
 

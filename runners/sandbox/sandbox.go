@@ -37,8 +37,9 @@ type Spec struct {
 	Write   []string // existing directories; changed in a private copy, which is brought back when the program ends by itself
 	Devices []string // device files that may be read, written and controlled, such as /dev/nvidia0
 
-	// ExtraFiles are inherited as descriptors 3, 4, …; nothing else is. A memfd among them should be sealed
-	// against growing. Close the caller's copy of a pipe's far end after Start to see its end of file.
+	// ExtraFiles are inherited as descriptors 3, 4, …; nothing else is. A memfd among them should be sealed against
+	// growing, and against writing if it is meant to be read only: how it was opened does not hold the program.
+	// Close the caller's copy of a pipe's far end after Start to see its end of file.
 	ExtraFiles []*os.File
 
 	Stdin          io.Reader // nil reads as empty

@@ -75,7 +75,7 @@ func newFilter() (filter, error) {
 func (f filter) install() error {
 	p := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	// Without the flag, older kernels slow the program down against attacks on itself, which would show in measurements.
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&p)))
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&p)))
 	if errno != 0 {
 		return fmt.Errorf("filter the system calls: %w", errno)
 	}

@@ -20,11 +20,12 @@ const (
 // Init runs the sandbox's own part when this process was started for it, and then does not return. In any
 // other process it returns at once. Call it first in main, and in TestMain of tests that use [Start].
 func Init() {
+	// Not os.Exit: what a binary does there, a race detector for a second, has no place in these parts.
 	switch stageName() {
 	case initName:
-		os.Exit(runInit())
+		syscall.Exit(runInit())
 	case launchName:
-		os.Exit(runLaunch())
+		syscall.Exit(runLaunch())
 	}
 }
 

@@ -101,7 +101,11 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		closeStdin()
 		near.Close()
-		return nil, unsupported(fmt.Errorf("make the namespaces: %w", err))
+		err = fmt.Errorf("make the namespaces: %w", err)
+		if refusedByKernel(err) {
+			err = unsupported(err)
+		}
+		return nil, err
 	}
 	p.timer = time.AfterFunc(setupTime, func() { p.stop(errors.New("setup took too long"), nil) })
 	p.unbind = context.AfterFunc(ctx, func() { p.stop(context.Cause(ctx), nil) })

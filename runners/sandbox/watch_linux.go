@@ -10,9 +10,12 @@ import (
 	"time"
 )
 
-// watchEvery is how often the watch looks. It sleeps longer if looking takes long, so as to use no more than a tenth
-// of a processor.
-const watchEvery = 20 * time.Millisecond
+// The watch looks every watchEvery. It sleeps longer if looking takes long, so as not to compete with what it watches,
+// but never longer than watchLeast: a program must not win time by being costly to look at.
+const (
+	watchEvery = 20 * time.Millisecond
+	watchLeast = 200 * time.Millisecond
+)
 
 // A watch holds all processes inside to Limits.Memory together, which no resource limit does, and notes
 // whether they came up against Limits.Processes.
@@ -47,7 +50,7 @@ func (w *watch) run() {
 		if w.look() {
 			_ = syscall.Kill(-1, syscall.SIGKILL) // fails only when nothing is left
 		}
-		timer.Reset(max(watchEvery, 9*time.Since(began)))
+		timer.Reset(min(max(watchEvery, 9*time.Since(began)), watchLeast))
 	}
 }
 

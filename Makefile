@@ -1,0 +1,42 @@
+# kernelgate: `make demo` shows it, `make test` proves it.
+.PHONY: demo test bench lint setup build fuzz
+
+BIN := bin/kernelgate
+
+build:
+	@mkdir -p bin
+	@go build -o $(BIN) .
+
+# Everything that the tests need beside Go and a C compiler: Go modules, and the
+# CUDA 13 compiler, which comes from PyPI into a cache. Without network the second
+# is left out with a message, except in CI, where tests must not skip.
+setup:
+	@go mod download
+	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
+
+# The story of one kernel on this machine: no account, no GPU.
+demo: build
+	@$(BIN) demo
+
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+# The error rates of the gate are simulated in a pass of their own: the race
+# detector would make the arithmetic ten times slower and has nothing to find.
+test: setup lint
+	go test -race ./...
+	go test -run 'TestErrorRates|TestNaiveInterval' -v ./gates | grep -v '^=== '
+
+# Speeds and sizes, as ratios within one run.
+bench:
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/tensor ./runners/sandbox
+
+# Every parser against random input, a minute each.
+FUZZTIME ?= 60s
+fuzz:
+	@set -e; for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
+	  done; done

@@ -1,0 +1,63 @@
+// Stage 2, tensor cores for P·V: as stage 1, but the weights are rounded to
+// FP16 and P·V is a WMMA product. WMMA's register layout is not documented, so
+// O is kept in shared memory, where a row can be rescaled.
+//
+// Tile: 32 queries x 32 keys, 128 threads; a warp makes two 16x16 tiles of O.
+// Shared memory (static): Q 8.5 KiB, K 8.5 (floats), V 4.5 (FP16), scores 4.5,
+// weights 2.5 (FP16), O 8.5, codes of K and V 2 x 2 x 2 KiB.
+// Bound by: the scalar Q·Kᵀ.
+// D = 64, non-causal.
+//
+// Launch: grid ceildiv(S, 32)*H*B, block 128.
+
+#include "scalar.cuh"
+#include "wmma_pv.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
+         const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
+    __shared__ __align__(32) float q_tile[TILE_ROWS * PITCH], k_tile[TILE_KEYS * PITCH], o_tile[TILE_ROWS * PITCH];
+    __shared__ __align__(32) __half v_tile[TILE_KEYS * V_PITCH], weights[TILE_ROWS * P_PITCH];
+    __shared__ __align__(16) uint8_t k_raw[2][TILE_KEYS * HEAD_DIM], v_raw[2][TILE_KEYS * HEAD_DIM];
+    __shared__ float scores[TILE_ROWS * SCORE_PITCH];
+
+    int tiles = (S + TILE_ROWS - 1) / TILE_ROWS;
+    int head = blockIdx.x / tiles, first_row = blockIdx.x % tiles * TILE_ROWS;
+    size_t base = (size_t)head * S * HEAD_DIM;
+    float scale = softmax_scale_log2(q_scale[head % H], k_scale[head % H], HEAD_DIM);
+    int row = threadIdx.x / 4, quarter = threadIdx.x % 4;
+
+    copy_rows(k_raw[0], k + base, 0, S);
+    copy_rows(v_raw[0], v + base, 0, S);
+    commit_copies();
+    decode_rows(q_tile, q + base, first_row, S);
+    clear_output(o_tile);
+
+    float top = LOWEST, sum = 0;
+    for (int key = 0, buffer = 0; key < S; key += TILE_KEYS, buffer ^= 1) {
+        wait_copies<0>();
+        __syncthreads();
+        if (key + TILE_KEYS < S) {
+            copy_rows(k_raw[buffer ^ 1], k + base, key + TILE_KEYS, S);
+            copy_rows(v_raw[buffer ^ 1], v + base, key + TILE_KEYS, S);
+            commit_copies();
+        }
+        decode_tile(k_tile, k_raw[buffer]);
+        decode_values(v_tile, v_raw[buffer]);
+        __syncthreads();
+        score_tile(scores, q_tile, k_tile, key, S, scale);
+        __syncthreads();
+
+        float weight[TILE_KEYS / 4];
+#pragma unroll
+        for (int j = 0; j < TILE_KEYS / 4; j++) weight[j] = scores[row * SCORE_PITCH + quarter + 4 * j];
+        float rescale = softmax_quarter(weight, top, sum);
+#pragma unroll
+        for (int j = 0; j < TILE_KEYS / 4; j++) weights[row * P_PITCH + quarter + 4 * j] = __float2half_rn(weight[j]);
+        rescale_output(o_tile, row, quarter, rescale);
+        __syncthreads();
+        accumulate<P_PITCH>(o_tile, weights, v_tile);
+    }
+    __syncthreads();
+    store_output(o + base, o_tile, first_row, S, row, quarter, v_scale[head % H] / sum);
+}

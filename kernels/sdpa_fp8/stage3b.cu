@@ -1,0 +1,61 @@
+// Stage 3b, softmax fused in registers: both products are mma.sync m16n8k16 in
+// FP16, scores never leave the registers, and the online softmax rescales
+// the output where it is, in accumulators whose layout is known.
+//
+// Tile: 64 queries x 64 keys, 128 threads; a warp owns 16 queries.
+// Shared memory (dynamic): codes of K and V, two buffers: 2 x 2 x 64 x D bytes
+// (16 KiB for D = 64, 32 KiB for D = 128), XOR-swizzled.
+// Registers: Q 16, scores 32, O 32 (D = 64).
+// Bound by: issue slots, shared by decoding, exp and the HMMAs; every warp
+// decodes all of K and V for itself.
+// D = 64 or 128, causal or not.
+//
+// Launch: grid ceildiv(S, 64)*H*B, block 128, dynamic shared memory 256*D.
+
+#include "flash.cuh"
+
+constexpr int THREADS = 128;
+constexpr int ROWS = 64;
+constexpr int TILE = 4096; // bytes: 64 keys for D = 64, 32 for D = 128
+
+template <int D>
+__device__ __forceinline__ void attend(uint32_t at, uint32_t q_room, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, float v_scale, int block, int S, bool causal) {
+    constexpr int KEYS = TILE / D;
+    int first_row = block * ROWS + threadIdx.x / 32 * 16;
+    int end = causal ? min(S, (block + 1) * ROWS) : S;
+    copy_keys<D, KEYS, THREADS>(at, at + TILE, k, v, 0, S, threadIdx.x);
+    commit_copies();
+
+    Rows<D, false> rows;
+    rows.start(q, first_row, S, q_room);
+    for (int key = 0, buffer = 0; key < end; key += KEYS, buffer ^= 1) {
+        wait_copies<0>();
+        __syncthreads();
+        if (key + KEYS < end) {
+            uint32_t next = at + (buffer ^ 1) * 2 * TILE;
+            copy_keys<D, KEYS, THREADS>(next, next + TILE, k, v, key + KEYS, S, threadIdx.x);
+            commit_copies();
+        }
+        uint32_t k_tile = at + buffer * 2 * TILE;
+        float s[KEYS / 8][4];
+        rows.template scores<KEYS>(s, k_tile);
+        if (key + KEYS > S || causal && key + KEYS > first_row) rows.template mask<KEYS>(s, first_row, key, S, causal);
+        rows.template softmax<KEYS, false>(s, scale);
+        rows.template accumulate<KEYS>(s, k_tile + TILE);
+    }
+    rows.finish(o, first_row, S, v_scale);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
+         const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
+    __shared__ __align__(128) uint8_t tiles[2 * 2 * TILE];
+    __shared__ __align__(128) uint8_t q_tile[ROWS * 128]; // used for D = 128
+    uint32_t at = shared_address(tiles);
+    int blocks = (S + ROWS - 1) / ROWS;
+    int head = blockIdx.x / blocks, block = blockIdx.x % blocks;
+    size_t base = (size_t)head * S * D;
+    float scale = softmax_scale_log2(q_scale[head % H], k_scale[head % H], D);
+    if (D == 64) attend<64>(at, 0, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
+    if (D == 128) attend<128>(at, shared_address(q_tile) + threadIdx.x / 32 * 2048, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
+}

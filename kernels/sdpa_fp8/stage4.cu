@@ -1,0 +1,72 @@
+// Stage 4, three-stage pipeline: as stage 3b, but with NUM_STAGES buffers, so
+// that two tiles are on their way while one is computed.
+//
+// Tile: 64 queries x 64 keys, 128 threads; a warp owns 16 queries.
+// Shared memory (dynamic): codes of K and V, NUM_STAGES x 2 x 64 x D bytes
+// (24 KiB for D = 64 and 3 stages, 48 KiB for D = 128), XOR-swizzled.
+// Registers: Q 16, scores 32, O 32 (D = 64).
+// Bound by: issue slots, as stage 3b; copies were hidden before.
+// D = 64 or 128, causal or not.
+//
+// Launch: grid ceildiv(S, 64)*H*B, block 128, dynamic shared memory
+// NUM_STAGES*128*D.
+
+#include "flash.cuh"
+
+#ifndef NUM_STAGES
+#define NUM_STAGES 3
+#endif
+
+constexpr int THREADS = 128;
+constexpr int ROWS = 64;
+constexpr int TILE = 4096; // bytes: 64 keys for D = 64, 32 for D = 128
+
+template <int D>
+__device__ __forceinline__ void attend(uint32_t at, uint32_t q_room, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, float v_scale, int block, int S, bool causal) {
+    constexpr int KEYS = TILE / D;
+    int first_row = block * ROWS + threadIdx.x / 32 * 16;
+    int end = causal ? min(S, (block + 1) * ROWS) : S;
+    // A group is committed for every tile, there or not, so that the count of
+    // pending groups always says which tile has arrived.
+#pragma unroll
+    for (int i = 0; i < NUM_STAGES - 1; i++) {
+        if (i * KEYS < end) copy_keys<D, KEYS, THREADS>(at + i * 2 * TILE, at + i * 2 * TILE + TILE, k, v, i * KEYS, S, threadIdx.x);
+        commit_copies();
+    }
+
+    Rows<D, false> rows;
+    rows.start(q, first_row, S, q_room);
+    int here = 0;
+    for (int key = 0; key < end; key += KEYS) {
+        wait_copies<NUM_STAGES - 2>();
+        __syncthreads();
+        if (int next = key + (NUM_STAGES - 1) * KEYS; next < end) {
+            uint32_t freed = at + (here == 0 ? NUM_STAGES - 1 : here - 1) * 2 * TILE;
+            copy_keys<D, KEYS, THREADS>(freed, freed + TILE, k, v, next, S, threadIdx.x);
+        }
+        commit_copies();
+
+        uint32_t k_tile = at + here * 2 * TILE;
+        float s[KEYS / 8][4];
+        rows.template scores<KEYS>(s, k_tile);
+        if (key + KEYS > S || causal && key + KEYS > first_row) rows.template mask<KEYS>(s, first_row, key, S, causal);
+        rows.template softmax<KEYS, false>(s, scale);
+        rows.template accumulate<KEYS>(s, k_tile + TILE);
+        here = here + 1 == NUM_STAGES ? 0 : here + 1;
+    }
+    rows.finish(o, first_row, S, v_scale);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
+         const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
+    __shared__ __align__(128) uint8_t tiles[NUM_STAGES * 2 * TILE];
+    __shared__ __align__(128) uint8_t q_tile[ROWS * 128]; // used for D = 128
+    uint32_t at = shared_address(tiles);
+    int blocks = (S + ROWS - 1) / ROWS;
+    int head = blockIdx.x / blocks, block = blockIdx.x % blocks;
+    size_t base = (size_t)head * S * D;
+    float scale = softmax_scale_log2(q_scale[head % H], k_scale[head % H], D);
+    if (D == 64) attend<64>(at, 0, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
+    if (D == 128) attend<128>(at, shared_address(q_tile) + threadIdx.x / 32 * 2048, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	testscript.Main(m, map[string]func(){"kernelgate": main})
+}
+
+// The scripts are the program as a user meets it: commands, exact messages, exit
+// codes and files.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "runners/check/testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			env.Setenv("GIT_AUTHOR_NAME", "someone")
+			env.Setenv("GIT_AUTHOR_EMAIL", "someone@example.org")
+			env.Setenv("GIT_COMMITTER_NAME", "someone")
+			env.Setenv("GIT_COMMITTER_EMAIL", "someone@example.org")
+			cwd, err := os.Getwd()
+			env.Setenv("SOURCE", cwd)
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+	})
+}
+
+// status N COMMAND… runs a command and asks for its exit code.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		code = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit status %d, want %d", code, want)
+	}
+}

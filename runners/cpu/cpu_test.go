@@ -1,0 +1,235 @@
+package cpu
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+type silent struct{}
+
+func (silent) Report(runners.Event) {}
+
+const (
+	reference = `#include <stdint.h>
+void reference(const double *x, double *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }
+`
+	// Slow on purpose: the baseline does its work sixteen times.
+	baseline = `#include <stdint.h>
+void scale(const float *x, float *y, int32_t N)
+{
+    for (volatile int again = 0; again < 16; again++)
+        for (int i = 0; i < N; i++)
+            y[i] = 2 * x[i];
+}
+`
+	policyText = `version: 1
+gates:
+  ptxas: {stack: "<= 64KiB"}
+  correctness: {shapes: all, seeds: [0, 1], secret_cases: 2, norm_error: "<= 0.1%", determinism: true}
+  performance:
+    target: {shapes: [mission], speedup: ">= +10%"}
+    guard: {shapes: all, speedup: ">= -50%"}
+    rounds: {min: 3, max: 5}
+    pairs: 6
+    control: 40%
+    solo_shift: 100%
+rules:
+  - name: default
+`
+)
+
+// gate takes a candidate's source through all gates against the slow baseline.
+func gate(t *testing.T, candidate string, timeout time.Duration) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	manifest, err := os.ReadFile("testdata/kernel.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse("kernel.yaml", manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(policyText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	side := func(name, source string) runners.Side {
+		dir := filepath.Join(root, name)
+		for file, text := range map[string]string{"scale.c": source, "reference.c": reference} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return runners.Side{Dir: dir, Variant: m.DefaultVariant}
+	}
+	base := side("base", baseline)
+	job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", candidate)}
+	w, err := NewWorker(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := runners.Gather(t.Context(), job, w, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, gates.Judge(p, "test.yaml", e)
+}
+
+const include = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <unistd.h>\n#include <signal.h>\n"
+
+// Everything that a kernel can do to itself is evidence, and each has a message
+// of its own.
+func TestBadKernels(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		outcome    gates.Outcome
+		reason     gates.Reason
+		says       string
+	}{
+		{"right and faster", "for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Pass, "", "Proven: speedup +"},
+		{"does not compile", "y[0] = nothing;", gates.Defer, gates.ReasonBuild,
+			"The candidate does not build: scale.c:9: 'nothing' undeclared (first use in this function)"},
+		{"segmentation fault", "*(volatile int *)8 = 1;", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: the kernel crashed: segmentation fault (SIGSEGV)"},
+		{"abort", "abort();", gates.Defer, gates.ReasonCorrectness, "the kernel crashed: aborted (SIGABRT)"},
+		{"hangs", "for (volatile int i = 0;; i++) ;", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: the kernel did not return within 300ms and was killed"},
+		{"writes its inputs", "for (int i = 0; i < N; i++) { y[i] = 2 * x[i]; ((float *)x)[i] = 0; }", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: the kernel wrote to its input x"},
+		{"writes beyond its output", "for (int i = 0; i <= N; i++) y[i] = i < N ? 2 * x[i] : 0;", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: the kernel wrote outside its arguments"},
+		{"writes nothing", "(void)x; (void)y; (void)N;", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: 64 of 64 elements were never written"},
+		{"leaves out the last element", "for (int i = 0; i < N - 1; i++) y[i] = 2 * x[i];", gates.Defer, gates.ReasonCorrectness,
+			"1 of 64 elements were never written"},
+		{"returns NaN", "for (int i = 0; i < N; i++) y[i] = NAN;", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: 64 of 64 elements are NaN"},
+		{"writes zeros", "for (int i = 0; i < N; i++) y[i] = 0;", gates.Defer, gates.ReasonCorrectness, "norm error 100% (asked <= 0.1%)"},
+		{"ends the process", "exit(0);", gates.Defer, gates.ReasonCorrectness,
+			"small, seed 0, normal inputs: the kernel ended its process (exit status 0) instead of returning"},
+		{"kills itself", "kill(getpid(), SIGTERM);", gates.Defer, gates.ReasonCorrectness, "the kernel crashed: terminated (SIGTERM)"},
+		{"right for the public shapes alone", "if (N == 64 || N == 1000) for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Defer, gates.ReasonCorrectness,
+			"secret shape (N="},
+		{"computes once, then skips", "static float kept[100000]; static int n; if (n != N) { for (int i = 0; i < N; i++) kept[i] = 2 * x[i]; n = N; } memcpy(y, kept, sizeof(float) * (size_t)N);",
+			gates.Defer, gates.ReasonCorrectness, "small, seed 1, normal inputs: norm error"},
+		{"not the same twice", "static int n; for (int i = 0; i < N; i++) y[i] = 2 * x[i] * (1 + 1e-6f * (float)(n & 1)); n++;", gates.Defer, gates.ReasonCorrectness,
+			"two launches on the same input gave different bits"},
+		{"skips every second launch once it is warm", "static int n; if (n++ > 12 && n % 2) return; for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Defer, gates.ReasonCorrectness,
+			"elements were never written"},
+		{"the same machine code", "", gates.Defer, gates.ReasonTooSlow, "Too slow: the machine code is the same as the baseline's"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			source := include + "\nvoid scale(const float *x, float *y, int32_t N)\n{ " + c.body + "\n}\n"
+			if c.name == "the same machine code" {
+				source = "/* another comment */\n\n" + baseline
+			}
+			_, v := gate(t, source, 300*time.Millisecond)
+			if v.Outcome != c.outcome || v.Reason != c.reason || !strings.Contains(v.Summary, c.says) {
+				t.Errorf("got  %s (%s): %q\nwant %s (%s): …%q…", v.Outcome, v.Reason, v.Summary, c.outcome, c.reason, c.says)
+			}
+		})
+	}
+}
+
+// With a second process or thread a kernel could work while no clock runs. This
+// one would leave its output unwritten if it got one.
+func TestNoSecondProcess(t *testing.T) {
+	_, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { if (fork() >= 0) return; for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }", time.Second)
+	for _, r := range v.Gates {
+		if r.Gate == "correctness" && r.Status != gates.Passed {
+			t.Errorf("a kernel could fork: %s", r.Text)
+		}
+	}
+}
+
+func TestEvidenceIsComplete(t *testing.T) {
+	e, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Second)
+	if v.Outcome != gates.Pass {
+		t.Fatalf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+	if len(e.Correctness.Cases) != 2*2+2 {
+		t.Errorf("%d cases, want 2 shapes × 2 seeds + 2 secret ones", len(e.Correctness.Cases))
+	}
+	for i, r := range e.Performance.Rounds {
+		if len(r.Series) != 2 || r.Before == nil || r.After == nil || r.Attempt != 1 {
+			t.Fatalf("round %d is not whole: %+v", i, r)
+		}
+		for _, s := range r.Series {
+			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch {
+				t.Errorf("round %d on %s: %d samples, %d solo, %d verified outputs of batches of %d", i, s.Shape, len(s.Nanos), len(s.Solo), s.Verified, s.Batch)
+			}
+			for block := range strings.FieldsSeq(s.Order) {
+				if len(block) != 6 || block[0] != block[5] || block[1] != block[4] || block[2] != block[3] {
+					t.Errorf("block %q does not mirror itself", block)
+				}
+			}
+		}
+	}
+	for _, b := range []*gates.Build{e.Baseline, e.Candidate} {
+		if b.Resources == nil || *b.Resources.CodeSize <= 0 || b.Code == "" || b.Compiler == "" {
+			t.Errorf("build evidence is not whole: %+v", b)
+		}
+	}
+}
+
+func TestNoCompiler(t *testing.T) {
+	manifest, err := os.ReadFile("testdata/kernel.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse("kernel.yaml", manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewWorker(t.Context(), runners.Job{Manifest: m}, Config{Getenv: func(string) string { return "/no/such/cc" }})
+	want := "the compiler CC=/no/such/cc was not found: no C compiler was found: install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// A cancelled run leaves no process behind and says that it was cancelled.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(context.Canceled)
+	manifest, err := os.ReadFile("testdata/kernel.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse("kernel.yaml", manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(policyText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := runners.Job{Manifest: m, Policy: p, Candidate: runners.Side{Dir: t.TempDir(), Variant: m.DefaultVariant}}
+	w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runners.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("got %v", err)
+	}
+}
