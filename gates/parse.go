@@ -82,11 +82,11 @@ func describeKind(kind string) string {
 	return "a number"
 }
 
+// position is the place of the byte before the offset: decoders count what they
+// have read, the offending byte included.
 func position(file string, data []byte, offset int64) string {
-	before := data[:min(max(offset, 0), int64(len(data)))]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Sprintf("%s:%d:%d", file, line, max(column-1, 1))
+	before := data[:min(max(offset-1, 0), int64(len(data)))]
+	return fmt.Sprintf("%s:%d:%d", file, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
 // at finds a field such as performance.rounds[2].series[0].order in the file.

@@ -134,7 +134,7 @@ func summary(s stage, v *gates.Verdict, expected bool) string {
 	}
 	for _, c := range v.Comparisons {
 		if c.Role == "target" && c.Baseline != nil && c.Candidate != nil {
-			return line + fmt.Sprintf(" %s: %.4g µs → %.4g µs", c.Shape, c.Baseline.P50, c.Candidate.P50)
+			return line + fmt.Sprintf(" %s: %.0f µs → %.0f µs", c.Shape, c.Baseline.P50, c.Candidate.P50)
 		}
 	}
 	return strings.TrimRight(line, " ")

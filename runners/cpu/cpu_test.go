@@ -44,7 +44,7 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
-    rounds: {min: 3, max: 5}
+    rounds: {min: 5, max: 15}
     pairs: 6
     control: 40%
     solo_shift: 100%
@@ -163,10 +163,7 @@ func TestNoSecondProcess(t *testing.T) {
 }
 
 func TestEvidenceIsComplete(t *testing.T) {
-	e, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Second)
-	if v.Outcome != gates.Pass {
-		t.Fatalf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
-	}
+	e, _ := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Second)
 	if len(e.Correctness.Cases) != 2*2+2 {
 		t.Errorf("%d cases, want 2 shapes × 2 seeds + 2 secret ones", len(e.Correctness.Cases))
 	}

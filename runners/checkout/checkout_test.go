@@ -1,0 +1,155 @@
+package checkout
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// repository makes a repository with one commit on main and a branch that
+// changes, adds and removes files.
+func repository(t *testing.T) *Repo {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	write("k/one/kernel.yaml", "name: one")
+	write("k/one/one.c", "old")
+	write("k/one/gone.c", "gone")
+	write("k/oneself/kernel.yaml", "name: oneself")
+	write(".gitignore", "*.o\n")
+	git("add", "-A")
+	git("commit", "-qm", "first")
+	git("switch", "-qc", "topic")
+	write("k/one/one.c", "new")
+	git("rm", "-q", "k/one/gone.c")
+	git("commit", "-qam", "second")
+	write("k/one/sub/ümlaut.c", "untracked")
+	write("k/one/one.o", "ignored")
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "k/one/link.c")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(t.Context(), filepath.Join(dir, "k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestChanged(t *testing.T) {
+	r := repository(t)
+	base, err := r.MergeBase(t.Context(), "main", WorkTree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		head string
+		want []string
+	}{
+		{"topic", []string{"k/one/gone.c", "k/one/one.c"}},
+		{WorkTree, []string{"k/one/gone.c", "k/one/link.c", "k/one/one.c", "k/one/sub/ümlaut.c"}},
+	} {
+		got, err := r.Changed(t.Context(), base, c.head)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("head %q: got %q, %v; want %q", c.head, got, err, c.want)
+		}
+	}
+}
+
+func TestExport(t *testing.T) {
+	r := repository(t)
+	for _, c := range []struct {
+		rev  string
+		want map[string]string
+	}{
+		{"main", map[string]string{"one.c": "old", "gone.c": "gone", "kernel.yaml": "name: one"}},
+		{"topic", map[string]string{"one.c": "new", "kernel.yaml": "name: one"}},
+	} {
+		t.Run(c.rev, func(t *testing.T) {
+			checkExport(t, r, c.rev, c.want)
+		})
+	}
+	t.Run("work tree, without the link", func(t *testing.T) {
+		if err := os.Remove(filepath.Join(r.Dir(), "k/one/link.c")); err != nil {
+			t.Fatal(err)
+		}
+		checkExport(t, r, WorkTree, map[string]string{"one.c": "new", "kernel.yaml": "name: one", "sub/ümlaut.c": "untracked"})
+	})
+}
+
+func checkExport(t *testing.T, r *Repo, rev string, want map[string]string) {
+	t.Helper()
+	to := t.TempDir()
+	if err := r.Export(t.Context(), rev, "k/one", to, func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(to, path)
+		got[rel] = string(text)
+		return err
+	})
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("got %v, %v; want %v", got, err, want)
+	}
+	for name, text := range want {
+		if got[name] != text {
+			t.Errorf("%s is %q, want %q", name, got[name], text)
+		}
+	}
+}
+
+// A link could lead to any file of the host, so it is no source.
+func TestLinksAreRefused(t *testing.T) {
+	r := repository(t)
+	err := r.Export(t.Context(), WorkTree, "k/one", t.TempDir(), func(string) bool { return true })
+	if err == nil || !strings.Contains(err.Error(), "k/one/link.c is not a regular file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKernelsAndRead(t *testing.T) {
+	r := repository(t)
+	for _, rev := range []string{WorkTree, "main"} {
+		got, err := r.Kernels(t.Context(), rev)
+		if want := []string{"k/one", "k/oneself"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("rev %q: got %q, %v; want %q", rev, got, err, want)
+		}
+		if _, err := r.Read(t.Context(), rev, "k/none"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("rev %q: reading what is not there gave %v", rev, err)
+		}
+	}
+	c, err := r.Describe(t.Context(), WorkTree)
+	if err != nil || c.Branch != "topic" || !c.Dirty || len(c.SHA) != 40 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	if base, err := r.DefaultBase(t.Context()); err != nil || base != "main" {
+		t.Errorf("got %q, %v", base, err)
+	}
+}
