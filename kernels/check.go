@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +27,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkNames()
 	c.checkMode()
 	c.checkVariants()
+	c.checkReference()
 	c.checkSources()
 	c.checkFlags()
 	c.checkArch()
@@ -91,23 +91,45 @@ var examples = map[string]string{
 func (c *checker) checkMode() {
 	mode := c.m.Mode
 	for _, field := range needs[mode].required {
-		if !c.given(field) {
-			c.errorf(c.n.Child(field), "is required in %s mode (write e.g. %s)", mode, examples[field])
+		if given(c.n, field) || field == "launch" && c.launchedByVariants() {
+			continue
 		}
+		c.errorf(c.n.Child(field), "is required in %s mode (write e.g. %s)", mode, examples[field])
 	}
 	for _, field := range needs[mode].refused {
-		if c.given(field) {
+		if given(c.n, field) {
 			c.errorf(c.n.Child(field), "is not read in %s mode (delete it)", mode)
+		}
+		for _, v := range c.m.Variants {
+			own := c.n.Child("variants", v.Name)
+			if (field == "arch" || field == "launch") && given(own, field) {
+				c.errorf(own.Child(field), "is not read in %s mode (delete it)", mode)
+			}
 		}
 	}
 }
 
+// launchedByVariants tells whether the kernel needs no launch of its own. It
+// reports the first variant without one where another has one.
+func (c *checker) launchedByVariants() bool {
+	without := func(v Variant) bool { return v.Launch == nil }
+	i := slices.IndexFunc(c.m.Variants, without)
+	if i < 0 {
+		return len(c.m.Variants) > 0
+	}
+	mixed := slices.ContainsFunc(c.m.Variants, func(v Variant) bool { return !without(v) })
+	if mixed {
+		c.errorf(c.n.Child("launch"), "is required: variant %s has none of its own (write e.g. %s)", c.m.Variants[i].Name, examples["launch"])
+	}
+	return mixed
+}
+
 // given tells whether a field has a value; null, and none for a mapping, take
 // it away.
-func (c *checker) given(field string) bool {
-	at := c.n.Child(field)
+func given(n *strict.Node, field string) bool {
+	at := n.Child(field)
 	text, scalar := at.Text()
-	return c.n.Has(field) && !at.Null() && !(scalar && text == "none" && field != "entry")
+	return n.Has(field) && !at.Null() && !(scalar && text == "none" && field != "entry")
 }
 
 func (c *checker) checkVariants() {
@@ -139,35 +161,6 @@ func (c *checker) checkVariants() {
 			case read && len(m.Toggles[i].Values) > 0 && !slices.Contains(m.Toggles[i].Values, value):
 				c.errorf(p.Value, "%d is none of the toggle's values %v (write one of them)", value, m.Toggles[i].Values)
 			}
-		}
-	}
-}
-
-// checkRanges holds the shapes and the secret ranges against the limits.
-func (c *checker) checkRanges() {
-	m, n := c.m, c.n
-	if len(m.Shapes) == 0 {
-		return
-	}
-	for _, field := range []string{"limits", "secret"} {
-		for _, p := range n.Child(field).Pairs() {
-			if !slices.Contains(m.dims(), p.Key) {
-				c.errorf(p, "is no dim of the shapes (write one of %s)", strings.Join(m.dims(), ", "))
-			}
-		}
-	}
-	for _, shape := range m.Shapes {
-		for _, dim := range shape.Dims {
-			limit, ok := m.Limits[dim.Name]
-			if ok && len(limit.spans) > 0 && dim.Value > 0 && !limit.Contains(dim.Value) {
-				c.errorf(n.Child("shapes", shape.Name, dim.Name), "%d is outside limits.%s %s (change one of them)", dim.Value, dim.Name, limit)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Secret)) {
-		limit, ok := m.Limits[name]
-		if ok && len(limit.spans) > 0 && !m.Secret[name].Within(limit) {
-			c.errorf(n.Child("secret", name), "%s is not within limits.%s %s (narrow it)", m.Secret[name], name, limit)
 		}
 	}
 }

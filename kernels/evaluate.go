@@ -46,13 +46,14 @@ func (c *checker) compile(e *Expr, toggles []string) {
 // A trial is values to try every expression with.
 type trial struct {
 	where   string
+	variant Variant
 	dims    Dims
 	toggles map[string]int
 }
 
-// evaluateAll tries every expression at every shape and at a sample of the
-// secret ones, with every variant's toggles: what would fail at run time fails
-// here. Each place is reported once.
+// evaluateAll tries every variant's expressions at every shape that it supports
+// and at a sample of the secret ones: what would fail at run time fails here.
+// Each place is reported once.
 func (c *checker) evaluateAll() {
 	m := c.m
 	reported := map[string]bool{}
@@ -82,9 +83,17 @@ func (c *checker) evaluateAll() {
 			_, err := m.ShapeOf(a, t.dims, t.toggles)
 			report(arguments[i].Child("shape"), t, err)
 		}
-		if m.Launch != nil {
-			_, err := m.Geometry(t.dims, t.toggles)
-			report(c.n.Child("launch", "grid"), t, err)
+		if m.launchOf(t.variant) != nil {
+			_, err := m.Geometry(t.variant.Name, t.dims, t.toggles)
+			at := c.n.Child("launch", "grid")
+			if t.variant.Launch != nil {
+				at = c.n.Child("variants", t.variant.Name, "launch", "grid")
+			}
+			report(at, t, err)
+		}
+		if m.ReferenceOnDevice() {
+			_, err := m.ReferenceGeometry(t.dims)
+			report(c.n.Child("reference", "launch", "grid"), t, err)
 		}
 		_, err := m.FLOPs(t.dims)
 		report(c.n.Child("work", "flops"), t, err)
@@ -97,21 +106,23 @@ func (c *checker) trials() []trial {
 	m := c.m
 	var trials []trial
 	seen := map[string]bool{}
-	for i, variant := range m.VariantNames() {
-		defines := strings.Join(m.Defines(variant), " ")
-		if seen[defines] {
-			continue
+	for i, v := range m.Variants {
+		// Variants that differ in their source alone compute the same values.
+		if defines := strings.Join(m.Defines(v.Name), " "); v.Launch == nil && len(v.Limits) == 0 {
+			if seen[defines] {
+				continue
+			}
+			seen[defines] = true
 		}
-		seen[defines] = true
-		toggles, of := m.ToggleValues(variant), ""
+		toggles, of := m.ToggleValues(v.Name), ""
 		if i > 0 {
-			of = " of variant " + variant
+			of = " of variant " + v.Name
 		}
-		for _, s := range m.Shapes {
-			trials = append(trials, trial{"shape " + s.Name + of + ", " + s.Dims.String(), s.Dims, toggles})
+		for _, s := range m.ShapesFor(v.Name) {
+			trials = append(trials, trial{"shape " + s.Name + of + ", " + s.Dims.String(), v, s.Dims, toggles})
 		}
-		for _, dims := range m.secretSample() {
-			trials = append(trials, trial{"a secret shape" + of + ", " + dims.String(), dims, toggles})
+		for _, dims := range m.secretSample(v.Name) {
+			trials = append(trials, trial{"a secret shape" + of + ", " + dims.String(), v, dims, toggles})
 		}
 	}
 	return trials

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -22,7 +23,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodCommand,
+		goodCPU, goodCUDA, goodDevice, goodCommand,
+		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
 		"variants: {a: {flags: [-O2, -O3]}, a: {}}\nmode: cpu\nshapes: {a: &a {S: *a}}",
 	} {
@@ -51,30 +53,33 @@ func useAll(t *testing.T, m *Manifest) {
 		if len(m.Defines(v.Name)) != len(m.Toggles) {
 			t.Errorf("variant %s does not define every toggle", v.Name)
 		}
-		for _, name := range m.ShapeNames() {
-			shape, ok := m.Shape(name)
-			if !ok || len(shape.Dims) == 0 {
-				t.Errorf("shape %q is empty", name)
+		if len(m.ShapesFor(v.Name)) == 0 {
+			t.Errorf("variant %s supports no shape", v.Name)
+		}
+		for _, shape := range m.ShapesFor(v.Name) {
+			if _, ok := m.Shape(shape.Name); !ok || len(shape.Dims) == 0 {
+				t.Errorf("shape %q is empty", shape.Name)
 			}
-			useAt(t, m, shape, toggles)
+			useAt(t, m, v.Name, shape, toggles)
+		}
+		for _, shape := range m.DrawSecret(v.Name, rand.New(rand.NewPCG(1, 1)), 3) {
+			if !m.Supports(v.Name, shape.Dims) {
+				t.Errorf("%s is outside the limits of variant %s", shape, v.Name)
+			}
+		}
+		if m.Mode == ModeCUDA && len(m.ArchOf(v.Name)) == 0 {
+			t.Errorf("variant %s is compiled for nothing", v.Name)
 		}
 	}
 	for _, file := range m.SortedFiles() {
 		m.IsSource(file)
 	}
-	if m.Mode != ModeCommand && (m.CPrototype() == "" || m.ReferencePrototype() == "") {
-		t.Error("a kernel has no prototype")
-	}
-	for _, shape := range m.DrawSecret(rand.New(rand.NewPCG(1, 1)), 3) {
-		for _, dim := range shape.Dims {
-			if limit, ok := m.Limits[dim.Name]; ok && !limit.Contains(dim.Value) {
-				t.Errorf("%s: %s is outside limits %s", shape, dim.Name, limit)
-			}
-		}
+	if m.Mode != ModeCommand && (m.CPrototype() == "" || m.ReferencePrototype() == "" != m.ReferenceOnDevice()) {
+		t.Error("a kernel has no prototype, or a reference on the device has one")
 	}
 }
 
-func useAt(t *testing.T, m *Manifest, shape Shape, toggles map[string]int) {
+func useAt(t *testing.T, m *Manifest, variant string, shape Shape, toggles map[string]int) {
 	t.Helper()
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -92,9 +97,14 @@ func useAt(t *testing.T, m *Manifest, shape Shape, toggles map[string]int) {
 			t.Errorf("%s: %d group axes for %v", a.Name, len(a.GroupAxes()), a.Quantize.Per)
 		}
 	}
-	if m.Launch != nil && m.Mode == ModeCUDA {
-		if _, err := m.Geometry(shape.Dims, toggles); err != nil {
+	if m.Mode == ModeCUDA {
+		if _, err := m.Geometry(variant, shape.Dims, nil); err != nil {
 			t.Errorf("%s: %v", shape, err)
+		}
+	}
+	if m.ReferenceOnDevice() {
+		if _, err := m.ReferenceGeometry(shape.Dims); err != nil {
+			t.Errorf("%s, reference: %v", shape, err)
 		}
 	}
 	if _, err := m.FLOPs(shape.Dims); err != nil {

@@ -2,9 +2,8 @@ package kernels
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
+	"maps"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -35,14 +34,9 @@ func (l *Launch) ValidateStrict(n *strict.Node) {
 	if !n.Clean() {
 		return
 	}
-	for _, axes := range []struct {
-		field string
-		count int
-	}{{"grid", len(l.Grid)}, {"block", len(l.Block)}, {"cluster", len(l.Cluster)}} {
-		if n.Has(axes.field) && (axes.count < 1 || axes.count > 3) {
-			n.Child(axes.field).Errorf("has %d axes (write one to three)", axes.count)
-		}
-	}
+	checkAxes(n, "grid", len(l.Grid))
+	checkAxes(n, "block", len(l.Block))
+	checkAxes(n, "cluster", len(l.Cluster))
 	if l.MaxThreads < 1 || l.MaxThreads > maxThreads {
 		n.Child("max_threads").Errorf("%d is outside 1 to %d (write e.g. 256)", l.MaxThreads, maxThreads)
 	}
@@ -59,19 +53,60 @@ func (l *Launch) ValidateStrict(n *strict.Node) {
 	}
 }
 
+func checkAxes(n *strict.Node, field string, count int) {
+	if n.Has(field) && (count < 1 || count > 3) {
+		n.Child(field).Errorf("has %d axes (write one to three)", count)
+	}
+}
+
 // A Geometry is a launch in numbers, x first; axes that were not written are 1.
 type Geometry struct {
 	Grid, Block, Cluster [3]int
 	SharedMemory         int // dynamic, bytes per block
 }
 
-// Geometry is the launch for one problem size. It is for cuda manifests.
-func (m *Manifest) Geometry(dims Dims, toggles map[string]int) (Geometry, error) {
-	l := m.Launch
+// Geometry is a variant's launch for one problem size: its own, or the
+// kernel's. The given toggles go over the variant's. It is for cuda manifests.
+func (m *Manifest) Geometry(variant string, dims Dims, toggles map[string]int) (Geometry, error) {
+	v, ok := m.Variant(variant)
+	if !ok {
+		return Geometry{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, variant, strings.Join(m.VariantNames(), ", "))
+	}
+	l := m.launchOf(v)
 	if l == nil {
 		return Geometry{}, fmt.Errorf("%s has no launch: its mode is %s", m.Name, m.Mode)
 	}
-	env := m.Env(dims, toggles)
+	values := m.ToggleValues(variant)
+	maps.Copy(values, toggles)
+	return l.geometry(m.Env(dims, values))
+}
+
+func (l *Launch) exprs() []*Expr {
+	if l == nil {
+		return nil
+	}
+	var exprs []*Expr
+	for i := range l.Grid {
+		exprs = append(exprs, &l.Grid[i])
+	}
+	for i := range l.Block {
+		exprs = append(exprs, &l.Block[i])
+	}
+	if l.SharedMemory != nil {
+		exprs = append(exprs, l.SharedMemory)
+	}
+	return exprs
+}
+
+// launchOf is how a variant is started; nil in modes without launches.
+func (m *Manifest) launchOf(v Variant) *Launch {
+	if v.Launch != nil {
+		return v.Launch
+	}
+	return m.Launch
+}
+
+func (l *Launch) geometry(env Env) (Geometry, error) {
 	g := Geometry{Grid: [3]int{1, 1, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}
 	copy(g.Cluster[:], l.Cluster)
 	for i := range l.Grid {
@@ -115,35 +150,4 @@ func axis(into *int, e *Expr, env Env, most int64) error {
 	v, err := e.within(env, 1, most)
 	*into = int(v)
 	return err
-}
-
-var archText = regexp.MustCompile(`^sm_(75|80|86|87|88|89|90|100|101|103|110|120|121)([af]?)$`)
-
-// checkArch sees to it that the architectures exist and fit the launch.
-func (c *checker) checkArch() {
-	m, at := c.m, c.n.Child("arch")
-	if m.Mode != ModeCUDA {
-		return
-	}
-	if at.List() && len(m.Arch) == 0 {
-		c.errorf(at, "is empty (write e.g. [sm_89])")
-	}
-	for i, arch := range m.Arch {
-		item := itemOf(at, i)
-		parts := archText.FindStringSubmatch(arch)
-		if parts == nil {
-			c.errorf(item, "%q is not an architecture (write sm_75 to sm_121, e.g. sm_89)", arch)
-			continue
-		}
-		capability, _ := strconv.Atoi(parts[1])
-		if parts[2] == "a" && capability < 90 || parts[2] == "f" && capability < 100 {
-			c.errorf(item, "%q does not exist: a begins with sm_90, f with sm_100 (write sm_%s)", arch, parts[1])
-		}
-		if slices.Contains(m.Arch[:i], arch) {
-			c.errorf(item, "%q is named twice (delete one)", arch)
-		}
-		if m.Launch != nil && len(m.Launch.Cluster) > 0 && capability < 90 {
-			c.errorf(item, "%q has no clusters, which launch.cluster asks for (write sm_90 or later, or delete the cluster)", arch)
-		}
-	}
 }

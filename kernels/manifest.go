@@ -47,16 +47,16 @@ type Manifest struct {
 	Source         string           `yaml:"source" eg:"sdpa.cu" doc:"The file to compile, for a kernel of one variant."`
 	Sources        []string         `yaml:"sources" eg:"[\"*.cu\", \"*.cuh\"]" doc:"Globs of the files that a change may touch; ** crosses folders."`
 	Entry          string           `yaml:"entry" eg:"sdpa_fp8" doc:"The kernel function."`
-	Arch           []string         `yaml:"arch" eg:"[sm_89]" doc:"cuda: the architectures to compile for."`
+	Arch           []Arch           `yaml:"arch" eg:"[sm_89]" doc:"cuda: the architectures to compile for."`
 	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"Compiler flags, from a fixed list."`
 	Arguments      []Argument       `yaml:"arguments" doc:"The kernel function's parameters, in order."`
-	Launch         *Launch          `yaml:"launch" doc:"cuda: grid, block and dynamic shared memory."`
+	Launch         *Launch          `yaml:"launch" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
 	Work           *Work            `yaml:"work" doc:"What the kernel must compute and move: the roofline."`
-	Reference      *Reference       `yaml:"reference" doc:"The C function that computes the expected output in float64."`
+	Reference      *Reference       `yaml:"reference" doc:"The function that computes the expected output from real numbers."`
 	Tolerance      Tolerance        `yaml:"tolerance" doc:"An element is bad when |err| > abs + rel·|want|."`
-	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" doc:"Named problem sizes, all over the same dims."`
+	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
 	Limits         map[string]Range `yaml:"limits" doc:"The values of each dim that the kernel supports."`
-	Secret         map[string]Range `yaml:"secret" doc:"Where secret test shapes are drawn from; other dims are the first shape's."`
+	Secret         map[string]Range `yaml:"secret" doc:"Where secret test shapes are drawn from, within the variant's limits; other dims are those of its first shape."`
 	Variants       Variants         `yaml:"variants" doc:"Ways to build the kernel."`
 	DefaultVariant string           `yaml:"default_variant" eg:"stage2" doc:"The variant that a plain check gates."`
 	Toggles        Toggles          `yaml:"toggles" doc:"Macros that variants set and a search may try."`
@@ -115,8 +115,8 @@ func (m *Manifest) dims() []string {
 	return m.Shapes[0].Dims.Names()
 }
 
-// exprs is every expression of the manifest. Work is what the problem asks
-// for, whatever the build, so it alone may not name a toggle.
+// exprs is every expression of the manifest. Work and the reference are the
+// same whatever the build, so they may not name a toggle.
 func (m *Manifest) exprs() (all, overDims []*Expr) {
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -127,16 +127,12 @@ func (m *Manifest) exprs() (all, overDims []*Expr) {
 			all = append(all, a.Value)
 		}
 	}
-	if l := m.Launch; l != nil {
-		for i := range l.Grid {
-			all = append(all, &l.Grid[i])
-		}
-		for i := range l.Block {
-			all = append(all, &l.Block[i])
-		}
-		if l.SharedMemory != nil {
-			all = append(all, l.SharedMemory)
-		}
+	all = append(all, m.Launch.exprs()...)
+	for _, v := range m.Variants {
+		all = append(all, v.Launch.exprs()...)
+	}
+	if m.Reference != nil && m.Reference.Launch != nil {
+		overDims = append(overDims, m.Reference.Launch.launch().exprs()...)
 	}
 	if m.Work != nil {
 		overDims = append(overDims, &m.Work.FLOPs, &m.Work.Bytes)

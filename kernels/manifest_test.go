@@ -36,8 +36,8 @@ func same[T any](t *testing.T, what string, got, want T) {
 
 func TestCUDAManifest(t *testing.T) {
 	m := parseFile(t, "testdata/sdpa_fp8.yaml")
-	same(t, "shapes", m.ShapeNames(), []string{"small", "mission", "long", "batch"})
-	same(t, "variants", m.VariantNames(), []string{"stage0", "stage1", "stage2", "stage4", "stage5"})
+	same(t, "shapes", m.ShapeNames(), []string{"small", "mission", "long", "batch", "decoder"})
+	same(t, "variants", m.VariantNames(), []string{"stage0", "stage1", "stage2", "stage4", "stage5", "stage6"})
 	same(t, "default variant", m.DefaultVariant, "stage2")
 	same(t, "defines", m.Defines("stage5"), []string{
 		"-DNUM_PRODUCER_WARPS=4", "-DTILE_M=64", "-DUSE_CP_ASYNC=1", "-DUSE_PERSISTENT_CTA=1", "-DUSE_THREE_STAGE_PIPE=0", "-DUSE_WMMA_PV=1",
@@ -48,7 +48,7 @@ func TestCUDAManifest(t *testing.T) {
 	if !ok {
 		t.Fatal("no shape mission")
 	}
-	same(t, "mission", mission.String(), "mission (B=1 H=8 S=512 D=64)")
+	same(t, "mission", mission.String(), "mission (B=1 H=8 S=512 D=64 causal=0)")
 	q, _ := m.Argument("q")
 	same(t, "axes that index the scales", q.GroupAxes(), []int{1})
 	axes, err := m.ShapeOf(q, mission.Dims, nil)
@@ -63,18 +63,55 @@ func TestCUDAManifest(t *testing.T) {
 	same(t, "flops", flops, 4*8*512*512*64.0)
 	bytes, _ := m.Bytes(mission.Dims)
 	same(t, "bytes", bytes, 5*8*512*64.0)
+}
 
+func TestGeometry(t *testing.T) {
+	m := parseFile(t, "testdata/sdpa_fp8.yaml")
+	mission, _ := m.Shape("mission")
 	for _, tt := range []struct {
 		variant string
 		want    Geometry
 	}{
+		{"stage0", Geometry{Grid: [3]int{128, 1, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}}},
 		{"stage2", Geometry{Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384}},
 		{"stage4", Geometry{Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 24576}},
 		{"stage5", Geometry{Grid: [3]int{64, 1, 1}, Block: [3]int{256, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384}},
+		{"stage6", Geometry{Grid: [3]int{8, 8, 1}, Block: [3]int{256, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 16384}},
 	} {
-		got, err := m.Geometry(mission.Dims, m.ToggleValues(tt.variant))
-		same(t, tt.variant, got, tt.want)
-		same(t, tt.variant+"'s error", err, nil)
+		for name, toggles := range map[string]map[string]int{"nil": nil, "the variant's": m.ToggleValues(tt.variant)} {
+			got, err := m.Geometry(tt.variant, mission.Dims, toggles)
+			same(t, tt.variant+" with toggles "+name, got, tt.want)
+			same(t, tt.variant+"'s error", err, nil)
+		}
+	}
+	got, err := m.Geometry("stage5", mission.Dims, map[string]int{"NUM_PRODUCER_WARPS": 2})
+	same(t, "stage5 with one toggle changed", got, Geometry{Grid: [3]int{64, 1, 1}, Block: [3]int{192, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384})
+	same(t, "its error", err, nil)
+	got, err = m.ReferenceGeometry(mission.Dims)
+	same(t, "reference", got, Geometry{Grid: [3]int{1024, 1, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}})
+	same(t, "the reference's error", err, nil)
+}
+
+func TestGeometryRefuses(t *testing.T) {
+	cuda, cpu := parseFile(t, "testdata/sdpa_fp8.yaml"), parseFile(t, "sdpa_cpu/kernel.yaml")
+	refused := func(err error, want string) {
+		t.Helper()
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	_, err := cuda.Geometry("stage9", cuda.Shapes[0].Dims, nil)
+	refused(err, `sdpa_fp8 has no variant "stage9" (it has stage0, stage1, stage2, stage4, stage5, stage6)`)
+	_, err = cpu.Geometry("stage2", cpu.Shapes[0].Dims, nil)
+	refused(err, "sdpa_cpu has no launch: its mode is cpu")
+	_, err = cpu.ReferenceGeometry(cpu.Shapes[0].Dims)
+	refused(err, "sdpa_cpu has no reference on the device: see ReferenceOnDevice")
+}
+
+func TestArchOf(t *testing.T) {
+	m := parseFile(t, "testdata/sdpa_fp8.yaml")
+	for variant, want := range map[string][]Arch{"stage2": {"sm_89", "sm_90"}, "stage6": {"sm_90a"}} {
+		same(t, variant, m.ArchOf(variant), want)
 	}
 }
 
@@ -85,12 +122,18 @@ func TestPrototypes(t *testing.T) {
 			"void sdpa_fp8(const uint8_t *q, const uint8_t *k, const uint8_t *v, const float *q_scale, const float *k_scale, const float *v_scale, uint16_t *o, int32_t B, int32_t H, int32_t S, int32_t D);",
 			"void sdpa_reference(const double *q, const double *k, const double *v, double *o, int32_t B, int32_t H, int32_t S, int32_t D);",
 		},
+		{
+			"testdata/sdpa_fp8.yaml",
+			"void sdpa_fp8(const uint8_t *q, const uint8_t *k, const uint8_t *v, const float *q_scale, const float *k_scale, const float *v_scale, uint16_t *o, int32_t batch, int32_t heads, int32_t length, int32_t causal, float softmax_scale);",
+			"",
+		},
 		{"testdata/minimal.yaml", "void scale(float *x, int64_t n);", "void scale_reference(double *x, int64_t n);"},
 		{"testdata/command.yaml", "", ""},
 	} {
 		m := parseFile(t, tt.file)
 		same(t, tt.file, m.CPrototype(), tt.kernel)
 		same(t, tt.file+", reference", m.ReferencePrototype(), tt.reference)
+		same(t, tt.file+", reference on the device", m.ReferenceOnDevice(), m.Mode == ModeCUDA)
 	}
 }
 
@@ -138,8 +181,13 @@ func TestShipped(t *testing.T) {
 				continue
 			}
 			declared := m.CPrototype()
-			if name == m.Reference.Source {
+			switch isReference := name == m.Reference.Source; {
+			case isReference && m.ReferenceOnDevice():
+				declared = " " + m.Reference.Entry + "("
+			case isReference:
 				declared = m.ReferencePrototype()
+			case m.Mode == ModeCUDA: // in types of the device, such as __half
+				declared = " " + m.Entry + "("
 			}
 			if !strings.Contains(plain(string(source)), declared) {
 				t.Errorf("%s does not declare %s", name, declared)

@@ -55,6 +55,42 @@ variants:
 default_variant: stage2
 `
 
+// goodDevice is goodCUDA with the reference on the device and variants that
+// differ in more than their source.
+const goodDevice = `version: 1
+name: sdpa
+mode: cuda
+entry: sdpa_fp8
+arch: [sm_89, sm_90]
+arguments:
+  - {name: x, dtype: f16, access: in, shape: [S, D]}
+  - {name: y, dtype: f16, access: out, shape: [S, D]}
+  - {name: causal, dtype: i32, access: scalar, value: causal}
+reference:
+  source: reference.cu
+  entry: sdpa_reference
+  launch: {grid: [S], block: [D], shared_memory: 4*D}
+tolerance: {abs: 0.06}
+shapes:
+  small: {S: 32, D: 64, causal: 0}
+  wide: {S: 96, D: 128, causal: 1}
+limits: {S: 1..4096, D: 64|128, causal: 0..1}
+secret: {S: 1..160, D: 64|128, causal: 0..1}
+toggles:
+  TILE: {values: [32, 64, 1024], default: 64, layer: micro}
+variants:
+  stage0:
+    source: stage0.cu
+    limits: {D: 64, causal: 0}
+    launch: {grid: [S], block: ["64/max(0, 65 - D)"]}
+  stage1:
+    source: stage1.cu
+    arch: [sm_90, sm_90a]
+    toggles: {TILE: 32}
+    launch: {grid: ["roundup(S, 2)"], block: [128], shared_memory: 4*TILE*D, cluster: [2]}
+default_variant: stage1
+`
+
 const goodCommand = `version: 1
 name: histogram
 mode: command
@@ -69,7 +105,7 @@ type mistake struct {
 }
 
 func TestMistakes(t *testing.T) {
-	for _, tt := range slices.Concat(fieldMistakes, valueMistakes, variantMistakes) {
+	for _, tt := range slices.Concat(fieldMistakes, valueMistakes, variantMistakes, deviceMistakes) {
 		t.Run(tt.name, func(t *testing.T) {
 			if !strings.Contains(tt.base, tt.old) {
 				t.Fatalf("the good manifest has no %q", tt.old)
@@ -86,7 +122,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestGoodBases(t *testing.T) {
-	for name, text := range map[string]string{"cpu": goodCPU, "cuda": goodCUDA, "command": goodCommand} {
+	for name, text := range map[string]string{"cpu": goodCPU, "cuda": goodCUDA, "device": goodDevice, "command": goodCommand} {
 		if _, err := Parse("kernel.yaml", []byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -24,8 +24,18 @@ var valueMistakes = []mistake{
 	{"shape called secret", goodCPU, "mission:", "secret3:", []string{
 		`kernel.yaml:16:3: shapes.secret3: "secret3" has a meaning of its own in policies and reports (choose another name)`,
 	}},
-	{"shape zero", goodCPU, "S: 96", "S: 0", []string{
-		`kernel.yaml:16:28: shapes.mission.S: "0" is not a size (write a whole number from 1 to 2147483647)`,
+	{"shape negative", goodCPU, "S: 96", "S: -1", []string{
+		`kernel.yaml:16:28: shapes.mission.S: "-1" is not a size (write a whole number from 0 to 2147483647)`,
+	}},
+	{"shape zero", goodCPU, "H: 2", "H: 0", []string{
+		`kernel.yaml:8:51: arguments[0].shape[1]: "H" is 0 at shape mission, B=1 H=0 S=96 D=64 (make it 1 or more)`,
+		`kernel.yaml:9:53: arguments[1].shape[0]: "H" is 0 at shape mission, B=1 H=0 S=96 D=64 (make it 1 or more)`,
+		`kernel.yaml:10:51: arguments[2].shape[1]: "H" is 0 at shape mission, B=1 H=0 S=96 D=64 (make it 1 or more)`,
+	}},
+	{"secret zero", goodCUDA, "toggles:", "secret: {S: 0..9}\ntoggles:", []string{
+		`kernel.yaml:8:47: arguments[0].shape[0]: "S" is 0 at a secret shape, S=0 D=64 (make it 1 or more)`,
+		`kernel.yaml:9:48: arguments[1].shape[0]: "S" is 0 at a secret shape, S=0 D=64 (make it 1 or more)`,
+		`kernel.yaml:11:10: launch.grid[0]: "ceildiv(S, TILE)" is 0 at a secret shape, S=0 D=64 (make it 1 or more)`,
 	}},
 	{"shape beyond limits", goodCPU, "S: 96", "S: 5000", []string{
 		"kernel.yaml:16:28: shapes.mission.S: 5000 is outside limits.S 1..4096 (change one of them)",
@@ -37,7 +47,7 @@ var valueMistakes = []mistake{
 		"kernel.yaml:17:10: limits.T: is no dim of the shapes (write one of B, H, S, D)",
 	}},
 	{"limits wrong", goodCPU, "1..4096", "4096..1", []string{
-		`kernel.yaml:17:13: limits.S: "4096..1" is not a range of sizes: they run upwards from 1 to 2147483647 (write e.g. 1..4096, 64|128 or 2..4096 step 2)`,
+		`kernel.yaml:17:13: limits.S: "4096..1" is not a range of sizes: they run upwards from 0 to 2147483647 (write e.g. 1..4096, 64|128 or 2..4096 step 2)`,
 	}},
 	{"limits no range", goodCPU, "1..4096", "1-4096", []string{
 		`kernel.yaml:17:13: limits.S: "1-4096" is not a range (write e.g. 1..4096, 64|128 or 2..4096 step 2)`,

@@ -20,9 +20,10 @@ func (m *Manifest) CPrototype() string {
 
 // ReferencePrototype is the C declaration of the reference. It sees real
 // numbers: arrays are doubles, and scales, which only undo the quantisation,
-// are left out.
+// are left out. It is empty for a reference on the device, which is launched
+// and not called.
 func (m *Manifest) ReferencePrototype() string {
-	if m.Reference == nil {
+	if m.Reference == nil || m.ReferenceOnDevice() {
 		return ""
 	}
 	var params []string

@@ -30,6 +30,49 @@ func (s span) within(other span) bool {
 	return other.contains(s.first) && other.contains(s.last) && (s.count() == 1 || s.step%other.step == 0)
 }
 
+// and is the values that both spans have: every lcm of the steps, from the
+// first on that is in both.
+func (s span) and(o span) (span, bool) {
+	s, o = s.plain(), o.plain()
+	divisor, inverse := euclid(s.step, o.step)
+	if (o.first-s.first)%divisor != 0 {
+		return span{}, false
+	}
+	// s.first + k·s.step is o.first modulo o.step for one k below o.step/divisor.
+	// No product is above 2^62: no step is above maxDim.
+	cycle := o.step / divisor
+	k := (o.first - s.first) / divisor % cycle * inverse % cycle
+	both := span{first: s.first + (k+cycle)%cycle*s.step, last: min(s.last, o.last), step: s.step * cycle}
+	if both.first < o.first {
+		both.first += (o.first - both.first + both.step - 1) / both.step * both.step
+	}
+	if both.first > both.last {
+		return span{}, false
+	}
+	both.last = both.first + (both.count()-1)*both.step
+	return both, true
+}
+
+// plain takes the step from a span of one value, where it can be anything.
+func (s span) plain() span {
+	if s.count() == 1 {
+		s.step = 1
+	}
+	return s
+}
+
+// euclid is the greatest common divisor of two steps, and how many times the
+// first makes it, modulo the second.
+func euclid(a, b int) (divisor, times int) {
+	times, next := 1, 0
+	for b != 0 {
+		q := a / b
+		a, b = b, a%b
+		times, next = next, times-q*next
+	}
+	return a, times
+}
+
 // ragged tells whether some value is not a multiple of m.
 func (s span) ragged(m int) bool {
 	return s.first%m != 0 || s.count() > 1 && s.step%m != 0
@@ -70,8 +113,8 @@ func (r *Range) UnmarshalStrict(n *strict.Node) {
 		if m[3] != "" {
 			s.step, _ = strconv.Atoi(m[3])
 		}
-		if s.first < 1 || s.last < s.first || s.last > maxDim || s.step < 1 {
-			n.Errorf("%q is not a range of sizes: they run upwards from 1 to %d (%s)", text, maxDim, rangeExample)
+		if s.last < s.first || s.last > maxDim || s.step < 1 {
+			n.Errorf("%q is not a range of sizes: they run upwards from 0 to %d (%s)", text, maxDim, rangeExample)
 			return
 		}
 		s.last = s.first + (s.count()-1)*s.step
@@ -83,7 +126,7 @@ func (r *Range) UnmarshalStrict(n *strict.Node) {
 func (r *Range) JSONSchema() map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "pattern": `^ *[0-9]+(\.\.[0-9]+( +step +[0-9]+)?)?( *\| *[0-9]+(\.\.[0-9]+( +step +[0-9]+)?)?)* *$`},
-		map[string]any{"type": "integer", "minimum": 1, "maximum": maxDim},
+		map[string]any{"type": "integer", "minimum": 0, "maximum": maxDim},
 	}}
 }
 
@@ -120,6 +163,23 @@ func (r Range) Within(other Range) bool {
 	return !slices.ContainsFunc(r.spans, func(s span) bool {
 		return !slices.ContainsFunc(other.spans, s.within)
 	})
+}
+
+// empty tells whether the range has no value: it was refused, or two have none
+// in common.
+func (r Range) empty() bool { return len(r.spans) == 0 }
+
+// and is the values that both ranges have; it has no text of its own.
+func (r Range) and(other Range) Range {
+	var both Range
+	for _, s := range r.spans {
+		for _, o := range other.spans {
+			if shared, ok := s.and(o); ok {
+				both.spans = append(both.spans, shared)
+			}
+		}
+	}
+	return both
 }
 
 // draw is any value of the range, each alternative by its size.

@@ -2,18 +2,20 @@ package kernels
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
-// DrawSecret draws n shapes that no author has seen: each dim from its secret
-// range, or the first shape's value where it has none. The first and every
+// DrawSecret draws n shapes that no author has seen, all supported by the
+// variant: each dim from its secret range within the variant's limits, or the
+// value of the variant's first shape where it has none. The first and every
 // second one after it are ragged in every dim that allows it, because a kernel
 // that is right for whole tiles alone is the usual mistake. The same state of
 // rng gives the same shapes.
-func (m *Manifest) DrawSecret(rng *rand.Rand, n int) []Shape {
+func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 	shapes := make([]Shape, max(0, n))
 	for i := range shapes {
-		shapes[i] = Shape{Name: "secret" + strconv.Itoa(i+1), Dims: m.secretDims(func(r Range) int {
+		shapes[i] = Shape{Name: "secret" + strconv.Itoa(i+1), Dims: m.secretDims(variant, func(r Range) int {
 			if i%2 == 0 {
 				return r.drawRagged(rng)
 			}
@@ -23,18 +25,24 @@ func (m *Manifest) DrawSecret(rng *rand.Rand, n int) []Shape {
 	return shapes
 }
 
-// secretDims are the first shape's dims, with pick's value for those that have
-// a secret range.
-func (m *Manifest) secretDims(pick func(Range) int) Dims {
-	if len(m.Shapes) == 0 {
+// secretDims are the dims of the variant's first shape, with pick's value for
+// those that have a secret range.
+func (m *Manifest) secretDims(variant string, pick func(Range) int) Dims {
+	shapes := m.ShapesFor(variant)
+	if len(shapes) == 0 {
 		return nil
 	}
-	dims := make(Dims, len(m.Shapes[0].Dims))
-	for i, dim := range m.Shapes[0].Dims {
-		if r, ok := m.Secret[dim.Name]; ok {
-			dim.Value = pick(r)
+	v, _ := m.Variant(variant)
+	dims := slices.Clone(shapes[0].Dims)
+	for i, dim := range dims {
+		r, ok := m.Secret[dim.Name]
+		if !ok {
+			continue
 		}
-		dims[i] = dim
+		if limit, ok := v.Limits[dim.Name]; ok {
+			r = r.and(limit)
+		}
+		dims[i].Value = pick(r)
 	}
 	return dims
 }
@@ -45,12 +53,12 @@ const secretTrials = 16
 
 // secretSample is the corners of the secret ranges and some shapes between,
 // always the same: a manifest is right or wrong, not by chance.
-func (m *Manifest) secretSample() []Dims {
+func (m *Manifest) secretSample(variant string) []Dims {
 	if len(m.Secret) == 0 {
 		return nil
 	}
-	sample := []Dims{m.secretDims(Range.Min), m.secretDims(Range.Max)}
-	for _, s := range m.DrawSecret(rand.New(rand.NewPCG(1, 2)), secretTrials) {
+	sample := []Dims{m.secretDims(variant, Range.Min), m.secretDims(variant, Range.Max)}
+	for _, s := range m.DrawSecret(variant, rand.New(rand.NewPCG(1, 2)), secretTrials) {
 		sample = append(sample, s.Dims)
 	}
 	return sample

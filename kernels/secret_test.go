@@ -80,8 +80,8 @@ func TestDrawSecret(t *testing.T) {
 		}
 		seed := rng.Uint64()
 		n := 1 + rng.IntN(6)
-		shapes := m.DrawSecret(rand.New(rand.NewPCG(seed, 0)), n)
-		same(t, "drawn again", m.DrawSecret(rand.New(rand.NewPCG(seed, 0)), n), shapes)
+		shapes := m.DrawSecret("default", rand.New(rand.NewPCG(seed, 0)), n)
+		same(t, "drawn again", m.DrawSecret("default", rand.New(rand.NewPCG(seed, 0)), n), shapes)
 		same(t, "number", len(shapes), n)
 		for i, s := range shapes {
 			same(t, "name", s.Name, fmt.Sprintf("secret%d", i+1))

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Dim is one size of the problem.
+// A Dim is one size of the problem, or a switch of it, such as causal: 0 or 1.
 type Dim struct {
 	Name  string `json:"name"`
 	Value int    `json:"value"`
@@ -63,6 +63,7 @@ const (
 	shapesExample = "mission: {B: 1, H: 8, S: 512, D: 64}"
 	maxDims       = 16
 	maxDim        = math.MaxInt32
+	refusedDim    = -1 // stands for what was reported already
 )
 
 // secretName is how DrawSecret names its shapes.
@@ -87,7 +88,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 }
 
 func (s *Shapes) JSONSchema() map[string]any {
-	dims := map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": "integer", "minimum": 1, "maximum": maxDim}}
+	dims := map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": "integer", "minimum": 0, "maximum": maxDim}}
 	return map[string]any{"type": "object", "minProperties": 1, "additionalProperties": dims}
 }
 
@@ -101,8 +102,9 @@ func (d *Dims) UnmarshalStrict(n *strict.Node) {
 		checkOperand(p, p.Key)
 		text, _ := p.Value.Text()
 		v, err := strconv.Atoi(text)
-		if err != nil || v < 1 || v > maxDim {
-			p.Value.Errorf("%q is not a size (write a whole number from 1 to %d)", text, maxDim)
+		if err != nil || v < 0 || v > maxDim {
+			p.Value.Errorf("%q is not a size (write a whole number from 0 to %d)", text, maxDim)
+			v = refusedDim
 		}
 		*d = append(*d, Dim{p.Key, v})
 	})
@@ -119,6 +121,7 @@ func matchDims(n *strict.Node, dims Dims, first Shape) Dims {
 		v, ok := dims.Get(name)
 		if !ok {
 			n.Errorf("has no %s, which shape %s has (write e.g. %s: 1)", name, first.Name, name)
+			v = refusedDim
 		}
 		ordered = append(ordered, Dim{name, v})
 	}

@@ -10,11 +10,14 @@ import (
 
 // A Variant is one way to build the kernel.
 type Variant struct {
-	Name        string         `yaml:"-"`
-	Source      string         `yaml:"source" eg:"stage1.cu" doc:"The file to compile."`
-	Description string         `yaml:"description"`
-	Toggles     map[string]int `yaml:"toggles" doc:"Values that differ from the toggles' defaults."`
-	Flags       []string       `yaml:"flags" doc:"Compiler flags after the kernel's own."`
+	Name        string           `yaml:"-"`
+	Source      string           `yaml:"source" eg:"stage1.cu" doc:"The file to compile."`
+	Description string           `yaml:"description"`
+	Toggles     map[string]int   `yaml:"toggles" doc:"Values that differ from the toggles' defaults."`
+	Flags       []string         `yaml:"flags" doc:"Compiler flags after the kernel's own."`
+	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" doc:"cuda: the architectures to compile for, in place of the kernel's."`
+	Launch      *Launch          `yaml:"launch" doc:"cuda: grid, block and dynamic shared memory, all in place of the kernel's."`
+	Limits      map[string]Range `yaml:"limits" eg:"{D: 64}" doc:"The values of each dim that this variant supports, within the kernel's limits. It is not run at other shapes."`
 }
 
 // Variants are read from a mapping: stage1: {source: stage1.cu}.

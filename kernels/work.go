@@ -43,19 +43,6 @@ func (e *Expr) amount(env Env) (float64, error) {
 	return float64(v), err
 }
 
-// A Reference is the C function that computes the expected output. Its
-// parameters follow from the arguments: see ReferencePrototype.
-type Reference struct {
-	Source string `yaml:"source" required:"true" eg:"reference.c"`
-	Entry  string `yaml:"entry" required:"true" eg:"sdpa_reference"`
-}
-
-func (r *Reference) ValidateStrict(n *strict.Node) {
-	if n.Has("entry") {
-		checkIdentifier(n.Child("entry"), r.Entry)
-	}
-}
-
 // A Tolerance is how far an element may be from the reference's.
 type Tolerance struct {
 	Abs float64 `yaml:"abs" eg:"0.06"`

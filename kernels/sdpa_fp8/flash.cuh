@@ -68,72 +68,40 @@ __device__ __forceinline__ void copy_keys(uint32_t k_tile, uint32_t v_tile, cons
     }
 }
 
-// What a warp knows of its 16 queries. Q is in registers, as codes for the FP8
-// product and as FP16 otherwise; for D = 128, where O alone takes 64 registers,
-// Q's codes stay in shared memory.
+// The head and the tile of queries of this block. The block's number is read
+// anew each time, so that asking again at the end costs no register meanwhile.
+struct Place {
+    int head, block;
+    __device__ __forceinline__ Place(int S, int rows) {
+        int number, blocks = (S + rows - 1) / rows;
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
+        head = number / blocks;
+        block = number % blocks;
+    }
+};
+
+// What a warp knows of its 16 queries. Q's codes stay in shared memory: scores,
+// output and what they need fill the registers.
 template <int D, bool FP8>
 struct Rows {
-    static constexpr int Q_ROOM = D == 64 ? 0 : 16 * D; // bytes of shared memory
-    static constexpr int Q_REGISTERS = D == 128 ? 1 : FP8 ? 4 : 8;
-    uint32_t q[D / 32][Q_REGISTERS]; // per 32 columns
-    uint32_t q_room;
+    uint32_t q; // address of this lane's first row of Q
     float o[D / 8][4];
     float top[2], sum[2]; // of rows g and g+8; sum is this lane's part
 
-    // Loads Q and clears the rest. room: Q_ROOM bytes of the warp's own.
+    // Brings Q into room (16*D bytes of the warp's own) and clears the rest.
     __device__ __forceinline__ void start(const uint8_t* codes, int first, int S, uint32_t room) {
-        int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+        int lane = threadIdx.x % 32;
+        q = room + code_at<D>(lane % 16, lane / 16);
         clear();
-        if constexpr (D == 128) {
-            q_room = room + code_at<D>(lane % 16, lane / 16);
-            __syncwarp();
+        __syncwarp();
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                int row = lane / 8 + 4 * i;
-                uint4 x = make_uint4(0, 0, 0, 0);
-                if (first + row < S) x = *reinterpret_cast<const uint4*>(codes + (first + row) * D + lane % 8 * 16);
-                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(room + code_at<D>(row, lane % 8)), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
-            }
-            __syncwarp();
-        } else {
-            const uint8_t *low = codes + (first + g) * D + 4 * t, *high = low + 8 * D;
-            bool has_low = first + g < S, has_high = first + g + 8 < S;
-            uint32_t x[D / 32][4];
-#pragma unroll
-            for (int i = 0; i < D / 16; i++) {
-                x[i / 2][i % 2 * 2] = has_low ? *reinterpret_cast<const uint32_t*>(low + 16 * i) : 0;
-                x[i / 2][i % 2 * 2 + 1] = has_high ? *reinterpret_cast<const uint32_t*>(high + 16 * i) : 0;
-            }
-#pragma unroll
-            for (int i = 0; i < D / 32; i++) {
-                if constexpr (FP8) {
-                    q[i][0] = x[i][0], q[i][1] = x[i][1], q[i][2] = x[i][2], q[i][3] = x[i][3];
-                } else {
-                    decode_operands(q[i], x[i]);
-                }
-            }
+        for (int i = 0; i < D / 32; i++) {
+            int piece = lane + 32 * i, row = piece / (D / 16), chunk = piece % (D / 16);
+            uint4 x = make_uint4(0, 0, 0, 0);
+            if (first + row < S) x = *reinterpret_cast<const uint4*>(codes + (first + row) * D + 16 * chunk);
+            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(room + code_at<D>(row, chunk)), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
         }
-    }
-
-    // Codes of 32 columns to the FP16 operands of two products.
-    static __device__ __forceinline__ void decode_operands(uint32_t (&a)[8], const uint32_t (&x)[4]) {
-        a[0] = decode_low(x[0]), a[1] = decode_low(x[1]), a[2] = decode_high(x[0]), a[3] = decode_high(x[1]);
-        a[4] = decode_low(x[2]), a[5] = decode_low(x[3]), a[6] = decode_high(x[2]), a[7] = decode_high(x[3]);
-    }
-
-    // Q's operands for 32 columns: one of the FP8 product, two of the FP16 one.
-    __device__ __forceinline__ void operands(uint32_t (&a)[FP8 ? 4 : 8], int i) const {
-        if constexpr (D == 128) {
-            uint32_t x[4];
-            load_matrices(x, q_room ^ 32 * i);
-            if constexpr (FP8)
-                a[0] = x[0], a[1] = x[1], a[2] = x[2], a[3] = x[3];
-            else
-                decode_operands(a, x);
-        } else {
-#pragma unroll
-            for (int j = 0; j < (FP8 ? 4 : 8); j++) a[j] = q[i][j];
-        }
+        __syncwarp();
     }
 
     __device__ __forceinline__ void clear() {
@@ -154,8 +122,8 @@ struct Rows {
         for (int j = 0; j < KEYS / 8; j++) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0;
 #pragma unroll
         for (int i = 0; i < D / 32; i++) {
-            uint32_t a[FP8 ? 4 : 8];
-            operands(a, i);
+            uint32_t a[4];
+            load_matrices(a, q ^ 32 * i);
 #pragma unroll
             for (int j = 0; j < KEYS / 32; j++) {
                 uint32_t b[4], c[4];
@@ -165,10 +133,12 @@ struct Rows {
 #pragma unroll
                     for (int n = 0; n < 4; n++) mma_e4m3(s[4 * j + n], a, b[n], c[n]);
                 } else {
+                    uint32_t near[4] = {decode_low(a[0]), decode_low(a[1]), decode_high(a[0]), decode_high(a[1])};
+                    uint32_t far[4] = {decode_low(a[2]), decode_low(a[3]), decode_high(a[2]), decode_high(a[3])};
 #pragma unroll
-                    for (int n = 0; n < 4; n++) mma_f16(s[4 * j + n], {a[0], a[1], a[2], a[3]}, decode_low(b[n]), decode_high(b[n]));
+                    for (int n = 0; n < 4; n++) mma_f16(s[4 * j + n], near, decode_low(b[n]), decode_high(b[n]));
 #pragma unroll
-                    for (int n = 0; n < 4; n++) mma_f16(s[4 * j + n], {a[4], a[5], a[6], a[7]}, decode_low(c[n]), decode_high(c[n]));
+                    for (int n = 0; n < 4; n++) mma_f16(s[4 * j + n], far, decode_low(c[n]), decode_high(c[n]));
                 }
             }
         }

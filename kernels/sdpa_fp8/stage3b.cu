@@ -19,15 +19,17 @@ constexpr int ROWS = 64;
 constexpr int TILE = 4096; // bytes: 64 keys for D = 64, 32 for D = 128
 
 template <int D>
-__device__ __forceinline__ void attend(uint32_t at, uint32_t q_room, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, float v_scale, int block, int S, bool causal) {
+__device__ __forceinline__ void attend(uint32_t at, uint32_t q_room, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, const float* v_scale, int H, int S, bool causal) {
     constexpr int KEYS = TILE / D;
+    auto [head, block] = Place(S, ROWS);
+    k += (size_t)head * S * D, v += (size_t)head * S * D;
     int first_row = block * ROWS + threadIdx.x / 32 * 16;
     int end = causal ? min(S, (block + 1) * ROWS) : S;
     copy_keys<D, KEYS, THREADS>(at, at + TILE, k, v, 0, S, threadIdx.x);
     commit_copies();
 
     Rows<D, false> rows;
-    rows.start(q, first_row, S, q_room);
+    rows.start(q + (size_t)head * S * D, first_row, S, q_room);
     for (int key = 0, buffer = 0; key < end; key += KEYS, buffer ^= 1) {
         wait_copies<0>();
         __syncthreads();
@@ -43,19 +45,18 @@ __device__ __forceinline__ void attend(uint32_t at, uint32_t q_room, const uint8
         rows.template softmax<KEYS, false>(s, scale);
         rows.template accumulate<KEYS>(s, k_tile + TILE);
     }
-    rows.finish(o, first_row, S, v_scale);
+    Place last(S, ROWS);
+    rows.finish(o + (size_t)last.head * S * D, last.block * ROWS + threadIdx.x / 32 * 16, S, v_scale[last.head % H]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
          const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
     __shared__ __align__(128) uint8_t tiles[2 * 2 * TILE];
-    __shared__ __align__(128) uint8_t q_tile[ROWS * 128]; // used for D = 128
+    __shared__ __align__(128) uint8_t q_tile[ROWS * 128];
     uint32_t at = shared_address(tiles);
-    int blocks = (S + ROWS - 1) / ROWS;
-    int head = blockIdx.x / blocks, block = blockIdx.x % blocks;
-    size_t base = (size_t)head * S * D;
+    int head = Place(S, ROWS).head;
     float scale = softmax_scale_log2(q_scale[head % H], k_scale[head % H], D);
-    if (D == 64) attend<64>(at, 0, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
-    if (D == 128) attend<128>(at, shared_address(q_tile) + threadIdx.x / 32 * 2048, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
+    if (D == 64) attend<64>(at, shared_address(q_tile) + threadIdx.x / 32 * 16 * 64, q, k, v, o, scale, v_scale, H, S, causal);
+    if (D == 128) attend<128>(at, shared_address(q_tile) + threadIdx.x / 32 * 16 * 128, q, k, v, o, scale, v_scale, H, S, causal);
 }

@@ -73,7 +73,7 @@ __device__ __forceinline__ void consume(const Problem& p, uint32_t q_tile, uint3
         int first_row = block * ROWS + threadIdx.x / 32 * 16;
         float scale = softmax_scale_log2(p.q_scale[head % p.H], p.k_scale[head % p.H], D);
         Rows<D, false> rows;
-        rows.start(p.q + (size_t)head * p.S * D, first_row, p.S, q_tile + threadIdx.x / 32 * 2048);
+        rows.start(p.q + (size_t)head * p.S * D, first_row, p.S, q_tile + threadIdx.x / 32 * 16 * D);
         for (int key = 0; key < end; key += KEYS, ring.next()) {
             barrier_wait(full + 8 * ring.stage, ring.parity);
             uint32_t k_tile = tiles + ring.stage * 2 * TILE;
@@ -85,7 +85,11 @@ __device__ __forceinline__ void consume(const Problem& p, uint32_t q_tile, uint3
             __syncwarp();
             if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * ring.stage);
         }
-        rows.finish(p.o + (size_t)head * p.S * D, first_row, p.S, p.v_scale[head % p.H]);
+        // Computed again, so that it takes no registers during the loop.
+        int done = work;
+        asm volatile("" : "+r"(done));
+        head = done / p.blocks();
+        rows.finish(p.o + (size_t)head * p.S * D, p.block(done) * ROWS + threadIdx.x / 32 * 16, p.S, p.v_scale[head % p.H]);
     }
 }
 
@@ -93,7 +97,7 @@ extern "C" __global__ void __maxnreg__(120)
 sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
          const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
     __shared__ __align__(128) uint8_t ring[NUM_STAGES * 2 * TILE];
-    __shared__ __align__(128) uint8_t q_codes[ROWS * 128]; // used for D = 128
+    __shared__ __align__(128) uint8_t q_codes[ROWS * 128];
     __shared__ __align__(8) uint64_t barriers[2 * NUM_STAGES];
     uint32_t tiles = shared_address(ring), full = shared_address(barriers), empty = full + 8 * NUM_STAGES;
     if (threadIdx.x == 0)
@@ -108,7 +112,7 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
         if (D == 64) produce<64>(p, tiles, full, empty);
         if (D == 128) produce<128>(p, tiles, full, empty);
     } else {
-        if (D == 64) consume<64>(p, 0, tiles, full, empty);
+        if (D == 64) consume<64>(p, shared_address(q_codes), tiles, full, empty);
         if (D == 128) consume<128>(p, shared_address(q_codes), tiles, full, empty);
     }
 }

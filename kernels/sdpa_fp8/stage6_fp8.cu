@@ -11,12 +11,11 @@
 // x 2 x 4 KiB, XOR-swizzled; afterwards the partial results of the groups.
 // Registers: at most 128.
 // Bound by: issue slots: exp, the decoding of V and the HMMAs of P·V. On
-// sm_90 there is no FP8 mma.sync (the compiler decodes and uses FP16), so that
-// the gain is sm_89's.
+// sm_90 there is no FP8 mma.sync, and K is decoded as in stage 3b.
 // D = 64 or 128, causal or not.
 //
 // Launch: grid ceildiv(S, 16*ROW_WARPS)*H*B, block 32*ROW_WARPS*KEY_SPLITS,
-// dynamic shared memory KEY_SPLITS*16384, and for D = 128 2048 bytes a warp.
+// dynamic shared memory KEY_SPLITS*16384 + 16*D*ROW_WARPS*KEY_SPLITS.
 
 #include "flash.cuh"
 
@@ -27,6 +26,11 @@
 #define KEY_SPLITS 2
 #endif
 
+#if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1000
+constexpr bool FP8 = true;
+#else
+constexpr bool FP8 = false; // mma.sync would be emulated
+#endif
 constexpr int GROUP = 32 * ROW_WARPS;
 constexpr int THREADS = GROUP * KEY_SPLITS;
 constexpr int ROWS = 16 * ROW_WARPS;
@@ -40,7 +44,7 @@ __device__ __forceinline__ void sync_group(int group) {
 // Brings the rows of all groups together in group 0, one group after the
 // other, so that the sum has one order. room holds one group's rows.
 template <int D>
-__device__ __forceinline__ void merge(Rows<D, true>& rows, float* room, float scale, int group) {
+__device__ __forceinline__ void merge(Rows<D, FP8>& rows, float* room, float scale, int group) {
     constexpr int VALUES = D / 2 + 4;
     float* mine = room + threadIdx.x % GROUP / 32 * VALUES * 32 + threadIdx.x % 32;
     for (int from = 1; from < KEY_SPLITS; from++) {
@@ -69,8 +73,10 @@ __device__ __forceinline__ void merge(Rows<D, true>& rows, float* room, float sc
 }
 
 template <int D>
-__device__ __forceinline__ void attend(uint8_t* tiles, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, float v_scale, int block, int S, bool causal) {
+__device__ __forceinline__ void attend(uint8_t* tiles, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, const float* v_scale, int H, int S, bool causal) {
     constexpr int KEYS = TILE / D;
+    auto [head, block] = Place(S, ROWS);
+    k += (size_t)head * S * D, v += (size_t)head * S * D;
     constexpr int STEP = KEYS * KEY_SPLITS;
     int group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
     uint32_t at = shared_address(tiles) + group * 4 * TILE;
@@ -80,8 +86,8 @@ __device__ __forceinline__ void attend(uint8_t* tiles, const uint8_t* q, const u
     int key = group * KEYS;
     if (key < end) copy_keys<D, KEYS, GROUP>(at, at + TILE, k, v, key, S, thread);
     commit_copies();
-    Rows<D, true> rows;
-    rows.start(q, first_row, S, shared_address(tiles) + KEY_SPLITS * 4 * TILE + threadIdx.x / 32 * Rows<D, true>::Q_ROOM);
+    Rows<D, FP8> rows;
+    rows.start(q + (size_t)head * S * D, first_row, S, shared_address(tiles) + KEY_SPLITS * 4 * TILE + threadIdx.x / 32 * 16 * D);
     for (int buffer = 0; key < end; key += STEP, buffer ^= 1) {
         wait_copies<0>();
         sync_group(group);
@@ -98,17 +104,18 @@ __device__ __forceinline__ void attend(uint8_t* tiles, const uint8_t* q, const u
         rows.template accumulate<KEYS>(s, k_tile + TILE);
     }
     if (KEY_SPLITS > 1) merge<D>(rows, reinterpret_cast<float*>(tiles), scale, group);
-    if (group == 0) rows.finish(o, first_row, S, v_scale);
+    if (group == 0) {
+        Place last(S, ROWS);
+        rows.finish(o + (size_t)last.head * S * D, last.block * ROWS + thread / 32 * 16, S, v_scale[last.head % H]);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
 sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
          const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
     extern __shared__ __align__(128) uint8_t tiles[];
-    int blocks = (S + ROWS - 1) / ROWS;
-    int head = blockIdx.x / blocks, block = blockIdx.x % blocks;
-    size_t base = (size_t)head * S * D;
+    int head = Place(S, ROWS).head;
     float scale = softmax_scale_log2(q_scale[head % H], k_scale[head % H], D);
-    if (D == 64) attend<64>(tiles, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
-    if (D == 128) attend<128>(tiles, q + base, k + base, v + base, o + base, scale, v_scale[head % H], block, S, causal);
+    if (D == 64) attend<64>(tiles, q, k, v, o, scale, v_scale, H, S, causal);
+    if (D == 128) attend<128>(tiles, q, k, v, o, scale, v_scale, H, S, causal);
 }

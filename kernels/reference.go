@@ -1,0 +1,81 @@
+package kernels
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Reference is the function that computes the expected output from real
+// numbers, without the scales, which only undo the quantisation. In C it is
+// called as ReferencePrototype says. In a .cu file it is a kernel of its own:
+// arrays are const float* where the kernel reads and float* where it writes,
+// scalars are the kernel's.
+type Reference struct {
+	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"C in float64, or in cuda mode also a .cu file in float32."`
+	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference"`
+	Launch *ReferenceLaunch `yaml:"launch" doc:"Of a .cu file: grid, block and dynamic shared memory."`
+}
+
+// A ReferenceLaunch is how a reference on the device is started. It is the same
+// for every variant: its expressions know the dims alone.
+type ReferenceLaunch struct {
+	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(B*H*S, 4)\"]" doc:"Blocks, one to three axes."`
+	Block        []Expr `yaml:"block" required:"true" eg:"[128]" doc:"Threads per block, one to three axes."`
+	SharedMemory *Expr  `yaml:"shared_memory" eg:"4*D" doc:"Dynamic shared memory in bytes."`
+}
+
+func (r *Reference) ValidateStrict(n *strict.Node) {
+	if n.Has("entry") {
+		checkIdentifier(n.Child("entry"), r.Entry)
+	}
+}
+
+func (l *ReferenceLaunch) ValidateStrict(n *strict.Node) {
+	if n.Clean() {
+		checkAxes(n, "grid", len(l.Grid))
+		checkAxes(n, "block", len(l.Block))
+	}
+}
+
+// launch shares the expressions, so that a fault still knows its place.
+func (l *ReferenceLaunch) launch() *Launch {
+	return &Launch{Grid: l.Grid, Block: l.Block, SharedMemory: l.SharedMemory, MaxThreads: maxThreads}
+}
+
+// ReferenceOnDevice tells whether the reference is a kernel too.
+func (m *Manifest) ReferenceOnDevice() bool {
+	return m.Mode == ModeCUDA && m.Reference != nil && m.Reference.deviceCode()
+}
+
+func (r *Reference) deviceCode() bool { return path.Ext(r.Source) == ".cu" }
+
+// ReferenceGeometry is the launch of a reference on the device for one problem
+// size.
+func (m *Manifest) ReferenceGeometry(dims Dims) (Geometry, error) {
+	if !m.ReferenceOnDevice() {
+		return Geometry{}, fmt.Errorf("%s has no reference on the device: see ReferenceOnDevice", m.Name)
+	}
+	return m.Reference.Launch.launch().geometry(m.Env(dims, nil))
+}
+
+// checkReference sees to it that device code, and nothing else, has a launch.
+func (c *checker) checkReference() {
+	m, n := c.m, c.n.Child("reference")
+	if m.Reference == nil || m.Reference.Source == "" {
+		return
+	}
+	launched, device := given(n, "launch"), m.Reference.deviceCode()
+	if m.Mode == ModeCPU && device {
+		c.errorf(n.Child("source"), "%q is device code, which cpu mode does not run (write e.g. reference.c)", m.Reference.Source)
+	}
+	switch {
+	case m.Mode == ModeCPU && launched:
+		c.errorf(n.Child("launch"), "is not read in cpu mode (delete it)")
+	case m.Mode == ModeCUDA && device && !launched:
+		c.errorf(n.Child("launch"), "is required for a reference on the device (write e.g. launch: {grid: [\"ceildiv(S, 4)\"], block: [128]})")
+	case m.Mode == ModeCUDA && !device && launched:
+		c.errorf(n.Child("launch"), "is not read: %s is called on the host (delete it, or name a .cu file)", m.Reference.Source)
+	}
+}
