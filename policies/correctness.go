@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/quantity"
@@ -15,9 +14,9 @@ type CorrectnessGate struct {
 	Shapes        Shapes                            `yaml:"shapes" doc:"Shapes of the manifest. Default all."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]"`
 	Distributions []Distribution                    `yaml:"distributions" eg:"[normal, dominant]" doc:"How inputs are drawn."`
-	SecretCases   quantity.Count                    `yaml:"secret_cases" doc:"Cases with shapes and seeds drawn anew for every run."`
+	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" doc:"Cases with shapes and seeds drawn anew for every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06"`
-	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error"`
+	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02"`
 	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" doc:"Share of elements beyond the manifest's tolerance."`
 	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" doc:"‖got − want‖ / ‖want‖ over the whole output."`
 	BitParity     bool                              `yaml:"bit_parity" doc:"The output equals the baseline's bit for bit."`
@@ -28,9 +27,9 @@ type CorrectnessGate struct {
 // ErrorBounds bounds one comparison.
 type ErrorBounds struct {
 	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06"`
-	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error"`
+	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02"`
 	Bad     *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%"`
-	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error"`
+	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%"`
 }
 
 // Bounds is what the candidate's own error is held against.
@@ -38,57 +37,89 @@ func (g *CorrectnessGate) Bounds() ErrorBounds {
 	return ErrorBounds{MaxAbs: g.MaxAbs, MeanAbs: g.MeanAbs, Bad: g.Bad, Norm: g.Norm}
 }
 
-// A Distribution is a way to draw inputs.
-type Distribution string
+// A run compares every shape with every seed and distribution.
+const (
+	maxSeeds  = 100
+	maxSecret = 1000
+)
 
-var distributions = []string{"normal", "uniform", "dominant", "large", "constant", "zero", "ones"}
-
-func (d *Distribution) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(d), distributions...) }
-func (d *Distribution) JSONSchema() map[string]any     { return wordSchema(distributions...) }
-
-func (g *CorrectnessGate) ValidateStrict(n *strict.Node) {
-	if !g.Shapes.All && len(g.Shapes.Names) == 0 {
-		g.Shapes.All = true
-	}
-	if len(g.Seeds) == 0 && !n.Has("seeds") {
+func (g *CorrectnessGate) fill(n *strict.Node) {
+	g.Shapes.fill()
+	if !n.Has("seeds") {
 		g.Seeds = []int64{0, 1, 2}
 	}
-	if len(g.Distributions) == 0 && !n.Has("distributions") {
+	if !n.Has("distributions") {
 		g.Distributions = []Distribution{"normal"}
 	}
 }
 
 func (g *CorrectnessGate) check(n *strict.Node) {
-	if len(g.Seeds) == 0 {
-		n.Child("seeds").Errorf("is empty (write e.g. [0, 1, 2])")
-	}
-	for i, seed := range g.Seeds {
-		if seed < 0 {
-			n.Child("seeds").Errorf("%d is negative (write e.g. [0, 1, 2])", seed)
-		}
-		if slices.Contains(g.Seeds[:i], seed) {
-			n.Child("seeds").Errorf("%d is named twice", seed)
-		}
-	}
-	if len(g.Distributions) == 0 {
-		n.Child("distributions").Errorf("is empty (write e.g. [%s])", strings.Join(distributions[:3], ", "))
-	}
-	// With N(0,1) inputs an attention output is so small that an absolute bound
-	// alone passes a kernel that writes zeros.
-	if g.Norm == nil && g.Decides() {
+	g.checkInputs(n)
+	switch {
+	case g.Norm == nil && g.Decides():
+		// With N(0,1) inputs an attention output is so small that an absolute
+		// bound alone passes a kernel that writes zeros.
 		n.Child("norm_error").Errorf("is required: an absolute bound alone passes a kernel that writes zeros (write e.g. norm_error: \"<= 1%%\")")
+	case g.Norm != nil && !g.Norm.Lower() && g.Norm.Holds(1):
+		n.Child("norm_error").Errorf("%q passes a kernel that writes zeros (write e.g. \"<= 1%%\")", g.Norm)
 	}
-	for _, b := range []struct {
-		field string
-		lower bool
-	}{
-		{"max_abs_error", g.MaxAbs != nil && g.MaxAbs.Lower()},
-		{"mean_abs_error", g.MeanAbs != nil && g.MeanAbs.Lower()},
-		{"bad_elements", g.Bad != nil && g.Bad.Lower()},
-		{"norm_error", g.Norm != nil && g.Norm.Lower()},
-	} {
-		if b.lower {
-			n.Child(b.field).Errorf("asks for a large error (write \"<=\")")
+	g.Bounds().check(n)
+	if e := g.EndToEnd; e != nil {
+		if *e == (ErrorBounds{}) {
+			n.Child("end_to_end").Errorf("bounds nothing (write e.g. max_abs_error: \"<= 0.06\", or end_to_end: none)")
 		}
+		e.check(n.Child("end_to_end"))
+	}
+}
+
+func (g *CorrectnessGate) checkInputs(n *strict.Node) {
+	seeds, distributed := n.Child("seeds"), n.Child("distributions")
+	switch {
+	case len(g.Seeds) == 0:
+		seeds.Errorf("is empty (write e.g. [0, 1, 2])")
+	case len(g.Seeds) > maxSeeds:
+		seeds.Errorf("has %d seeds (write at most %d)", len(g.Seeds), maxSeeds)
+	}
+	seen := map[int64]bool{}
+	strict.Each(seeds, g.Seeds, func(at *strict.Node, seed *int64) {
+		switch {
+		case *seed < 0:
+			at.Errorf("%d is negative (write e.g. [0, 1, 2])", *seed)
+		case seen[*seed]:
+			at.Errorf("%d is named twice (delete one)", *seed)
+		}
+		seen[*seed] = true
+	})
+	if len(g.Distributions) == 0 {
+		distributed.Errorf("is empty (write e.g. [%s])", strings.Join(distributions[:3], ", "))
+	}
+	drawn := map[Distribution]bool{}
+	strict.Each(distributed, g.Distributions, func(at *strict.Node, d *Distribution) {
+		if drawn[*d] {
+			at.Errorf("%q is named twice (delete one)", *d)
+		}
+		drawn[*d] = true
+	})
+	if g.SecretCases > maxSecret {
+		n.Child("secret_cases").Errorf("%s is more than %d", g.SecretCases, maxSecret)
+	}
+}
+
+func (b ErrorBounds) check(n *strict.Node) {
+	checkError(n.Child("max_abs_error"), b.MaxAbs)
+	checkError(n.Child("mean_abs_error"), b.MeanAbs)
+	checkError(n.Child("bad_elements"), b.Bad)
+	checkError(n.Child("norm_error"), b.Norm)
+}
+
+// checkError refuses a bound that asks for mistakes, and one that an exact
+// result would fail.
+func checkError[T quantity.Number | quantity.Percent](n *strict.Node, b *quantity.Bound[T]) {
+	switch {
+	case b == nil:
+	case b.Lower():
+		n.Errorf("%q asks for a large error (write \"<=\")", b)
+	case !b.Holds(0):
+		n.Errorf("%q can never be met: no error is below 0 (write e.g. \"<= 0\")", b)
 	}
 }

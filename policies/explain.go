@@ -3,6 +3,8 @@ package policies
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // RuleNames lists the rules in their order.
@@ -23,7 +25,7 @@ func (p *Policy) Explain(file string, c Change) string {
 		if earlier.Name == rule.Name {
 			break
 		}
-		fmt.Fprintf(&b, "  (%s does not: %s)\n", earlier.Name, earlier.When.mismatch(c))
+		fmt.Fprintf(&b, "  (%s does not: it is for %s)\n", earlier.Name, earlier.When.unmet(c))
 	}
 	b.WriteString("\nIt asks, in this order:\n")
 	line := func(gate string, e Enforcement, text string) {
@@ -35,7 +37,7 @@ func (p *Policy) Explain(file string, c Change) string {
 	g := rule.Gates
 	line("build", g.Build.Enforcement, fmt.Sprintf("the kernel compiles within %v", g.Build.Timeout))
 	if g.PTXAS != nil {
-		line("ptxas", g.PTXAS.Enforcement, strings.Join(g.PTXAS.asked(), ", "))
+		line("ptxas", g.PTXAS.Enforcement, g.PTXAS.asked())
 	}
 	if g.Correctness != nil {
 		line("correctness", g.Correctness.Enforcement, g.Correctness.asked())
@@ -49,73 +51,54 @@ func (p *Policy) Explain(file string, c Change) string {
 	return b.String()
 }
 
-// mismatch names the first condition that the change does not meet.
-func (w When) mismatch(c Change) string {
-	for _, part := range []struct {
-		name string
-		only When
-	}{
-		{"labels " + strings.Join(w.Labels, ", "), When{Labels: w.Labels}},
-		{"branches " + strings.Join(w.Branches, ", "), When{Branches: w.Branches}},
-		{"paths " + strings.Join(w.Paths, ", "), When{Paths: w.Paths}},
-		{"kernels " + strings.Join(w.Kernels, ", "), When{Kernels: w.Kernels}},
-		{"title", When{Title: w.Title}},
-		{"draft", When{Draft: w.Draft}},
-	} {
-		if !part.only.Matches(c) {
-			return "it is for " + part.name
+// unmet names the conditions that the change does not meet.
+func (w When) unmet(c Change) string {
+	var unmet []string
+	for _, given := range w.conditions() {
+		if !given.met(c) {
+			unmet = append(unmet, given.who)
 		}
 	}
-	return "an earlier rule matched"
+	return strings.Join(unmet, ", and ")
 }
 
-func (g *PTXASGate) asked() []string {
-	var asked []string
-	add := func(name string, max, increase fmt.Stringer) {
-		if max != nil {
-			asked = append(asked, fmt.Sprintf("%s <= %v", name, max))
-		}
-		if increase != nil {
-			asked = append(asked, fmt.Sprintf("%s increase %v", name, increase))
-		}
-	}
-	if b := g.Registers; b != nil {
-		add("registers", stringer(b.Max), stringer(b.Increase))
-	}
-	for _, b := range []struct {
-		name   string
-		budget *BytesBudget
-	}{
-		{"static shared memory", g.StaticShared}, {"dynamic shared memory", g.DynamicShared}, {"shared memory", g.Shared},
-		{"spill stores", g.SpillStores}, {"spill loads", g.SpillLoads}, {"stack", g.Stack}, {"code size", g.CodeSize},
-	} {
-		if b.budget != nil {
-			add(b.name, stringer(b.budget.Max), stringer(b.budget.Increase))
-		}
+func (g *PTXASGate) asked() string {
+	asked := g.Registers.asked("registers")
+	for field, b := range g.sizes() {
+		asked = append(asked, b.asked(strings.ReplaceAll(field, "_", " "))...)
 	}
 	if g.BlocksPerSM != nil {
 		asked = append(asked, "blocks per SM "+g.BlocksPerSM.String())
 	}
+	return orNothing(asked, "no limit; the figures are shown")
+}
+
+func (b *Budget[T]) asked(name string) []string {
+	var asked []string
+	if b != nil && b.Max != nil {
+		asked = append(asked, fmt.Sprintf("%s %v", name, quantity.Bound[T]{Op: quantity.AtMost, Value: *b.Max}))
+	}
+	if b != nil && b.Increase != nil {
+		asked = append(asked, fmt.Sprintf("%s increase %v", name, b.Increase))
+	}
 	return asked
 }
 
-// stringer keeps a nil pointer from becoming a non-nil interface.
-func stringer[T fmt.Stringer](v *T) fmt.Stringer {
-	if v == nil {
-		return nil
-	}
-	return *v
-}
-
 func (g *CorrectnessGate) asked() string {
-	var names []string
+	var names, seeds []string
 	for _, d := range g.Distributions {
 		names = append(names, string(d))
 	}
-	text := fmt.Sprintf("%s × seeds %v × %s inputs, and %v secret cases", g.Shapes, g.Seeds, strings.Join(names, ", "), g.SecretCases)
+	for _, seed := range g.Seeds {
+		seeds = append(seeds, fmt.Sprint(seed))
+	}
+	text := fmt.Sprintf("%s × seeds %s × %s inputs", g.Shapes, strings.Join(seeds, ", "), strings.Join(names, ", "))
+	if g.SecretCases > 0 {
+		text += fmt.Sprintf(", and %v secret cases", g.SecretCases)
+	}
 	bounds := g.Bounds().asked()
 	if g.EndToEnd != nil {
-		bounds = append(bounds, "end to end: "+strings.Join(g.EndToEnd.asked(), ", "))
+		bounds = append(bounds, "end to end "+strings.Join(g.EndToEnd.asked(), " and "))
 	}
 	if g.Determinism {
 		bounds = append(bounds, "deterministic")
@@ -123,7 +106,14 @@ func (g *CorrectnessGate) asked() string {
 	if g.BitParity {
 		bounds = append(bounds, "bit-identical to the baseline")
 	}
-	return text + ": " + strings.Join(bounds, ", ")
+	return text + ": " + orNothing(bounds, "no bound; the errors are shown")
+}
+
+func orNothing(asked []string, nothing string) string {
+	if len(asked) == 0 {
+		return nothing
+	}
+	return strings.Join(asked, ", ")
 }
 
 func (b ErrorBounds) asked() []string {
@@ -144,15 +134,18 @@ func (b ErrorBounds) asked() []string {
 }
 
 func (g *PerformanceGate) asked() string {
-	var parts []string
+	var parts, looks []string
 	if g.Target != nil {
 		parts = append(parts, g.Target.String())
 	}
 	if g.Guard != nil {
 		parts = append(parts, "not lost: "+g.Guard.String())
 	}
-	return fmt.Sprintf("against %s: %s; proven at %s in %s to %s rounds of %s pairs, looks %v, within %v",
-		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, g.Looks, g.Budget)
+	for _, look := range g.Looks {
+		looks = append(looks, fmt.Sprint(look))
+	}
+	return fmt.Sprintf("against %s: %s; proven at %s in %s to %s rounds of %s pairs, looks after %s, within %v",
+		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, strings.Join(looks, ", "), g.Budget)
 }
 
 func (g *ProfileGate) asked() string {

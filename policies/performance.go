@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type PerformanceGate struct {
 	Confidence quantity.Percent  `yaml:"confidence" eg:"95%" doc:"Of the intervals that decide, over all looks together."`
 	Rounds     Rounds            `yaml:"rounds" doc:"Fresh processes: how many at least and at most."`
 	Pairs      quantity.Count    `yaml:"pairs" eg:"50" doc:"Pairs of baseline and candidate per round and shape."`
-	Looks      []int             `yaml:"looks" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
+	Looks      []int             `yaml:"looks" eg:"[6, 13, 20]" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
 	Control    quantity.Percent  `yaml:"control" eg:"2%" doc:"How far the A/A control may be from 1."`
 	SoloShift  quantity.Percent  `yaml:"solo_shift" eg:"2%" doc:"How much slower the baseline may be beside the candidate than alone."`
 	Budget     quantity.Duration `yaml:"budget" eg:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
@@ -34,50 +33,21 @@ type Rounds struct {
 	Max quantity.Count `yaml:"max" eg:"20"`
 }
 
-// A Goal is conditions on shapes. Speedup is baseline/candidate − 1, latency
-// reduction is 1 − candidate/baseline; p50 and p90 are the candidate's own
-// latency.
-type Goal struct {
-	Shapes           Shapes                            `yaml:"shapes"`
-	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%"`
-	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%"`
-	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us"`
-	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us"`
-}
-
-func (g *Goal) empty() bool {
-	return g.Speedup == nil && g.LatencyReduction == nil && g.P50 == nil && g.P90 == nil
-}
-
-func (g *Goal) String() string {
-	var parts []string
-	if g.Speedup != nil {
-		parts = append(parts, "speedup "+g.Speedup.String())
-	}
-	if g.LatencyReduction != nil {
-		parts = append(parts, "latency reduction "+g.LatencyReduction.String())
-	}
-	if g.P50 != nil {
-		parts = append(parts, "p50 "+g.P50.String())
-	}
-	if g.P90 != nil {
-		parts = append(parts, "p90 "+g.P90.String())
-	}
-	return fmt.Sprintf("%s on %s", strings.Join(parts, " and "), g.Shapes)
-}
-
 // A Baseline is what the candidate is measured against.
 type Baseline struct {
 	Kind string // merge-base, ref, tag or variant
 	Name string
 }
 
+const mergeBase = "merge-base"
+
 var baselineText = regexp.MustCompile(`^(?:(merge-base)|(ref|tag|variant):([A-Za-z0-9][A-Za-z0-9._/-]*))$`)
 
 func (b *Baseline) UnmarshalStrict(n *strict.Node) {
 	text, _ := n.Text()
 	m := baselineText.FindStringSubmatch(text)
-	if m == nil {
+	// To git, two dots mean everything between two commits.
+	if m == nil || strings.Contains(text, "..") {
 		n.Errorf("%q is not a baseline (write merge-base, ref:main, tag:v1.2 or variant:stage1)", text)
 		return
 	}
@@ -95,39 +65,63 @@ func (b Baseline) String() string {
 	return b.Kind + ":" + b.Name
 }
 
-// ValidateStrict fills what was left out; the defaults are the ones whose error
-// rates the simulation in package gates shows.
+const (
+	defaultRounds    = 6
+	defaultMaxRounds = 20
+	maxRounds        = 1000
+)
+
+// ValidateStrict drops the looks of a layer underneath where this one changes
+// the rounds that they were made for.
 func (g *PerformanceGate) ValidateStrict(n *strict.Node) {
-	def := func(v *quantity.Percent, to quantity.Percent) {
-		if *v == 0 {
-			*v = to
+	if n.Has("rounds") && !n.Has("looks") {
+		g.Looks = nil
+	}
+}
+
+// fill sets what was left out; the defaults are the ones whose error rates the
+// simulation in package gates shows.
+func (g *PerformanceGate) fill(n *strict.Node) {
+	for _, share := range []struct {
+		field string
+		v     *quantity.Percent
+		to    quantity.Percent
+	}{{"confidence", &g.Confidence, 0.95}, {"control", &g.Control, 0.02}, {"solo_shift", &g.SoloShift, 0.02}} {
+		if !n.Has(share.field) {
+			*share.v = share.to
 		}
 	}
-	def(&g.Confidence, 0.95)
-	def(&g.Control, 0.02)
-	def(&g.SoloShift, 0.02)
 	if g.Baseline.Kind == "" {
-		g.Baseline.Kind = "merge-base"
+		g.Baseline.Kind = mergeBase
 	}
-	if g.Rounds.Min == 0 {
-		g.Rounds.Min = 6
-	}
-	if g.Rounds.Max == 0 {
-		g.Rounds.Max = max(20, g.Rounds.Min)
-	}
-	if g.Pairs == 0 {
+	g.Rounds.fill(n.Child("rounds"))
+	if !n.Has("pairs") {
 		g.Pairs = 50
 	}
 	if g.Budget == 0 {
 		g.Budget = quantity.Duration(5 * time.Minute)
 	}
-	if len(g.Looks) == 0 || (n.Has("rounds") && !n.Has("looks")) {
+	if g.Looks == nil {
 		g.Looks = defaultLooks(int(g.Rounds.Min), int(g.Rounds.Max))
 	}
 	for _, goal := range []*Goal{g.Target, g.Guard} {
-		if goal != nil && !goal.Shapes.All && len(goal.Shapes.Names) == 0 {
-			goal.Shapes.All = true
+		if goal != nil {
+			goal.Shapes.fill()
 		}
+	}
+}
+
+// fill keeps the default end out of the way of the one that was given.
+func (r *Rounds) fill(n *strict.Node) {
+	hasMin, hasMax := n.Has("min"), n.Has("max")
+	if !hasMin {
+		r.Min = defaultRounds
+		if hasMax {
+			r.Min = min(r.Min, r.Max)
+		}
+	}
+	if !hasMax {
+		r.Max = max(defaultMaxRounds, r.Min)
 	}
 }
 
@@ -141,56 +135,56 @@ func (g *PerformanceGate) check(n *strict.Node) {
 	if g.Target == nil && g.Guard == nil {
 		n.Errorf("asks for nothing (write target, guard or both)")
 	}
-	for _, goal := range []struct {
-		name string
-		*Goal
-	}{{"target", g.Target}, {"guard", g.Guard}} {
-		if goal.Goal != nil && goal.empty() {
-			n.Child(goal.name).Errorf("names no metric (write e.g. speedup: \">= +10%%\")")
+	if g.Target != nil {
+		g.Target.check(n.Child("target"))
+	}
+	if g.Guard != nil {
+		g.Guard.check(n.Child("guard"))
+	}
+	for _, share := range []struct {
+		field       string
+		v, from, to quantity.Percent
+		example     string
+	}{
+		{"confidence", g.Confidence, 0.8, 0.999, "95%"},
+		{"control", g.Control, 0.001, 0.5, "2%"},
+		{"solo_shift", g.SoloShift, 0.001, 10, "2%"},
+	} {
+		if share.v < share.from || share.v > share.to {
+			n.Child(share.field).Errorf("%s is outside %s to %s (write e.g. %s)", share.v, share.from, share.to, share.example)
 		}
-		if goal.Goal != nil {
-			goal.check(n.Child(goal.name))
-		}
-	}
-	if g.Confidence < 0.8 || g.Confidence > 0.999 {
-		n.Child("confidence").Errorf("%s is outside 80%% to 99.9%%", g.Confidence)
-	}
-	if g.Rounds.Min < 3 {
-		n.Child("rounds", "min").Errorf("%s rounds cannot show the noise between processes (write at least 3)", g.Rounds.Min)
-	}
-	if g.Rounds.Max < g.Rounds.Min {
-		n.Child("rounds", "max").Errorf("%s is less than rounds.min %s", g.Rounds.Max, g.Rounds.Min)
-	}
-	if g.Rounds.Max > 1000 {
-		n.Child("rounds", "max").Errorf("%s is more than 1000", g.Rounds.Max)
 	}
 	if g.Pairs < 4 || g.Pairs > 100_000 {
-		n.Child("pairs").Errorf("%s is outside 4 to 100000", g.Pairs)
+		n.Child("pairs").Errorf("%s is outside 4 to 100000 (write e.g. 50)", g.Pairs)
 	}
-	if !slices.IsSorted(g.Looks) || len(slices.Compact(slices.Clone(g.Looks))) != len(g.Looks) {
-		n.Child("looks").Errorf("do not ascend (write e.g. [6, 13, 20])")
-	} else if g.Looks[0] < int(g.Rounds.Min) || g.Looks[len(g.Looks)-1] != int(g.Rounds.Max) {
-		n.Child("looks").Errorf("run from %d to %d, but rounds from %s to %s (the first look is not before rounds.min, the last is rounds.max)",
-			g.Looks[0], g.Looks[len(g.Looks)-1], g.Rounds.Min, g.Rounds.Max)
+	if g.Rounds.check(n.Child("rounds")) {
+		g.checkLooks(n.Child("looks"))
 	}
 }
 
-func (g *Goal) check(n *strict.Node) {
-	if g.Speedup != nil && !g.Speedup.Lower() {
-		n.Child("speedup").Errorf("%q asks for a slow kernel (write \">=\")", g.Speedup)
+func (r Rounds) check(n *strict.Node) bool {
+	switch {
+	case r.Min < 3:
+		n.Child("min").Errorf("%s rounds cannot show the noise between processes (write at least 3)", r.Min)
+	case r.Max < r.Min:
+		n.Child("max").Errorf("%s is less than rounds.min %s (write at least %s)", r.Max, r.Min, r.Min)
+	case r.Max > maxRounds:
+		n.Child("max").Errorf("%s rounds are too many (write at most %d)", r.Max, maxRounds)
+	default:
+		return true
 	}
-	if g.Speedup != nil && g.Speedup.Value <= -1 {
-		n.Child("speedup").Errorf("%q can never fail: a speedup is always above -100%%", g.Speedup)
-	}
-	if g.LatencyReduction != nil && !g.LatencyReduction.Lower() {
-		n.Child("latency_reduction").Errorf("%q asks for a slow kernel (write \">=\")", g.LatencyReduction)
-	}
-	if g.LatencyReduction != nil && g.LatencyReduction.Value >= 1 {
-		n.Child("latency_reduction").Errorf("%q can never be met: a reduction is always below 100%%", g.LatencyReduction)
-	}
-	for name, b := range map[string]*quantity.Bound[quantity.Micros]{"p50": g.P50, "p90": g.P90} {
-		if b != nil && b.Lower() {
-			n.Child(name).Errorf("%q asks for a slow kernel (write \"<=\")", b)
-		}
+	return false
+}
+
+func (g *PerformanceGate) checkLooks(n *strict.Node) {
+	rising := slices.IsSorted(g.Looks) && len(slices.Compact(slices.Clone(g.Looks))) == len(g.Looks)
+	switch looks := len(g.Looks); {
+	case looks == 0:
+		n.Errorf("is empty (write e.g. [6, 13, 20], or delete it)")
+	case !rising:
+		n.Errorf("do not ascend (write e.g. [6, 13, 20])")
+	case g.Looks[0] < int(g.Rounds.Min) || g.Looks[looks-1] != int(g.Rounds.Max):
+		n.Errorf("run from %d to %d, but rounds from %s to %s (the first look is not before rounds.min, the last is rounds.max)",
+			g.Looks[0], g.Looks[looks-1], g.Rounds.Min, g.Rounds.Max)
 	}
 }

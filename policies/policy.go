@@ -4,10 +4,8 @@
 package policies
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -20,56 +18,11 @@ const Version = 1
 type Policy struct {
 	Version  int      `yaml:"version" required:"true" eg:"1" doc:"Version of the policy language: 1."`
 	Check    string   `yaml:"check" eg:"kernelgate" doc:"Name of the required check on GitHub."`
-	Devices  []string `yaml:"devices" doc:"Labels of the runners that may measure, most wanted first."`
+	Devices  []string `yaml:"devices" eg:"[l4]" doc:"Labels of the runners that may measure, most wanted first."`
 	Commands Commands `yaml:"commands" doc:"The repository role that each comment command needs."`
 	Forks    Forks    `yaml:"forks" doc:"How pull requests from forks are handled."`
-	Gates    Gates    `yaml:"gates" required:"true" doc:"What every rule starts from; a rule overrides field by field."`
-	Rules    []Rule   `yaml:"rules" required:"true" doc:"First match wins; the last one is the default."`
-}
-
-// Forks says whether code from a fork may reach a runner.
-type Forks struct {
-	Run ForkMode `yaml:"run" doc:"after-approval: waits for /ok-to-test by someone with write access; never: is not run."`
-}
-
-// A ForkMode is a way to treat a fork's code.
-type ForkMode string
-
-const (
-	ForksAfterApproval ForkMode = "after-approval"
-	ForksNever         ForkMode = "never"
-)
-
-func (m *ForkMode) UnmarshalStrict(n *strict.Node) {
-	readWord(n, (*string)(m), string(ForksAfterApproval), string(ForksNever))
-}
-
-func (m *ForkMode) JSONSchema() map[string]any {
-	return wordSchema(string(ForksAfterApproval), string(ForksNever))
-}
-
-// Commands is who may say what on a pull request.
-type Commands struct {
-	Rebench  Role `yaml:"rebench"`
-	Cancel   Role `yaml:"cancel"`
-	Explain  Role `yaml:"explain"`
-	Override Role `yaml:"override"`
-	OKToTest Role `yaml:"ok-to-test"`
-	Tune     Role `yaml:"tune"`
-	Help     Role `yaml:"help"`
-}
-
-// A Role is a permission on the repository, as GitHub names it.
-type Role string
-
-var roles = []string{"read", "triage", "write", "maintain", "admin"}
-
-func (r *Role) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(r), roles...) }
-func (r *Role) JSONSchema() map[string]any     { return wordSchema(roles...) }
-
-// Allows tells whether someone with the role has may use what needs r.
-func (r Role) Allows(has Role) bool {
-	return slices.Index(roles, string(has)) >= slices.Index(roles, string(r)) && slices.Contains(roles, string(has))
+	Gates    Gates    `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"What every rule starts from; a rule overrides field by field."`
+	Rules    []Rule   `yaml:"rules" required:"true" eg:"[{name: default}]" doc:"First match wins; the last one is the default."`
 }
 
 // Parse reads a policy. The error is a strict.Problems that names every mistake
@@ -89,82 +42,108 @@ func Parse(file string, data []byte) (*Policy, error) {
 	return p, nil
 }
 
-var checkName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,99}$`)
+var (
+	checkName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,99}$`)
+	runnerLabel = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+	ruleName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
 
+// maxRules bounds what Parse does: every rule reads the shared gates anew.
+const maxRules = 100
+
+// ValidateStrict is not put off by a mistake elsewhere: an author wants to hear
+// of everything at once.
 func (p *Policy) ValidateStrict(n *strict.Node) {
-	if n.Has("version") && p.Version != Version {
-		n.Child("version").Errorf("%d is not a version this program reads (write %d)", p.Version, Version)
+	if !n.Mapping() {
+		return
 	}
+	p.checkVersion(n.Child("version"))
 	if !checkName.MatchString(p.Check) {
 		n.Child("check").Errorf("%q is not a check name (write e.g. kernelgate)", p.Check)
 	}
-	p.checkRules(n)
-	if n.Clean() {
-		p.resolveRules(n)
+	p.checkDevices(n.Child("devices"))
+	rules := n.Child("rules")
+	if len(rules.Items()) > maxRules {
+		rules.Errorf("has %d rules (write at most %d)", len(rules.Items()), maxRules)
+		return
+	}
+	p.checkRules(rules)
+	p.resolveRules(rules, n.Child("gates"))
+}
+
+// checkVersion leaves what is no number at all to the decoder.
+func (p *Policy) checkVersion(n *strict.Node) {
+	text, _ := n.Text()
+	if v, err := strconv.Atoi(text); err == nil && v != Version {
+		n.Errorf("%d is not a version this program reads (write %d)", v, Version)
 	}
 }
 
-// resolveRules lays each rule's gates over the policy's. The shared gates are
-// read anew for every rule, so that no two rules share memory.
-func (p *Policy) resolveRules(n *strict.Node) {
-	shared := n.Child("gates")
-	for i, at := range n.Child("rules").Items() {
-		rule := &p.Rules[i]
-		rule.Gates = DefaultGates()
-		shared.Decode(&rule.Gates)
-		own := at.Child("gates")
-		if at.Has("gates") {
-			own.Decode(&rule.Gates)
+func (p *Policy) checkDevices(n *strict.Node) {
+	seen := map[string]bool{}
+	strict.Each(n, p.Devices, func(at *strict.Node, label *string) {
+		switch {
+		case !runnerLabel.MatchString(*label):
+			at.Errorf("%q is not a runner's label (write letters, digits, '_' and '-')", *label)
+		case seen[*label]:
+			at.Errorf("%q is named twice (delete one)", *label)
 		}
-		rule.Gates.check(own.Over(shared))
-	}
+		seen[*label] = true
+	})
 }
 
 // checkRules sees to it that every rule can be reached and every change meets
 // one.
 func (p *Policy) checkRules(n *strict.Node) {
-	rules := n.Child("rules").Items()
-	if n.Has("rules") && n.Child("rules").List() && len(rules) == 0 {
-		n.Child("rules").Errorf("is empty (write at least - name: default)")
+	if n.List() && len(n.Items()) == 0 {
+		n.Errorf("is empty (write at least - name: default)")
 	}
 	names := map[string]bool{}
-	for i, at := range rules {
-		rule := &p.Rules[i]
-		if names[rule.Name] {
-			at.Child("name").Errorf("%q is the name of an earlier rule too", rule.Name)
+	left := len(p.Rules)
+	strict.Each(n, p.Rules, func(at *strict.Node, rule *Rule) {
+		left--
+		last, name := left == 0, at.Child("name")
+		if _, ok := name.Text(); !ok || name.Null() {
+			return // refused: nothing more is known of the rule
 		}
-		names[rule.Name] = true
-		last := i == len(p.Rules)-1
 		switch {
-		case last && rule.Name != "default":
-			at.Child("name").Errorf("the last rule is %q, but a rule named default is required at the end (write - name: default)", rule.Name)
+		case !ruleName.MatchString(rule.Name):
+			name.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", rule.Name)
+		case names[rule.Name]:
+			name.Errorf("%q is the name of an earlier rule too (choose another)", rule.Name)
+		case last && rule.Name != defaultRule:
+			name.Errorf("the last rule is %q, but a rule named default is required at the end (write - name: default)", rule.Name)
 		case last && at.Has("when"):
 			at.Child("when").Errorf("the default rule applies to everything else (delete when)")
-		case !last && rule.Name == "default":
-			at.Child("name").Errorf("the default rule hides the rules behind it (move it to the end)")
+		case !last && rule.Name == defaultRule:
+			name.Errorf("the default rule hides the rules behind it (move it to the end)")
 		case !last && !at.Has("when"):
 			at.Child("when").Errorf("a rule without a condition hides the rules behind it (add e.g. when: {labels: [perf]})")
 		}
-	}
+		names[rule.Name] = true
+	})
 }
 
-// readWord reads one word out of a fixed set.
-func readWord(n *strict.Node, into *string, words ...string) {
-	text, ok := n.Text()
-	if !ok || !slices.Contains(words, text) {
-		n.Errorf("%s is not one of %s", quoteOr(text, ok), strings.Join(words, ", "))
+const defaultRule = "default"
+
+// resolveRules lays each rule's gates over the policy's. The shared gates are
+// read anew for every rule, so that no two rules share memory.
+func (p *Policy) resolveRules(n, shared *strict.Node) {
+	if !shared.Mapping() {
 		return
 	}
-	*into = text
-}
-
-func quoteOr(text string, ok bool) string {
-	if !ok {
-		return "this"
-	}
-	return fmt.Sprintf("%q", text)
-}
-
-func wordSchema(words ...string) map[string]any {
-	return map[string]any{"enum": words}
+	strict.Each(n, p.Rules, func(at *strict.Node, rule *Rule) {
+		rule.Gates = Gates{}
+		clean := shared.Decode(&rule.Gates)
+		own := at.Child("gates")
+		if at.Has("gates") {
+			clean = own.Decode(&rule.Gates) && clean
+		}
+		if clean {
+			laid := own.Over(shared)
+			rule.Gates.fill(laid)
+			rule.Gates.check(laid)
+		}
+	})
+	p.Gates.fill(shared)
 }

@@ -18,18 +18,12 @@ type Rule struct {
 
 // When is the condition of a rule. An empty one matches everything.
 type When struct {
-	Labels   []string `yaml:"labels" doc:"The pull request bears one of these labels."`
-	Branches []string `yaml:"branches" doc:"The base branch matches one of these globs."`
-	Paths    []string `yaml:"paths" doc:"A changed file matches one of these globs; ** crosses folders."`
-	Kernels  []string `yaml:"kernels" doc:"The kernel's name matches one of these globs."`
-	Title    Regexp   `yaml:"title" doc:"The title matches this regular expression." eg:"^perf:"`
+	Labels   []string `yaml:"labels" eg:"[perf]" doc:"The pull request bears one of these labels."`
+	Branches []string `yaml:"branches" eg:"[main, release/*]" doc:"The base branch matches one of these globs."`
+	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file matches one of these globs; ** crosses folders."`
+	Kernels  []string `yaml:"kernels" eg:"[\"sdpa_*\"]" doc:"The kernel's name matches one of these globs."`
+	Title    Regexp   `yaml:"title" eg:"^perf:" doc:"The title matches this regular expression."`
 	Draft    *bool    `yaml:"draft" doc:"The pull request is (not) a draft."`
-}
-
-func (w *When) ValidateStrict(n *strict.Node) {
-	if n.Clean() && len(w.Labels)+len(w.Branches)+len(w.Paths)+len(w.Kernels) == 0 && w.Title.Regexp == nil && w.Draft == nil {
-		n.Errorf("is empty: it would match everything (add e.g. labels: [perf])")
-	}
 }
 
 // A Change is what a rule may ask of a pull request.
@@ -54,43 +48,66 @@ func (p *Policy) RuleFor(c Change) *Rule {
 
 // Matches tells whether the change meets every condition that is given.
 func (w When) Matches(c Change) bool {
-	anyOf := func(patterns, values []string) bool {
-		return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
-			return slices.ContainsFunc(values, func(v string) bool { return Glob(pattern, v) })
-		})
-	}
-	return (len(w.Labels) == 0 || slices.ContainsFunc(w.Labels, func(l string) bool { return slices.Contains(c.Labels, l) })) &&
-		anyOf(w.Branches, []string{c.Branch}) &&
-		anyOf(w.Paths, c.Paths) &&
-		anyOf(w.Kernels, []string{c.Kernel}) &&
-		(w.Title.Regexp == nil || w.Title.MatchString(c.Title)) &&
-		(w.Draft == nil || *w.Draft == c.Draft)
+	return !slices.ContainsFunc(w.conditions(), func(given condition) bool { return !given.met(c) })
 }
 
-// Glob matches a slash-separated name: * and ? stay within one folder, **
-// crosses folders.
-func Glob(pattern, name string) bool {
-	var b strings.Builder
-	b.WriteString(`\A`)
-	for i := 0; i < len(pattern); i++ {
-		switch {
-		case strings.HasPrefix(pattern[i:], "**/"):
-			b.WriteString(`(?:.*/)?`)
-			i += 2
-		case strings.HasPrefix(pattern[i:], "**"):
-			b.WriteString(`.*`)
-			i++
-		case pattern[i] == '*':
-			b.WriteString(`[^/]*`)
-		case pattern[i] == '?':
-			b.WriteString(`[^/]`)
-		default:
-			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+// A condition is one part of When that was given.
+type condition struct {
+	who string // such as "labels perf, fast"
+	met func(Change) bool
+}
+
+func (w When) conditions() []condition {
+	var given []condition
+	list := func(what string, wanted []string, met func(Change) bool) {
+		if len(wanted) > 0 {
+			given = append(given, condition{what + " " + strings.Join(wanted, ", "), met})
 		}
 	}
-	b.WriteString(`\z`)
-	re, err := regexp.Compile(b.String())
-	return err == nil && re.MatchString(name)
+	list("labels", w.Labels, func(c Change) bool {
+		return slices.ContainsFunc(w.Labels, func(label string) bool { return slices.Contains(c.Labels, label) })
+	})
+	list("branches", w.Branches, func(c Change) bool { return anyGlob(w.Branches, c.Branch) })
+	list("paths", w.Paths, func(c Change) bool { return anyGlob(w.Paths, c.Paths...) })
+	list("kernels", w.Kernels, func(c Change) bool { return anyGlob(w.Kernels, c.Kernel) })
+	if title := w.Title.Regexp; title != nil {
+		list("titles that match", []string{title.String()}, func(c Change) bool { return title.MatchString(c.Title) })
+	}
+	if w.Draft != nil {
+		who := map[bool]string{true: "drafts", false: "what is no draft"}[*w.Draft]
+		given = append(given, condition{who, func(c Change) bool { return c.Draft == *w.Draft }})
+	}
+	return given
+}
+
+func (w *When) ValidateStrict(n *strict.Node) {
+	for _, list := range []struct {
+		field    string
+		patterns []string
+		check    func(*strict.Node, string)
+	}{
+		{"labels", w.Labels, checkLabel}, {"branches", w.Branches, checkGlob},
+		{"paths", w.Paths, checkPathGlob}, {"kernels", w.Kernels, checkGlob},
+	} {
+		at := n.Child(list.field)
+		if at.List() && len(at.Items()) == 0 {
+			at.Errorf("is empty (write at least one, or delete it)")
+		}
+		strict.Each(at, list.patterns, func(at *strict.Node, pattern *string) {
+			if _, ok := at.Text(); ok && !at.Null() {
+				list.check(at, *pattern)
+			}
+		})
+	}
+	if n.Mapping() && len(n.Pairs()) == 0 || n.Clean() && len(w.conditions()) == 0 {
+		n.Errorf("is empty: it would match everything (add e.g. labels: [perf])")
+	}
+}
+
+func checkLabel(n *strict.Node, label string) {
+	if strings.TrimSpace(label) == "" {
+		n.Errorf("is empty (write the name of a label)")
+	}
 }
 
 // A Regexp is a regular expression that was checked when the policy was read.
@@ -98,7 +115,7 @@ type Regexp struct{ *regexp.Regexp }
 
 func (r *Regexp) UnmarshalStrict(n *strict.Node) {
 	text, ok := n.Text()
-	if !ok {
+	if !ok || text == "" || n.Null() {
 		n.Errorf("is not a regular expression (write e.g. \"^perf:\")")
 		return
 	}
@@ -111,5 +128,5 @@ func (r *Regexp) UnmarshalStrict(n *strict.Node) {
 }
 
 func (r *Regexp) JSONSchema() map[string]any {
-	return map[string]any{"type": "string", "format": "regex"}
+	return map[string]any{"type": "string", "format": "regex", "minLength": 1}
 }

@@ -1,6 +1,7 @@
 package quantity
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -16,8 +17,7 @@ const (
 	Below   Op = "<"
 )
 
-// The longer operators first: ">= 5" must not read as "> (= 5)".
-var ops = []Op{AtLeast, AtMost, Above, Below}
+var comparison = regexp.MustCompile(`^(>=|<=|>|<) *(.*)$`)
 
 // A Bound is a condition on a figure: ">= +10%", "<= 128". The text always
 // carries its operator, so that a reader never has to know which way a field
@@ -30,7 +30,8 @@ type Bound[T Count | Bytes | Percent | Micros | Number] struct {
 // Lower tells whether the bound asks for at least something.
 func (b Bound[T]) Lower() bool { return b.Op == AtLeast || b.Op == Above }
 
-// Holds tells whether a figure, in the unit of T, meets the bound.
+// Holds tells whether a figure, in the unit of T, meets the bound. Nothing meets
+// a bound without an operator.
 func (b Bound[T]) Holds(figure float64) bool {
 	limit := float64(b.Value)
 	switch b.Op {
@@ -40,13 +41,14 @@ func (b Bound[T]) Holds(figure float64) bool {
 		return figure <= limit
 	case Above:
 		return figure > limit
-	default:
+	case Below:
 		return figure < limit
 	}
+	return false
 }
 
 func (b Bound[T]) String() string {
-	text := unitOf(b.Value).format(float64(b.Value))
+	text := write(b.Value)
 	if _, change := any(b.Value).(Percent); change && b.Value > 0 && b.Lower() {
 		text = "+" + text
 	}
@@ -54,31 +56,26 @@ func (b Bound[T]) String() string {
 }
 
 func (b *Bound[T]) UnmarshalStrict(n *strict.Node) {
-	var zero T
-	u := unitOf(zero)
+	u := unitOf(b.Value)
 	text, ok := n.Text()
 	if !ok || n.Null() {
 		n.Errorf("is not a condition (write e.g. \"<= %s\")", u.example)
 		return
 	}
-	rest := strings.TrimSpace(text)
-	for _, op := range ops {
-		after, found := strings.CutPrefix(rest, string(op))
-		if !found {
-			continue
-		}
-		f, ok := u.parse(strings.TrimSpace(after))
-		if !ok {
-			n.Errorf("%q: %q is not %s (write e.g. \"%s %s\")", text, strings.TrimSpace(after), u.noun, op, u.example)
-			return
-		}
-		b.Op, b.Value = op, T(f)
+	m := comparison.FindStringSubmatch(text)
+	if m == nil {
+		n.Errorf("%q has no comparison (write e.g. \"<= %s\" or \">= %s\")", text, u.example, u.example)
 		return
 	}
-	n.Errorf("%q has no comparison (write e.g. \"<= %s\" or \">= %s\")", text, u.example, u.example)
+	f, ok := u.read(m[2])
+	if !ok {
+		n.Errorf("%q: %q is not %s (write e.g. \"%s %s\")", text, m[2], u.miss(m[2]), m[1], u.example)
+		return
+	}
+	b.Op, b.Value = Op(m[1]), T(f)
 }
 
 func (b *Bound[T]) JSONSchema() map[string]any {
-	var zero T
-	return map[string]any{"type": "string", "pattern": `^(>=|<=|>|<) *` + unitOf(zero).pattern + "$"}
+	value := strings.TrimPrefix(unitOf(b.Value).pattern.String(), "^")
+	return map[string]any{"type": "string", "pattern": `^(>=|<=|>|<) *` + value}
 }

@@ -2,8 +2,11 @@ package strict
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -11,11 +14,13 @@ import (
 // A Node is one place in the file, with the path that leads to it. Types that
 // check themselves (Unmarshaler, Validator) read it and report through it.
 type Node struct {
-	yaml  *yaml.Node
-	path  string
-	dec   *decoder
-	under *Node // see Over
-	dirty bool
+	yaml   *yaml.Node
+	parent *Node
+	key    string // of the parent's mapping; empty in a list, where index counts
+	index  int
+	dec    *decoder
+	under  *Node // see Over
+	dirty  bool
 }
 
 // An Unmarshaler reads its own value from a node and reports what is wrong
@@ -30,11 +35,22 @@ type Validator interface {
 	ValidateStrict(n *Node)
 }
 
+// at wraps a parsed node, following an alias to what it stands for. The place
+// of a mistake is the alias's, where the author wrote it.
+func (d *decoder) at(y *yaml.Node, parent *Node, key string, index int) *Node {
+	if y.Kind == yaml.AliasNode {
+		target := *y.Alias
+		target.Line, target.Column = y.Line, y.Column
+		y = &target
+	}
+	return &Node{yaml: y, parent: parent, key: key, index: index, dec: d}
+}
+
 // Errorf reports a mistake at this node.
 func (n *Node) Errorf(format string, args ...any) {
 	n.dec.report(Problem{
 		Line: n.yaml.Line, Column: n.yaml.Column,
-		Path: n.path, Message: fmt.Sprintf(format, args...),
+		Path: n.Path(), Message: fmt.Sprintf(format, args...),
 	})
 }
 
@@ -48,9 +64,6 @@ func (n *Node) Over(under *Node) *Node {
 	laid.under = under
 	return &laid
 }
-
-// Path is the field's name from the top of the file, such as rules[2].gates.
-func (n *Node) Path() string { return n.path }
 
 // Text is the scalar as it was written; ok is false where the node is a list
 // or a mapping.
@@ -71,8 +84,17 @@ func (n *Node) Mapping() bool { return n.yaml.Kind == yaml.MappingNode }
 func (n *Node) List() bool    { return n.yaml.Kind == yaml.SequenceNode }
 
 // Decode reads the node into a Go value on top of what the value holds
-// already: fields that the node does not name keep their value.
-func (n *Node) Decode(into any) { n.dec.decodeInto(n, into) }
+// already: fields that the node does not name keep their value. It tells
+// whether everything was read without a mistake.
+func (n *Node) Decode(into any) bool {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		panic("strict: decode into a non-pointer")
+	}
+	before := n.dec.mistakes
+	n.dec.value(n, v.Elem())
+	return n.dec.mistakes == before
+}
 
 // Items are the elements of a list.
 func (n *Node) Items() []*Node {
@@ -81,9 +103,18 @@ func (n *Node) Items() []*Node {
 	}
 	items := make([]*Node, len(n.yaml.Content))
 	for i, c := range n.yaml.Content {
-		items[i] = n.dec.at(c, n.path+"["+strconv.Itoa(i)+"]")
+		items[i] = n.dec.at(c, n, "", i)
 	}
 	return items
+}
+
+// Each walks a list and what was decoded from it side by side. It stops at the
+// end of the shorter one: a list that was refused has places without values.
+func Each[T any](list *Node, values []T, do func(at *Node, v *T)) {
+	items := list.Items()
+	for i := range min(len(items), len(values)) {
+		do(items[i], &values[i])
+	}
 }
 
 // A Pair is one key of a mapping with its value.
@@ -96,7 +127,8 @@ type Pair struct {
 // Errorf reports a mistake in the key itself.
 func (p Pair) Errorf(format string, args ...any) { p.name.Errorf(format, args...) }
 
-// Pairs are the keys of a mapping in file order.
+// Pairs are the keys of a mapping in file order. Keys that are no words have
+// been reported when the file was parsed, and are left out.
 func (n *Node) Pairs() []Pair {
 	if !n.Mapping() {
 		return nil
@@ -104,8 +136,9 @@ func (n *Node) Pairs() []Pair {
 	var pairs []Pair
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
 		k, v := n.yaml.Content[i], n.yaml.Content[i+1]
-		path := join(n.path, k.Value)
-		pairs = append(pairs, Pair{Key: k.Value, Value: n.dec.at(v, path), name: n.dec.at(k, path)})
+		if isWord(k) {
+			pairs = append(pairs, Pair{Key: k.Value, Value: n.dec.at(v, n, k.Value, 0), name: n.dec.at(k, n, k.Value, 0)})
+		}
 	}
 	return pairs
 }
@@ -121,12 +154,12 @@ func (n *Node) Child(keys ...string) *Node {
 	return at
 }
 
+// child takes the first of two equal keys, which is the one that is decoded.
 func (n *Node) child(key string) *Node {
 	var here, under *Node
-	for _, p := range n.Pairs() {
-		if p.Key == key {
-			here = p.Value
-		}
+	pairs := n.Pairs()
+	if i := slices.IndexFunc(pairs, func(p Pair) bool { return p.Key == key }); i >= 0 {
+		here = pairs[i].Value
 	}
 	if n.under != nil && n.under.Has(key) {
 		under = n.under.child(key)
@@ -139,7 +172,7 @@ func (n *Node) child(key string) *Node {
 	case under != nil:
 		return under
 	}
-	return &Node{yaml: &yaml.Node{Line: n.yaml.Line, Column: n.yaml.Column}, path: join(n.path, key), dec: n.dec}
+	return &Node{yaml: &yaml.Node{Line: n.yaml.Line, Column: n.yaml.Column}, parent: n, key: key, dec: n.dec}
 }
 
 // Has tells whether a mapping names the key.
@@ -147,9 +180,32 @@ func (n *Node) Has(key string) bool {
 	return slices.ContainsFunc(n.Pairs(), func(p Pair) bool { return p.Key == key }) || n.under != nil && n.under.Has(key)
 }
 
-func join(path, key string) string {
-	if path == "" {
-		return key
+// maxKey is how much of a key a path shows.
+const maxKey = 80
+
+// Path is the field's name from the top of the file, such as rules[2].gates.
+// It is put together when it is asked for: a file has many more places than
+// mistakes.
+func (n *Node) Path() string {
+	var steps []string
+	for at := n; at.parent != nil; at = at.parent {
+		switch {
+		case at.key == "":
+			steps = append(steps, "["+strconv.Itoa(at.index)+"]")
+		case at.parent.parent == nil:
+			steps = append(steps, printable(at.key))
+		default:
+			steps = append(steps, "."+printable(at.key))
+		}
 	}
-	return path + "." + key
+	slices.Reverse(steps)
+	return strings.Join(steps, "")
+}
+
+// printable keeps a message on its line, whatever a key holds.
+func printable(key string) string {
+	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		key = strconv.Quote(key)
+	}
+	return shorten(key, maxKey)
 }

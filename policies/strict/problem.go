@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Problem is one mistake in a file, placed where the author can fix it.
@@ -42,10 +43,50 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (ps Problems) sorted() Problems {
+const (
+	maxProblems = 100
+	maxMessage  = 800
+)
+
+// report keeps a mistake. An alias can repeat one a thousand times, and nobody
+// reads past the first hundred.
+func (d *decoder) report(p Problem) {
+	d.mistakes++
+	p.File, p.Message = d.file, shorten(p.Message, maxMessage)
+	if len(d.problems) <= maxProblems && !d.reported[p] {
+		d.reported[p] = true
+		d.problems = append(d.problems, p)
+	}
+}
+
+func (d *decoder) err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	more := len(d.problems) > maxProblems
+	ps := d.problems[:min(len(d.problems), maxProblems)]
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
-	return slices.Compact(ps)
+	if more {
+		ps = append(ps, Problem{File: d.file, Message: fmt.Sprintf("has more mistakes than these %d (mend them first)", maxProblems)})
+	}
+	return ps
+}
+
+// shorten cuts the middle out of a long text: a message begins with what is
+// wrong and ends with what to do.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	head, tail := limit/2, len(text)-limit/2
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + " … " + text[tail:]
 }

@@ -1,8 +1,11 @@
 package strict
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
+
+	"gopkg.in/yaml.v3"
 )
 
 // A Schemer says what an editor should accept for a type that reads itself.
@@ -19,42 +22,24 @@ func Schema(title string, v any) ([]byte, error) {
 	s := schemaOf(reflect.TypeOf(v))
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = title
-	text, err := json.MarshalIndent(s, "", "  ")
-	return append(text, '\n'), err
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // ">= 2" is read by people too
+	enc.SetIndent("", "  ")
+	err := enc.Encode(s)
+	return text.Bytes(), err
 }
 
 func schemaOf(t reflect.Type) map[string]any {
+	if t.Kind() == reflect.Pointer {
+		return optional(t)
+	}
 	if reflect.PointerTo(t).Implements(schemerType) {
 		return reflect.New(t).Interface().(Schemer).JSONSchema()
 	}
 	switch t.Kind() {
-	case reflect.Pointer:
-		s := schemaOf(t.Elem())
-		if t.Elem().Kind() == reflect.Struct && s["type"] == "object" {
-			return map[string]any{"anyOf": []any{s, map[string]any{"enum": []any{"none", nil}}}}
-		}
-		return s
 	case reflect.Struct:
-		properties := map[string]any{}
-		var required []string
-		for _, f := range Fields(t) {
-			p := schemaOf(f.Type)
-			if f.Doc != "" {
-				p["description"] = f.Doc
-			}
-			if f.Example != "" {
-				p["examples"] = []any{f.Example}
-			}
-			properties[f.Name] = p
-			if f.Required {
-				required = append(required, f.Name)
-			}
-		}
-		s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
-		if required != nil {
-			s["required"] = required
-		}
-		return s
+		return schemaOfStruct(t)
 	case reflect.Slice:
 		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
 	case reflect.Map:
@@ -69,4 +54,54 @@ func schemaOf(t reflect.Type) map[string]any {
 		return map[string]any{"type": "string"}
 	}
 	panic("strict: no schema for " + t.String())
+}
+
+// optional is what decoder.pointer reads.
+func optional(t reflect.Type) map[string]any {
+	nothing := []any{nil}
+	if removable(t) {
+		nothing = []any{none, nil}
+	}
+	return map[string]any{"anyOf": []any{schemaOf(t.Elem()), map[string]any{"enum": nothing}}}
+}
+
+func schemaOfStruct(t reflect.Type) map[string]any {
+	properties := map[string]any{}
+	var required []string
+	for _, f := range Fields(t) {
+		p := schemaOf(f.Type)
+		if f.Doc != "" {
+			p["description"] = f.Doc
+		}
+		if f.Example != "" {
+			p["examples"] = []any{exampleValue(f.Example)}
+		}
+		properties[f.Name] = p
+		if f.Required {
+			required = append(required, f.Name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if required != nil {
+		s["required"] = required
+	}
+	return s
+}
+
+// exampleValue is what the example means when it is written into a file: a list,
+// a mapping or a number, and otherwise a text, with the quotes that it needs.
+func exampleValue(text string) any {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
+		return text
+	}
+	root := doc.Content[0]
+	if root.Style&yaml.FlowStyle == 0 && root.Tag != "!!int" && root.Tag != "!!float" && root.Tag != "!!bool" {
+		return text
+	}
+	var v any
+	if err := root.Decode(&v); err != nil {
+		return text
+	}
+	return v
 }

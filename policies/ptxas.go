@@ -1,0 +1,104 @@
+package policies
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A PTXASGate bounds what the compiler says of the candidate.
+type PTXASGate struct {
+	Enforcement
+	Registers     *CountBudget                    `yaml:"registers" doc:"Registers per thread."`
+	StaticShared  *BytesBudget                    `yaml:"static_shared_memory" doc:"Shared memory that the source declares, per block."`
+	DynamicShared *BytesBudget                    `yaml:"dynamic_shared_memory" doc:"Shared memory that the launch asks for, per block, at the largest shape."`
+	Shared        *BytesBudget                    `yaml:"shared_memory" doc:"Static and dynamic together."`
+	SpillStores   *BytesBudget                    `yaml:"spill_stores" eg:"<= 0B"`
+	SpillLoads    *BytesBudget                    `yaml:"spill_loads" eg:"<= 0B"`
+	Stack         *BytesBudget                    `yaml:"stack" doc:"Stack frame per thread."`
+	CodeSize      *BytesBudget                    `yaml:"code_size" doc:"Machine code of the kernel."`
+	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" doc:"Occupancy, from the architecture's tables."`
+}
+
+// A Budget is a limit, and how much the candidate may add to the baseline.
+type Budget[T quantity.Count | quantity.Bytes] struct {
+	Max      *T                 `yaml:"max"`
+	Increase *quantity.Bound[T] `yaml:"increase" doc:"Candidate minus baseline."`
+}
+
+// The two budgets: of things and of bytes.
+type (
+	CountBudget = Budget[quantity.Count]
+	BytesBudget = Budget[quantity.Bytes]
+)
+
+// UnmarshalStrict also reads the short form: registers: "<= 128".
+func (b *Budget[T]) UnmarshalStrict(n *strict.Node) {
+	if _, scalar := n.Text(); scalar {
+		var limit quantity.Bound[T]
+		switch {
+		case !n.Decode(&limit):
+		case limit.Op != quantity.AtMost:
+			n.Errorf("%q is not an upper limit (write \"<= %s\")", limit, fmt.Sprint(limit.Value))
+		default:
+			b.Max = &limit.Value
+		}
+		return
+	}
+	type fields Budget[T] // without this method
+	n.Decode((*fields)(b))
+}
+
+func (b *Budget[T]) JSONSchema() map[string]any {
+	var bound quantity.Bound[T]
+	var value T
+	orNone := func(s map[string]any) map[string]any {
+		return map[string]any{"anyOf": []any{s, map[string]any{"enum": []any{"none", nil}}}}
+	}
+	return map[string]any{"anyOf": []any{
+		bound.JSONSchema(),
+		map[string]any{
+			"type": "object", "additionalProperties": false,
+			"properties": map[string]any{
+				"max":      orNone(any(&value).(strict.Schemer).JSONSchema()),
+				"increase": orNone(bound.JSONSchema()),
+			},
+		},
+	}}
+}
+
+func (b *Budget[T]) check(n *strict.Node) {
+	if b == nil {
+		return
+	}
+	if b.Max == nil && b.Increase == nil {
+		n.Errorf("sets no limit (write max or increase)")
+	}
+	if b.Increase != nil && b.Increase.Lower() {
+		n.Child("increase").Errorf("%q asks for an increase (write \"<=\")", b.Increase)
+	}
+}
+
+func (g *PTXASGate) check(n *strict.Node) {
+	g.Registers.check(n.Child("registers"))
+	for field, b := range g.sizes() {
+		b.check(n.Child(field))
+	}
+	if g.BlocksPerSM != nil && !g.BlocksPerSM.Lower() {
+		n.Child("blocks_per_sm").Errorf("%q asks for low occupancy (write \">=\")", g.BlocksPerSM)
+	}
+}
+
+// sizes is the budgets in bytes under their fields, in the order of reports.
+func (g *PTXASGate) sizes() func(yield func(string, *BytesBudget) bool) {
+	return func(yield func(string, *BytesBudget) bool) {
+		_ = yield("static_shared_memory", g.StaticShared) &&
+			yield("dynamic_shared_memory", g.DynamicShared) &&
+			yield("shared_memory", g.Shared) &&
+			yield("spill_stores", g.SpillStores) &&
+			yield("spill_loads", g.SpillLoads) &&
+			yield("stack", g.Stack) &&
+			yield("code_size", g.CodeSize)
+	}
+}
