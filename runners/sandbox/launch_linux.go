@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -70,8 +71,12 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if err := unix.CloseRange(uint(3+c.Files), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close the caller's files: %w", err)
 	}
+	run, err := prepareExec(path, c.Args, c.Env)
+	if err != nil {
+		return err
+	}
 	send(replies, report{CPU: ownCPU()})
-	// From here on, little memory and no new thread can be had.
+	// From here on, no memory and no new thread can be had, and the Go runtime must not want any.
 	for _, l := range c.Limits.rlimits() {
 		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.soft, Max: l.hard}); err != nil {
 			return fmt.Errorf("limit the %s to %d: %w", l.name, l.soft, err)
@@ -83,7 +88,27 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if path == "" {
 		return nil
 	}
-	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, c.Args, c.Env))
+	return fmt.Errorf("run %s: %w", path, run())
+}
+
+// prepareExec does now what takes memory. The function that it returns comes back only with an error.
+func prepareExec(path string, args, env []string) (run func() error, err error) {
+	file, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return nil, fmt.Errorf("run %q: %w", path, err)
+	}
+	argv, err := syscall.SlicePtrFromStrings(args)
+	if err != nil {
+		return nil, fmt.Errorf("pass the arguments %q: %w", args, err)
+	}
+	envv, err := syscall.SlicePtrFromStrings(env)
+	if err != nil {
+		return nil, fmt.Errorf("pass the environment: %w", err)
+	}
+	return func() error {
+		_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(file)), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])))
+		return errno
+	}, nil
 }
 
 // program finds the file to run, inside. A probe runs none.

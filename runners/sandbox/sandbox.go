@@ -5,15 +5,15 @@
 //
 // The program gets namespaces of its own (user, mount, pid, net, ipc, uts, cgroup), a root made
 // of the paths it was given and nothing else, Landlock and a system-call filter over the same
-// ground, resource limits, and no capability. This needs no privilege, no setuid helper
-// and no cgroup. The binary starts itself again as the first process inside, so main (and
+// ground, resource limits, and no capability but the one named below. This needs no privilege, no
+// setuid helper and no cgroup. The binary starts itself again as the first process inside, so main (and
 // TestMain) must call [Init] before anything else.
 //
 // Two things differ from what bind mounts would give. A Write path is a private copy in memory,
 // so that Limits.Disk holds whatever the program does, and only its regular files and directories
 // come back: a symbolic link planted for its reader to follow never reaches the host. And when the
-// caller is root, the program is not: it runs as nobody, whom the kernel lets read what root may
-// read, below the Read paths alone, because the kernel counts no processes of root.
+// caller is root, the program is not: it runs as nobody, because the kernel counts no processes of
+// root. CAP_DAC_OVERRIDE, which is good for nothing outside the paths it sees, lets it read what root may read there.
 //
 // What it does not hold: memory that is shared, filled and then unmapped is seen by no limit here.
 // The program is therefore the kernel's first choice when memory runs out.
@@ -55,8 +55,8 @@ type Limits struct {
 	Memory int64         // of all processes together, resident; and what each may map for writing (4 GiB)
 
 	// Overcommit lets a process map more than Memory as long as it does not touch it, as sanitizers, race
-	// detectors and CUDA do. The kernel then refuses no allocation: a program over Memory is killed by the watch,
-	// which looks every few hundredths of a second.
+	// detectors and CUDA do. The kernel then refuses no allocation: a program over Memory is killed by a watch, which
+	// looks every 20 to 200 ms, the oftener the less is left.
 	Overcommit bool
 
 	Disk      int64 // of /tmp and all Write paths together; it is memory too (1 GiB)
@@ -97,7 +97,7 @@ type Result struct {
 
 	Wall   time.Duration
 	CPU    time.Duration // of all processes inside
-	MaxRSS int64         // bytes, of the largest process; the sandbox's own start makes it some 10 MiB at least
+	MaxRSS int64         // bytes, of the largest process; the sandbox's own start makes it several MiB at least
 }
 
 // OK reports whether the program ended with exit code 0 and within every limit that kills.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -85,7 +86,7 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 		Args:       []string{initName, fmt.Sprint(3 + c.Files)},
 		Env:        []string{"GOMAXPROCS=1"},
 		Dir:        "/",
-		ExtraFiles: append(append([]*os.File{}, s.ExtraFiles...), far),
+		ExtraFiles: append(slices.Clone(s.ExtraFiles), far),
 		SysProcAttr: c.IDs.userNamespace(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
 			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP),
 	}
@@ -194,9 +195,10 @@ func (p *Process) follow(replies *gob.Decoder, closeStdin func()) {
 		if len(p.result.Refused) == 0 {
 			p.err = fmt.Errorf("the program in the sandbox was killed: %w", p.why)
 		}
+	case r.Error != "":
+		p.err = fmt.Errorf("end the sandbox: %s", r.Error)
 	case replyErr != nil || e == nil:
-		p.err = fmt.Errorf("the sandbox's first process ended without a result (%v): %w",
-			p.cmd.ProcessState, cmp.Or(replyErr, errors.New("no exit report")))
+		p.err = fmt.Errorf("the sandbox's process 1 ended without a result (%v): %w", p.cmd.ProcessState, cmp.Or(replyErr, io.ErrUnexpectedEOF))
 	default:
 		p.result.ExitCode, p.result.Signal = exitOf(e.Status)
 		p.result.Wall, p.result.CPU, p.result.MaxRSS = e.Wall, e.CPU, e.MaxRSS
