@@ -1,0 +1,188 @@
+package toolchain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Cache keeps what compilers made, so that the same source is compiled once. It holds what the tools printed and wrote,
+// never what this package reads out of it. Several processes may share one.
+//
+// An entry is a folder named by a hash of everything that the output depends on. It appears whole or not at all; one whose
+// checksums do not hold is thrown away. Whoever can write to Dir can forge builds: it is made for its owner alone, and
+// no compiler is shown it.
+type Cache struct {
+	Dir      string
+	MaxBytes int64        // the entries used longest ago go first; 0 stands for 4 GiB
+	Log      *slog.Logger // told when an entry is broken or cannot be kept, which costs time but no result; may be nil
+}
+
+const cacheBytes = 4 << 30
+
+// DefaultCache is the user's, in ${XDG_CACHE_HOME:-~/.cache}/kernelgate/builds.
+func DefaultCache(getenv func(string) string) (*Cache, error) {
+	root, err := cacheRoot(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &Cache{Dir: filepath.Join(root, "builds")}, nil
+}
+
+// cachedOutput is compile, with the cache in front of it. A refusal is kept too, unless a limit stopped the compiler.
+func (c *CUDA) cachedOutput(ctx context.Context, b NVCCBuild, path string) (o nvccOutput, cached bool, err error) {
+	if c.Cache == nil {
+		o, err = c.compile(ctx, b, path)
+		return o, false, err
+	}
+	if err := os.MkdirAll(c.Cache.Dir, 0o700); err != nil {
+		c.Cache.warn("making its folder", err)
+		o, err = c.compile(ctx, b, path)
+		return o, false, err
+	}
+	if err := c.Cache.hidden(append(c.readable(), b.Dir)); err != nil {
+		return o, false, err
+	}
+	key, err := c.cacheKey(b)
+	if err != nil {
+		return o, false, err
+	}
+	if o, ok := c.Cache.load(key); ok {
+		return o, true, nil
+	}
+	if o, err = c.compile(ctx, b, path); err != nil {
+		return o, false, err
+	}
+	if o.Refusal == "" || o.Final {
+		if err := c.Cache.store(key, o); err != nil {
+			c.Cache.warn("keeping a build", err)
+		}
+	}
+	return o, false, nil
+}
+
+// hidden refuses a cache that the compiler could see.
+func (c *Cache) hidden(readable []string) error {
+	dir, err := filepath.EvalSymlinks(c.Dir)
+	if err != nil {
+		return fmt.Errorf("finding the build cache: %w", err)
+	}
+	for _, path := range readable {
+		if real, err := filepath.EvalSymlinks(path); err == nil && within(dir, real) {
+			return fmt.Errorf("the build cache %s lies below %s, which the compiler can read: move it elsewhere, e.g. by XDG_CACHE_HOME", c.Dir, path)
+		}
+	}
+	return nil
+}
+
+func (c *Cache) warn(doing string, err error) {
+	if c.Log != nil {
+		c.Log.Warn("build cache: "+doing, "dir", c.Dir, "error", err)
+	}
+}
+
+// outputRecord is the part of an entry that has no file of its own.
+type outputRecord struct {
+	Refusal string  `json:"refusal,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// The files of an entry. sums lists the others' checksums in the form of sha256sum.
+const (
+	cubinFileName  = "kernel.cubin"
+	logFileName    = "log.txt"
+	usageFileName  = "usage.txt"
+	recordFileName = "build.json"
+	sumsFileName   = "sums"
+)
+
+var entryFiles = []string{recordFileName, cubinFileName, logFileName, usageFileName}
+
+// load returns an entry if it is there and whole.
+func (c *Cache) load(key string) (nvccOutput, bool) {
+	dir := filepath.Join(c.Dir, key)
+	o, err := loadEntry(dir)
+	if errors.Is(err, fs.ErrNotExist) && !exists(dir) {
+		return o, false
+	}
+	if err != nil {
+		c.warn("throwing away the broken entry "+key, errors.Join(err, os.RemoveAll(dir)))
+		return o, false
+	}
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		c.warn("noting the use of "+key, err)
+	}
+	return o, true
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func loadEntry(dir string) (nvccOutput, error) {
+	sums, err := os.ReadFile(filepath.Join(dir, sumsFileName))
+	if err != nil {
+		return nvccOutput{}, err
+	}
+	content := map[string][]byte{}
+	for _, name := range entryFiles {
+		if content[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return nvccOutput{}, err
+		}
+	}
+	if string(sums) != checksums(content) {
+		return nvccOutput{}, errors.New("its checksums do not hold")
+	}
+	var r outputRecord
+	if err := json.Unmarshal(content[recordFileName], &r); err != nil {
+		return nvccOutput{}, fmt.Errorf("reading %s: %w", recordFileName, err)
+	}
+	return nvccOutput{
+		Image: content[cubinFileName], Log: string(content[logFileName]), Usage: string(content[usageFileName]),
+		Refusal: r.Refusal, Final: r.Refusal != "", Seconds: r.Seconds,
+	}, nil
+}
+
+func checksums(content map[string][]byte) string {
+	var lines strings.Builder
+	for _, name := range entryFiles {
+		sum := sha256.Sum256(content[name])
+		fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), name)
+	}
+	return lines.String()
+}
+
+// store writes an entry beside its place and moves it there. Where another process was quicker, its entry stays.
+func (c *Cache) store(key string, o nvccOutput) error {
+	record, err := json.Marshal(outputRecord{Refusal: o.Refusal, Seconds: o.Seconds})
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(c.Dir, unfinished)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp) // there only if something went wrong
+	content := map[string][]byte{recordFileName: record, cubinFileName: o.Image, logFileName: []byte(o.Log), usageFileName: []byte(o.Usage)}
+	content[sumsFileName] = []byte(checksums(content))
+	for name, data := range content {
+		if err := os.WriteFile(filepath.Join(temp, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temp, filepath.Join(c.Dir, key)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return c.evict(key)
+}

@@ -1,0 +1,71 @@
+package toolchain
+
+import (
+	"slices"
+	"strings"
+)
+
+// symtab is the symbols of the code itself.
+func (f *cubinFile) symtab() []cubinSymbol {
+	for i, s := range f.sections {
+		if s.kind == sectionSymbols {
+			return f.symbols[i]
+		}
+	}
+	return nil
+}
+
+// entries are the kernels that the driver can launch, in alphabetical order.
+func (f *cubinFile) entries() []string {
+	var names []string
+	for _, y := range f.symtab() {
+		if y.isEntry() {
+			names = append(names, y.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (y cubinSymbol) isEntry() bool {
+	return y.kind == symbolFunction && y.section != 0 && y.other&symbolEntry != 0
+}
+
+// codeSize is the bytes of an entry's instructions, with those of the functions that were compiled into it.
+func (f *cubinFile) codeSize(entry string) int {
+	for _, y := range f.symtab() {
+		if y.isEntry() && y.name == entry {
+			return len(f.section(y.section).data)
+		}
+	}
+	return 0
+}
+
+// globals are the variables that a kernel can write and that outlive it.
+func (f *cubinFile) globals(arch string) []Global {
+	var globals []Global
+	for _, y := range f.symtab() {
+		section := f.section(y.section).name
+		if y.kind == symbolObject && (section == ".nv.global" || section == ".nv.global.init") {
+			globals = append(globals, Global{Name: y.name, Arch: arch, Size: int(min(y.size, 1<<48)), Initialised: section == ".nv.global.init"})
+		}
+	}
+	return globals
+}
+
+// driverCalls are the functions that the driver supplies and that leave the launch as it was asked for.
+var driverCalls = []string{"__assertfail", "free", "malloc", "vprintf"}
+
+// foreign are the symbols that something outside the cubin is to supply, but for those of driverCalls. Among them are the
+// driver's own functions to launch kernels from a kernel, which ptxas lets anybody call who knows their names.
+func (f *cubinFile) foreign() []string {
+	var names []string
+	for _, y := range f.symtab() {
+		// No source can make a name with a dot in front.
+		if y.section == 0 && y.name != "" && !strings.HasPrefix(y.name, ".") && !slices.Contains(driverCalls, y.name) {
+			names = append(names, y.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,237 @@
+package toolchain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A CUDA is an installed CUDA compiler.
+type CUDA struct {
+	Home      string // the toolkit's folder, free of symbolic links
+	NVCC      string
+	Cuobjdump string // empty where there is none; ptxas's own report is all there is then
+	Version   string // such as 13.0.88
+
+	// HostCompiler is the compiler that nvcc preprocesses with: the one that NVCC_CCBIN names, or gcc.
+	HostCompiler string
+	HostVersion  string // the first line of its --version
+
+	// Cache keeps what was compiled; nil compiles every time.
+	Cache *Cache
+	// Memory is what one build may hold; 0 stands for 6 GiB.
+	Memory int64
+}
+
+// ErrNoCUDA says how to get a compiler.
+var ErrNoCUDA = errors.New("no CUDA compiler was found: install the CUDA toolkit, set CUDA_HOME, or run `make setup`, which fetches it from PyPI")
+
+// FindCUDA looks for nvcc below CUDA_HOME, in PATH, in /usr/local/cuda, and in the folder that fetch-cuda.sh fills.
+// A CUDA_HOME that holds no working nvcc is an error: another compiler than the one that was named would be a surprise.
+func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
+	c, err := findNVCC(ctx, getenv, "/usr/local/cuda")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, inPath(getenv, "cuobjdump")...) {
+		if path, ok := program(name); ok {
+			c.Cuobjdump = path
+			break
+		}
+	}
+	if err := c.findHostCompiler(ctx, getenv); err != nil {
+		return nil, err
+	}
+	for _, dir := range c.folders() {
+		if dir == "/" || getenv("HOME") != "" && within(filepath.Clean(getenv("HOME")), dir) {
+			return nil, fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
+		}
+	}
+	return c, nil
+}
+
+// folders are what the compilers need to see beside the system's own.
+func (c *CUDA) folders() []string {
+	programs := []string{c.NVCC, c.HostCompiler}
+	if real, err := filepath.EvalSymlinks(c.HostCompiler); err == nil {
+		programs = append(programs, real)
+	}
+	var folders []string
+	for _, program := range programs {
+		if !slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return within(program, dir) }) {
+			folders = append(folders, prefix(program))
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+// prefix is the folder that a program was installed to.
+func prefix(program string) string { return filepath.Dir(filepath.Dir(program)) }
+
+// within tells whether path is dir or lies below it; both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*CUDA, error) {
+	if home := getenv("CUDA_HOME"); home != "" {
+		c, err := tryNVCC(ctx, filepath.Join(home, "bin", "nvcc"))
+		if err != nil {
+			return nil, fmt.Errorf("CUDA_HOME=%s holds no CUDA compiler (%w): set it to a CUDA toolkit, or unset it to have others looked for", home, err)
+		}
+		return c, nil
+	}
+	var broken error
+	for _, path := range slices.Concat(inPath(getenv, "nvcc"), []string{filepath.Join(usual, "bin", "nvcc")}, fetched(getenv)) {
+		c, err := tryNVCC(ctx, path)
+		switch {
+		case err == nil:
+			return c, nil
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("looking for a CUDA compiler: %w", context.Cause(ctx))
+		case !errors.Is(err, os.ErrNotExist):
+			broken = cmp.Or(broken, err)
+		}
+	}
+	if broken != nil {
+		return nil, fmt.Errorf("%w (one was there, but: %w)", ErrNoCUDA, broken)
+	}
+	return nil, ErrNoCUDA
+}
+
+var nvccRelease = regexp.MustCompile(`(?m)^Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)`)
+
+// tryNVCC asks the program for its version. Its folder is told by where it really lies: the sandbox shows that folder,
+// and nvcc finds its parts beside itself.
+func tryNVCC(ctx context.Context, path string) (*CUDA, error) {
+	nvcc, ok := program(path)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", path, os.ErrNotExist)
+	}
+	out, err := exec.CommandContext(ctx, nvcc, "--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for its version: %w", nvcc, err)
+	}
+	m := nvccRelease.FindSubmatch(out)
+	if m == nil {
+		return nil, fmt.Errorf("%s --version names no CUDA release", nvcc)
+	}
+	return &CUDA{Home: prefix(nvcc), NVCC: nvcc, Version: string(m[1])}, nil
+}
+
+// program is the file behind a path, if it can be run.
+func program(path string) (string, bool) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return "", false
+	}
+	info, err := os.Stat(real)
+	return real, err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+func inPath(getenv func(string) string, name string) []string {
+	var paths []string
+	for _, dir := range filepath.SplitList(getenv("PATH")) {
+		// A relative folder would mean another program in every checkout.
+		if filepath.IsAbs(dir) {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths
+}
+
+// fetched is where fetch-cuda.sh may have left compilers, the newest first.
+func fetched(getenv func(string) string) []string {
+	if home := getenv("KERNELGATE_CUDA_CACHE"); home != "" {
+		return []string{filepath.Join(home, "bin", "nvcc")}
+	}
+	dir, err := cacheRoot(getenv)
+	if err != nil {
+		return nil
+	}
+	homes, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	type release struct {
+		version []int
+		nvcc    string
+	}
+	var releases []release
+	for _, home := range homes {
+		text, ok := strings.CutPrefix(home.Name(), "cuda-")
+		version := numbers(text)
+		if ok && version != nil {
+			releases = append(releases, release{version, filepath.Join(dir, home.Name(), "bin", "nvcc")})
+		}
+	}
+	slices.SortFunc(releases, func(a, b release) int { return slices.Compare(b.version, a.version) })
+	var paths []string
+	for _, r := range releases {
+		paths = append(paths, r.nvcc)
+	}
+	return paths
+}
+
+// numbers reads a version; nil is none, such as that of a folder which is still being filled.
+func numbers(version string) []int {
+	var list []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return nil
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// cacheRoot is kernelgate's folder for what can be made again.
+func cacheRoot(getenv func(string) string) (string, error) {
+	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "kernelgate"), nil
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".cache", "kernelgate"), nil
+	}
+	return "", errors.New("neither XDG_CACHE_HOME nor HOME is set: set one of them, so that there is a place for caches")
+}
+
+func (c *CUDA) findHostCompiler(ctx context.Context, getenv func(string) string) error {
+	names := []string{"/usr/local/bin/gcc", "/usr/bin/gcc", "/bin/gcc"} // the order of compilerEnv
+	if named := getenv("NVCC_CCBIN"); named != "" {
+		names = []string{named, filepath.Join(named, "gcc")} // nvcc takes a folder too
+	}
+	for _, name := range names {
+		// Not what it links to: a compiler may take its part from the name that it is called by.
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return fmt.Errorf("finding nvcc's host compiler %s: %w", name, err)
+		}
+		out, err := exec.CommandContext(ctx, path, "--version").Output()
+		if err != nil {
+			return fmt.Errorf("asking nvcc's host compiler %s for its version: %w (set NVCC_CCBIN to another)", path, err)
+		}
+		first, _, _ := strings.Cut(string(out), "\n")
+		c.HostCompiler, c.HostVersion = path, strings.TrimSpace(first)
+		return nil
+	}
+	return fmt.Errorf("%s needs a host compiler to preprocess with, and there is no %s: install gcc and g++ (Debian: apt-get install g++), or set NVCC_CCBIN to a compiler", c.NVCC, strings.Join(names, ", "))
+}

@@ -1,0 +1,85 @@
+package toolchain
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// refusal puts a failed run into one line for people, and tells whether it would end the same way again.
+func (c *CUDA) refusal(r sandbox.Result, log string, diagnostics []Diagnostic) (summary string, final bool) {
+	const cheaper = "; make the source cheaper to compile: deep templates, constexpr loops and large arrays cost most"
+	if r.TimedOut || r.OutOfMemory || r.OutputTruncated || r.Signal != 0 {
+		why := strings.Join(r.Refused, "; ")
+		if why == "" {
+			why = fmt.Sprintf("it died: %s", r.Signal)
+		}
+		return "the compiler was stopped: " + why + cheaper, false
+	}
+	e := CompileError{Diagnostics: diagnostics}
+	summary = e.summary(sandbox.Result{ExitCode: r.ExitCode})
+	switch i := slices.IndexFunc(diagnostics, isError); {
+	case i >= 0 && exhausted.MatchString(diagnostics[i].Message):
+		return "the compiler was stopped: " + summary + c.memoryText() + cheaper, false
+	case i < 0 && exhausted.MatchString(log):
+		return "the compiler was stopped: " + exhausted.FindString(log) + c.memoryText() + cheaper, false
+	case i < 0 && lastLine(log) != "":
+		summary += ": " + lastLine(log)
+	case i < 0:
+	case strings.Contains(diagnostics[i].Message, "requires separate compilation mode"):
+		summary += "; a kernel must not launch kernels (dynamic parallelism): the manifest's launch is the only one"
+	}
+	return summary + also(r.Refused), len(r.Refused) == 0
+}
+
+// exhausted is how the compilers say that they got no memory, or that one of their parts was killed for it.
+var exhausted = regexp.MustCompile(`(?im)^.*(?:out of memory|memory exhausted|std::bad_alloc|died due to signal|killed signal).*$`)
+
+func (c *CUDA) memoryText() string {
+	return fmt.Sprintf(" (with %d MiB allowed)", c.memory()>>20)
+}
+
+func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, buildMemory) }
+
+func isError(d Diagnostic) bool { return d.Severity == "error" || d.Severity == "fatal" }
+
+var intermediateName = regexp.MustCompile(`^/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_`)
+
+// diagnosticsIn names files by their place in the folder of the sources, and nvcc's own without the number of a process.
+func diagnosticsIn(log, dir string) []Diagnostic {
+	found := ParseDiagnostics(log)
+	for i := range found {
+		file := &found[i].File
+		*file = intermediateName.ReplaceAllString(*file, "")
+		if rel, err := filepath.Rel(dir, *file); err == nil && filepath.IsAbs(*file) && filepath.IsLocal(rel) {
+			*file = rel
+		} else if *file != "" {
+			*file = filepath.Clean(*file)
+		}
+	}
+	return found
+}
+
+// blames tells whether an error is said to lie in the sources. Only the front ends know those; ptxas names its own input.
+func blames(diagnostics []Diagnostic) bool {
+	return slices.ContainsFunc(diagnostics, func(d Diagnostic) bool {
+		return isError(d) && d.Tool == "" && filepath.IsLocal(d.File)
+	})
+}
+
+func also(refused []string) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(refused, "; ") + ")"
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

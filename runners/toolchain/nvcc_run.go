@@ -1,0 +1,122 @@
+package toolchain
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// An nvccOutput is what the tools left behind. Everything else that Build tells is read from it, so that a
+// cached build is read by the same code as a fresh one.
+type nvccOutput struct {
+	Image   []byte
+	Log     string
+	Usage   string // of cuobjdump; empty where there is none
+	Refusal string // why there is no image
+	Final   bool   // the same source would be refused again: no limit was hit
+	Seconds float64
+}
+
+// maxImage is more than the largest libraries have for one architecture.
+const maxImage = 256 << 20
+
+// compile runs nvcc, and cuobjdump over what it made.
+func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
+	start := time.Now()
+	r, log, err := c.run(ctx, tool{
+		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", path, b.Source),
+		dir:  b.Dir, read: b.Dir, write: []string{filepath.Dir(path)}, timeout: b.Timeout,
+	})
+	if err != nil {
+		return nvccOutput{}, err
+	}
+	o := nvccOutput{Log: log, Seconds: time.Since(start).Seconds()}
+	if !r.OK() {
+		diagnostics := diagnosticsIn(log, b.Dir)
+		o.Refusal, o.Final = c.refusal(r, log, diagnostics)
+		if o.Final && !blames(diagnostics) {
+			err = c.probe(ctx, b)
+		}
+		return o, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return o, fmt.Errorf("nvcc said nothing was wrong and left no cubin: %w%s", err, also(r.Refused))
+	}
+	if info.Size() > maxImage {
+		o.Refusal, o.Final = fmt.Sprintf("the cubin has %d bytes, over the limit of %d: compile fewer kernels from one source", info.Size(), maxImage), true
+		return o, nil
+	}
+	if o.Image, err = os.ReadFile(path); err != nil {
+		return o, fmt.Errorf("reading the cubin: %w", err)
+	}
+	if c.Cuobjdump != "" {
+		o.Usage, err = c.dump(ctx, path)
+	}
+	return o, err
+}
+
+func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
+	r, out, err := c.run(ctx, tool{args: []string{c.Cuobjdump, "--dump-resource-usage", path}, read: path})
+	if err == nil && !r.OK() {
+		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s beside nvcc", also(r.Refused), lastLine(out), c.Version)
+	}
+	return out, err
+}
+
+// probe asks whether nvcc compiles anything at all this way. Only if it does, a refusal that names no line of the source
+// is the source's fault. The log alone cannot tell: the source may print to it what it likes.
+func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
+	dir, err := os.MkdirTemp(b.Scratch, "probe-")
+	if err != nil {
+		return fmt.Errorf("making room for a trial of nvcc: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "empty.cu"), []byte("__global__ void empty() {}\n"), 0o644); err != nil {
+		return fmt.Errorf("writing the source for a trial of nvcc: %w", err)
+	}
+	r, log, err := c.run(ctx, tool{
+		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", "/tmp/empty.cubin", "empty.cu"), dir: dir, read: dir,
+	})
+	if err != nil || r.OK() {
+		return err
+	}
+	summary, _ := c.refusal(r, log, diagnosticsIn(log, dir))
+	return fmt.Errorf("nvcc %s with %s refuses even an empty kernel for %s (%s): check the flags %q and the host compiler",
+		c.Version, c.HostVersion, b.Arch, summary, append(slices.Clone(b.Flags), b.Defines...))
+}
+
+// A tool is one call of a program of the toolkit.
+type tool struct {
+	args    []string
+	dir     string // to work in
+	read    string
+	write   []string
+	timeout time.Duration
+}
+
+// run calls the tool in the sandbox.
+func (c *CUDA) run(ctx context.Context, t tool) (sandbox.Result, string, error) {
+	var out bytes.Buffer
+	r, err := sandbox.Run(ctx, sandbox.Spec{
+		Args: t.args, Dir: t.dir, Env: compilerEnv, Stdout: &out, Stderr: &out,
+		Read: append(c.readable(), t.read, t.args[0]), Write: t.write,
+		Limits: sandbox.Limits{
+			Wall: cmp.Or(t.timeout, buildTimeout), Memory: c.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20,
+		},
+	})
+	if err != nil {
+		return r, out.String(), fmt.Errorf("running %s: %w", filepath.Base(t.args[0]), err)
+	}
+	return r, out.String(), nil
+}
+
+// readable is what the toolkit's programs may see beside the sources.
+func (c *CUDA) readable() []string { return append(sandbox.SystemPaths(), c.folders()...) }
