@@ -1,0 +1,84 @@
+// Package doctor finds out what this host can do for kernelgate: what it has, what it lacks, and what to do about
+// each lack. It changes nothing on the host and measures nothing.
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A Status is how a finding bears on the host's use.
+type Status string
+
+const (
+	OK      Status = "ok"
+	Warn    Status = "warn"    // works without; something is slower, noisier or left out
+	Missing Status = "missing" // a runner that should work here does not
+)
+
+// A Finding is one thing that was looked at.
+type Finding struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Detail string `json:"detail"`           // what was found
+	Remedy string `json:"remedy,omitempty"` // what to do unless it is OK
+}
+
+// A Host answers questions about a machine. Functions that return a version return an error where there is no such
+// program.
+type Host struct {
+	Sandbox func() sandbox.Support
+	CC      func(context.Context) (version string, err error)
+	Git     func(context.Context) (version string, err error)
+	Temp    func() (dir string, free uint64, err error) // the folder for builds and its free bytes
+
+	Devices   func() []string // the GPUs' device files
+	GPU       func() (GPU, error)
+	Health    func(GPU) (Health, error)
+	CUDA      func(context.Context) (version string, err error)
+	NCU       func(context.Context) (version string, err error)
+	Sanitizer func(context.Context) (version string, err error)
+
+	DriverParams func() (string, error) // the text of /proc/driver/nvidia/params
+	Admin        func() bool            // the process has CAP_SYS_ADMIN
+}
+
+// Run looks at everything, the CPU runner's needs first.
+func Run(ctx context.Context, h Host) []Finding {
+	var findings []Finding
+	for _, c := range h.Sandbox().Checks {
+		findings = append(findings, sandboxFinding(c))
+	}
+	findings = append(findings, ccFinding(h.CC(ctx)), gitFinding(h.Git(ctx)), tempFinding(h.Temp()))
+
+	gpu, err := h.GPU()
+	devices := h.Devices()
+	// On a host without a GPU nothing of CUDA's is amiss. A host with one is meant for CUDA.
+	lack := Warn
+	if len(devices) > 0 || err == nil {
+		lack = Missing
+	}
+	if err == nil {
+		findings = append(findings, gpuFindings(gpu, h)...)
+	} else {
+		findings = append(findings, noGPUFinding(devices, err))
+	}
+	findings = append(findings, cudaFinding(ctx, h, lack))
+	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
+	return append(findings, sanitizerFinding(h.Sanitizer(ctx)))
+}
+
+// Exit is the status of a process that reports the findings: 0 if nothing is missing, 1 otherwise.
+func Exit(findings []Finding) int {
+	for _, f := range findings {
+		if f.Status == Missing {
+			return 1
+		}
+	}
+	return 0
+}
+
+// oneLine makes an error fit a line of a report.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

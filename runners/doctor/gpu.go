@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+)
+
+// A GPU is what CUDA says about the first GPU.
+type GPU struct {
+	Count    int // of GPUs that this process may use
+	Name     string
+	Arch     string // such as sm_90
+	Memory   uint64
+	CUDA     string // the newest version that the driver supports
+	PCIBusID string
+
+	// KernelTimeout says that the display's watchdog ends long kernels.
+	KernelTimeout bool
+}
+
+// Health is what NVML says about a GPU. A nil field is a question that this GPU or driver does not answer.
+type Health struct {
+	Driver      string
+	SMClock     *int // MHz, as is MaxSMClock and MemoryClock
+	MaxSMClock  *int
+	MemoryClock *int
+	Reasons     *nvml.Reasons // why the clocks are not higher
+	Persistence *bool
+	Processes   *[]nvml.Process // of others, with work on the GPU
+}
+
+func noGPUFinding(devices []string, err error) Finding {
+	f := Finding{Name: "NVIDIA GPU"}
+	if len(devices) == 0 {
+		f.Status, f.Detail = Warn, "none on this host; the CPU runner needs none"
+		f.Remedy = "to gate CUDA kernels, use a host with an NVIDIA GPU and its driver"
+		return f
+	}
+	f.Status = Missing
+	f.Detail = fmt.Sprintf("%s is there, but CUDA does not work: %s", devices[0], oneLine(err))
+	f.Remedy = "see whether nvidia-smi works: if it does not, reinstall the NVIDIA driver and reboot; if it does, check the library path and CUDA_VISIBLE_DEVICES"
+	if errors.Is(err, driver.ErrNoDriver) {
+		f.Detail = fmt.Sprintf("%s is there, but not %s", devices[0], driver.LibraryName)
+		f.Remedy = "install the NVIDIA driver's CUDA library (Debian: apt-get install libcuda1), or start the container with --gpus all"
+	}
+	return f
+}
+
+func gpuFindings(g GPU, h Host) []Finding {
+	health, err := h.Health(g)
+	parts := []string{g.Name, g.Arch, size(g.Memory), "CUDA " + g.CUDA}
+	if health.Driver != "" {
+		parts = append(parts, "driver "+health.Driver)
+	}
+	if g.Count > 1 {
+		parts = append(parts, fmt.Sprintf("the first of %d", g.Count))
+	}
+	findings := []Finding{{Name: "NVIDIA GPU", Status: OK, Detail: strings.Join(parts, ", ")}}
+	if g.KernelTimeout {
+		findings = append(findings, Finding{Name: "display watchdog", Status: Warn, Detail: "a display ends kernels that run for seconds",
+			Remedy: "measure on a GPU without a display"})
+	}
+	if err != nil {
+		return append(findings, Finding{Name: "GPU health", Status: Warn, Detail: oneLine(err),
+			Remedy: "see whether nvidia-smi works: it uses the same library; without it, nobody knows whether the GPU is fit to measure on"})
+	}
+	findings = append(findings, clocksFinding(health))
+	if health.Persistence != nil {
+		findings = append(findings, persistenceFinding(*health.Persistence))
+	}
+	if health.Processes != nil {
+		findings = append(findings, processesFinding(*health.Processes))
+	}
+	return findings
+}
+
+func clocksFinding(h Health) Finding {
+	f := Finding{Name: "GPU clocks", Status: OK}
+	var parts []string
+	switch {
+	case h.SMClock != nil && h.MaxSMClock != nil:
+		parts = append(parts, fmt.Sprintf("SM %d of %d MHz", *h.SMClock, *h.MaxSMClock))
+	case h.SMClock != nil:
+		parts = append(parts, fmt.Sprintf("SM %d MHz", *h.SMClock))
+	}
+	if h.MemoryClock != nil {
+		parts = append(parts, fmt.Sprintf("memory %d MHz", *h.MemoryClock))
+	}
+	if h.Reasons != nil {
+		if *h.Reasons&nvml.GPUIdle != 0 {
+			parts = append(parts, "idle")
+		}
+		// NVML has no question for a lock. It shows as a reason where it holds the clocks down.
+		if *h.Reasons&nvml.ApplicationsClocksSetting != 0 {
+			parts = append(parts, "locked")
+		} else {
+			parts = append(parts, "not seen to be locked")
+		}
+		if slow := h.Reasons.Throttling(); slow != 0 {
+			parts = append(parts, "slowed by "+slow.String())
+			f.Status, f.Remedy = Warn, "let the GPU cool, and check its power limit and air flow: samples that are taken meanwhile are left out"
+		}
+	}
+	if f.Detail = strings.Join(parts, ", "); f.Detail == "" {
+		f.Detail = "the driver does not tell"
+	}
+	return f
+}
+
+func persistenceFinding(on bool) Finding {
+	if on {
+		return Finding{Name: "persistence mode", Status: OK, Detail: "on"}
+	}
+	return Finding{Name: "persistence mode", Status: Warn, Detail: "off: every process pays for waking the GPU, and its clocks fall in between",
+		Remedy: "turn it on with nvidia-smi -pm 1, or run nvidia-persistenced"}
+}
+
+func processesFinding(list []nvml.Process) Finding {
+	if len(list) == 0 {
+		return Finding{Name: "foreign processes", Status: OK, Detail: "none on the GPU"}
+	}
+	var parts []string
+	for _, p := range list {
+		text := fmt.Sprintf("process %d", p.PID)
+		if p.MemoryKnown {
+			text += " with " + size(p.MemoryBytes)
+		}
+		parts = append(parts, text)
+	}
+	return Finding{Name: "foreign processes", Status: Warn, Detail: "on the GPU: " + strings.Join(parts, ", "),
+		Remedy: "end them, or give kernelgate a GPU of its own: a measurement beside them ends as ERROR"}
+}

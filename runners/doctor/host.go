@@ -1,0 +1,208 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// DefaultHost is this machine. Its Sandbox needs [sandbox.Init] in main.
+func DefaultHost() Host {
+	return Host{
+		Sandbox: sandbox.Probe,
+		CC: func(ctx context.Context) (string, error) {
+			cc, err := toolchain.FindCC(ctx, os.Getenv, false)
+			return cc.Version, err
+		},
+		Git: func(ctx context.Context) (string, error) {
+			return version(ctx, regexp.MustCompile(`git version (\S+)`), []string{"git"})
+		},
+		Temp:    temp,
+		Devices: func() []string { return devices("/dev") },
+		GPU:     firstGPU,
+		Health:  health,
+		CUDA: func(ctx context.Context) (string, error) {
+			cuda, err := toolchain.FindCUDA(ctx, os.Getenv)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s, %s", cuda.Version, cuda.NVCC), nil
+		},
+		NCU: func(ctx context.Context) (string, error) {
+			ncu, err := profile.Find(ctx, os.Getenv)
+			return fmt.Sprintf("%s, %s", ncu.Version, ncu.Path), err
+		},
+		Sanitizer: func(ctx context.Context) (string, error) {
+			paths := []string{"compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"}
+			if home := os.Getenv("CUDA_HOME"); home != "" {
+				paths = slices.Insert(paths, 1, filepath.Join(home, "bin", "compute-sanitizer"))
+			}
+			return version(ctx, regexp.MustCompile(`(?m)^Version (\S+)`), paths)
+		},
+		DriverParams: func() (string, error) {
+			text, err := os.ReadFile("/proc/driver/nvidia/params")
+			return string(text), err
+		},
+		Admin: func() bool {
+			status, err := os.ReadFile("/proc/self/status")
+			return err == nil && sysAdmin(string(status))
+		},
+	}
+}
+
+// version asks the first of these programs that is there.
+func version(ctx context.Context, pattern *regexp.Regexp, programs []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for _, name := range programs {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, path, "--version")
+		cmd.WaitDelay = time.Second
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("asking %s for its version: %w", path, err)
+		}
+		m := pattern.FindSubmatch(out)
+		if m == nil {
+			return "", fmt.Errorf("%s --version names no version", path)
+		}
+		return string(m[1]), nil
+	}
+	return "", errors.New("not found")
+}
+
+// temp looks whether the folder can be written to, which its permissions alone do not tell.
+func temp() (string, uint64, error) {
+	dir := os.TempDir()
+	probe, err := os.CreateTemp(dir, "kernelgate-doctor-")
+	if err != nil {
+		return dir, 0, fmt.Errorf("trying to write to the temporary folder: %w", err)
+	}
+	defer os.Remove(probe.Name())
+	defer probe.Close()
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return dir, 0, fmt.Errorf("asking for the free space of %s: %w", dir, err)
+	}
+	return dir, stat.Bavail * uint64(stat.Bsize), nil
+}
+
+// devices are the GPUs' files. A container may have been given any of them, not only the first.
+func devices(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range entries {
+		number, found := strings.CutPrefix(e.Name(), "nvidia")
+		if _, err := strconv.ParseUint(number, 10, 16); found && err == nil && e.Type()&fs.ModeDir == 0 {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+func firstGPU() (GPU, error) {
+	d, err := driver.Open()
+	if err != nil {
+		return GPU{}, err
+	}
+	count, err := d.DeviceCount()
+	if err != nil {
+		return GPU{}, err
+	}
+	if count == 0 {
+		return GPU{}, errors.New("the driver lists no GPU")
+	}
+	device, err := d.Device(0)
+	if err != nil {
+		return GPU{}, err
+	}
+	p, err := device.Properties()
+	if err != nil {
+		return GPU{}, err
+	}
+	v, err := d.Version()
+	if err != nil {
+		return GPU{}, err
+	}
+	return GPU{
+		Count: count, Name: p.Name, Arch: p.Arch(), Memory: p.TotalMemory, CUDA: v.String(), PCIBusID: p.PCIBusID,
+		KernelTimeout: p.KernelTimeout,
+	}, nil
+}
+
+func health(g GPU) (Health, error) {
+	library, err := nvml.Open()
+	if err != nil {
+		return Health{}, err
+	}
+	defer library.Close()
+	var h Health
+	if h.Driver, err = library.DriverVersion(); err != nil {
+		return h, err
+	}
+	device, err := library.DeviceByPCI(g.PCIBusID)
+	if err != nil {
+		return h, err
+	}
+	clock := func(ask func(nvml.Clock) (int, error), which nvml.Clock) func() (int, error) {
+		return func() (int, error) { return ask(which) }
+	}
+	err = errors.Join(
+		answer(&h.SMClock, clock(device.Clock, nvml.SMClock)),
+		answer(&h.MaxSMClock, clock(device.MaxClock, nvml.SMClock)),
+		answer(&h.MemoryClock, clock(device.Clock, nvml.MemoryClock)),
+		answer(&h.Reasons, device.Reasons),
+		answer(&h.Persistence, device.Persistence),
+		answer(&h.Processes, func() ([]nvml.Process, error) { return others(device.Processes()) }),
+	)
+	return h, err
+}
+
+// answer keeps a figure unless this GPU has no such figure.
+func answer[T any](to **T, ask func() (T, error)) error {
+	value, err := ask()
+	if nvml.Unsupported(err) {
+		return nil
+	}
+	if err == nil {
+		*to = &value
+	}
+	return err
+}
+
+func others(list []nvml.Process, err error) ([]nvml.Process, error) {
+	return slices.DeleteFunc(list, func(p nvml.Process) bool { return p.PID == os.Getpid() }), err
+}
+
+// sysAdmin looks for CAP_SYS_ADMIN, number 21, in the text of /proc/self/status.
+func sysAdmin(status string) bool {
+	for line := range strings.Lines(status) {
+		if text, found := strings.CutPrefix(line, "CapEff:"); found {
+			bits, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+			return err == nil && bits&(1<<21) != 0
+		}
+	}
+	return false
+}

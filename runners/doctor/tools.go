@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+func sandboxFinding(c sandbox.Check) Finding {
+	f := Finding{Name: c.Name, Status: OK, Detail: c.Detail}
+	switch {
+	case c.OK:
+	case c.Needed:
+		f.Status, f.Remedy = Missing, c.Remedy
+	default:
+		f.Status, f.Remedy = Warn, c.Remedy+"; until then code from forks is refused"
+	}
+	return f
+}
+
+func ccFinding(version string, err error) Finding {
+	f := Finding{Name: "C compiler", Status: OK, Detail: version}
+	if err == nil {
+		return f
+	}
+	f.Status, f.Detail = Missing, oneLine(err)
+	f.Remedy = "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one"
+	if errors.Is(err, toolchain.ErrNoCompiler) { // whose words are the remedy
+		f.Detail = "not found"
+	}
+	return f
+}
+
+// oldestGit is the first whose rev-parse knows --end-of-options, which keeps a branch's name from being read as an
+// option.
+var oldestGit = [2]int{2, 30}
+
+func gitFinding(version string, err error) Finding {
+	f := Finding{Name: "git", Status: OK, Detail: version}
+	if err != nil {
+		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "install git (Debian: apt-get install git)"
+		return f
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		f.Status, f.Detail, f.Remedy = Warn, fmt.Sprintf("has a version that is not understood: %q", version), "install git from your distribution"
+		return f
+	}
+	if major < oldestGit[0] || major == oldestGit[0] && minor < oldestGit[1] {
+		f.Status, f.Remedy = Missing, fmt.Sprintf("install git %d.%d or later", oldestGit[0], oldestGit[1])
+	}
+	return f
+}
+
+// A run keeps two checkouts, their builds and its evidence there. Below the lower bound the first build fails.
+const (
+	leastDisk = 256 << 20
+	goodDisk  = 2 << 30
+)
+
+func tempFinding(dir string, free uint64, err error) Finding {
+	f := Finding{Name: "temporary folder", Status: OK, Detail: fmt.Sprintf("%s, %s free", dir, size(free))}
+	const remedy = "free some space there, or set TMPDIR to a folder on a larger disk"
+	switch {
+	case err != nil:
+		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "set TMPDIR to a folder that this user may write to"
+	case free < leastDisk:
+		f.Status, f.Remedy = Missing, remedy
+	case free < goodDisk:
+		f.Status, f.Remedy = Warn, remedy
+	}
+	return f
+}
+
+func size(n uint64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
+	version, err := h.CUDA(ctx)
+	f := Finding{Name: "CUDA compiler", Status: OK, Detail: version}
+	if err == nil {
+		return f
+	}
+	f.Status, f.Detail = lack, oneLine(err)
+	f.Remedy = "install the CUDA toolkit and set CUDA_HOME, or run make setup in kernelgate's source, which fetches the compiler from PyPI"
+	if errors.Is(err, toolchain.ErrNoCUDA) && err.Error() == toolchain.ErrNoCUDA.Error() {
+		f.Detail = "not found"
+	}
+	return f
+}
+
+func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
+	version, err := h.NCU(ctx)
+	if err != nil {
+		f := Finding{Name: "ncu", Status: Warn, Detail: oneLine(err), Remedy: profile.ErrNotInstalled.Error() + "; until then the profile gate is skipped"}
+		if errors.Is(err, profile.ErrNotInstalled) { // its words are the remedy
+			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+profile.ErrNotInstalled.Error()), "ncu was ")
+		}
+		return []Finding{f}
+	}
+	findings := []Finding{{Name: "ncu", Status: OK, Detail: version}}
+	if gpu { // without one there are no counters to be allowed
+		findings = append(findings, permissionFinding(h))
+	}
+	return findings
+}
+
+func permissionFinding(h Host) Finding {
+	f := Finding{Name: "ncu permission", Status: OK}
+	params, err := h.DriverParams()
+	adminOnly, known := profilingAdminOnly(params)
+	switch {
+	case err != nil:
+		f.Status, f.Detail = Warn, "not known: "+oneLine(err)
+	case !known:
+		f.Status, f.Detail = Warn, "not known: the driver does not say who may read the GPU's counters"
+	case !adminOnly:
+		f.Detail = "every user may read the GPU's counters"
+	case h.Admin():
+		f.Detail = "administrators may read the GPU's counters, and this process is one"
+	default:
+		f.Status, f.Detail, f.Remedy = Warn, "only administrators may read the GPU's counters", profile.PermissionRemedy
+		return f
+	}
+	if f.Status == Warn {
+		f.Remedy = "profile something; if ncu answers ERR_NVGPUCTRPERM: " + profile.PermissionRemedy
+	}
+	return f
+}
+
+// profilingAdminOnly reads the driver's parameters: one of them has had two names.
+func profilingAdminOnly(params string) (adminOnly, known bool) {
+	for line := range strings.Lines(params) {
+		name, value, found := strings.Cut(line, ":")
+		if !found {
+			continue
+		}
+		switch strings.TrimSpace(name) {
+		case "RmProfilingAdminOnly", "RestrictProfilingToAdminUsers":
+			return strings.TrimSpace(value) != "0", true
+		}
+	}
+	return false, false
+}
+
+func sanitizerFinding(version string, err error) Finding {
+	f := Finding{Name: "compute-sanitizer", Status: OK, Detail: version}
+	if err != nil {
+		f.Status, f.Detail = Warn, oneLine(err)
+		f.Remedy = "install the CUDA toolkit's compute-sanitizer and put it on PATH; until then races and bad accesses are not looked for on request"
+	}
+	return f
+}

@@ -1,0 +1,226 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Request is one program to profile and what to count.
+type Request struct {
+	Args    []string // the program and its arguments
+	Env     []string // its whole environment; nil is the caller's
+	Dir     string   // its working directory
+	Kernel  string   // the symbol of the kernel, as the cubin names it
+	Skip    int      // launches of the kernel to pass over first
+	Count   int      // launches to profile; 0 is one
+	Metrics []string
+	Report  string        // where to leave the report for ncu-ui, a name with .ncu-rep; empty is nowhere
+	Timeout time.Duration // for all of it; 0 is five minutes
+}
+
+const (
+	defaultTimeout = 5 * time.Minute
+	maxLog         = 1 << 20
+	maxTable       = 16 << 20
+)
+
+var symbol = regexp.MustCompile(`^[A-Za-z_$][\w$.]*$`)
+
+func (r Request) check() error {
+	switch {
+	case len(r.Args) == 0:
+		return errors.New("no program is named")
+	case !symbol.MatchString(r.Kernel):
+		return fmt.Errorf("%q is not the symbol of a kernel", r.Kernel)
+	case r.Skip < 0 || r.Count < 0:
+		return fmt.Errorf("%d launches to skip and %d to profile cannot be asked for", r.Skip, r.Count)
+	case len(r.Metrics) == 0:
+		return errors.New("no metric is asked for")
+	case r.Report != "" && !strings.HasSuffix(r.Report, ".ncu-rep"):
+		return fmt.Errorf("the report's name %s does not end in .ncu-rep, which ncu insists on", r.Report)
+	}
+	for _, m := range r.Metrics {
+		if !metricName.MatchString(m) {
+			return fmt.Errorf("%q is not the name of a metric", m)
+		}
+	}
+	return nil
+}
+
+// Run profiles the program. A Problem is one that is known to happen, with its remedy; the error is anything else.
+// Launches are there if both are nil.
+//
+// ncu is called twice: once to fill a report, whatever the program prints meanwhile, and once to print the
+// report. The first call prints no table, since newer versions print none when they write a report.
+func (n NCU) Run(ctx context.Context, r Request) ([]Launch, *Problem, error) {
+	launches, problem, err := n.run(ctx, r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("profiling %s: %w", r.Kernel, err)
+	}
+	return launches, problem, nil
+}
+
+func (n NCU) run(parent context.Context, r Request) ([]Launch, *Problem, error) {
+	if err := r.check(); err != nil {
+		return nil, nil, err
+	}
+	if r.Timeout <= 0 {
+		r.Timeout = defaultTimeout
+	}
+	if r.Env == nil {
+		r.Env = os.Environ()
+	}
+	// Another locale would swap the points and commas of numbers.
+	r.Env = append(slices.Clip(r.Env), "LC_ALL=C")
+
+	folder, err := workFolder(r.Report)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(folder)
+	report, log := filepath.Join(folder, "profile.ncu-rep"), filepath.Join(folder, "ncu.log")
+
+	ctx, cancel := context.WithTimeout(parent, r.Timeout)
+	defer cancel()
+	problem, err := n.collect(ctx, r, report, log)
+	if err == nil && problem == nil {
+		var launches []Launch
+		if launches, err = n.print(ctx, r, report); err == nil {
+			return launches, nil, keep(report, r.Report)
+		}
+	}
+	if parent.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("ncu was killed after %v: %w (raise the timeout, profile fewer launches or metrics, or a smaller shape)", r.Timeout, err)
+	}
+	return nil, problem, err
+}
+
+// workFolder is beside the report, so that the finished report can be moved into place at once.
+func workFolder(report string) (string, error) {
+	beside := os.TempDir()
+	if report != "" {
+		beside = filepath.Dir(report)
+	}
+	beside, err := filepath.Abs(beside)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder for the report: %w", err)
+	}
+	if strings.Contains(beside, "%") {
+		return "", fmt.Errorf("ncu would replace the %% in the folder %s: choose another for the report", beside)
+	}
+	folder, err := os.MkdirTemp(beside, ".ncu-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder for ncu's report: %w", err)
+	}
+	return folder, nil
+}
+
+func keep(report, as string) error {
+	if as == "" {
+		return nil
+	}
+	if err := os.Rename(report, as); err != nil {
+		return fmt.Errorf("keeping ncu's report: %w", err)
+	}
+	return nil
+}
+
+func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Problem, error) {
+	args := append([]string{n.Path,
+		"--log-file", log, "--export", report, "--force-overwrite",
+		"--target-processes", "all",
+		"--clock-control", "none",
+		"--kernel-name-base", "mangled", "--kernel-name", r.Kernel,
+		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(max(r.Count, 1)),
+		"--metrics", strings.Join(r.Metrics, ","),
+	}, r.Args...)
+	out := capped{limit: 64 << 10}
+	failure := runGroup(ctx, command{args: args, env: r.Env, dir: r.Dir, stdout: &out, stderr: &out})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	said, err := readLog(log)
+	if err != nil {
+		return nil, err
+	}
+	if failure == nil {
+		if _, err := os.Stat(report); err == nil {
+			return nil, nil
+		}
+		failure = errors.New("it ended well but wrote no report")
+	}
+	if p := Classify(said); p != nil {
+		return p, nil
+	}
+	// Before it has a log, ncu complains where the program prints. That may be quoted, but not believed.
+	if said == "" {
+		said = out.String()
+	}
+	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(said), strings.Join(args, " "))
+}
+
+func (n NCU) print(ctx context.Context, r Request, report string) ([]Launch, error) {
+	args := []string{n.Path, "--import", report, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled"}
+	out, complaints := capped{limit: maxTable}, capped{limit: 64 << 10}
+	if err := runGroup(ctx, command{args: args, env: r.Env, stdout: &out, stderr: &complaints}); err != nil {
+		return nil, fmt.Errorf("ncu %s could not print its own report: %w: %s (reinstall Nsight Compute)", n.Version, err, complaint(out.String()+complaints.String()))
+	}
+	if out.overflow {
+		return nil, fmt.Errorf("ncu's table is longer than %d MiB: profile fewer launches", maxTable>>20)
+	}
+	launches, err := ParseCSV(out.String())
+	if err != nil {
+		return nil, fmt.Errorf("ncu %s: %w", n.Version, err)
+	}
+	if len(launches) == 0 {
+		return nil, fmt.Errorf("ncu %s printed a table without a launch: raise the number of launches that the program makes, or skip fewer", n.Version)
+	}
+	return launches, nil
+}
+
+func readLog(path string) (string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) { // it failed before it could write one
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading ncu's log: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxLog))
+	if err != nil {
+		return "", fmt.Errorf("reading ncu's log: %w", err)
+	}
+	return string(text), nil
+}
+
+// complaint is what a reader needs of ncu's output: its errors, or else its last words.
+func complaint(output string) string {
+	var lines, errors []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		lines = append(lines, line)
+		if _, after, found := strings.Cut(line, "==ERROR=="); found {
+			errors = append(errors, strings.TrimSpace(after))
+		}
+	}
+	switch {
+	case len(errors) > 0:
+		return strings.Join(errors[:min(3, len(errors))], "; ")
+	case len(lines) > 0:
+		return strings.Join(lines[max(0, len(lines)-3):], "; ")
+	}
+	return "it said nothing"
+}
