@@ -29,6 +29,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/cuda"
+	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/progress"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -95,8 +98,44 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout))
+	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout), doctorCommand(stdout), gpuWorkerCommand())
 	return root
+}
+
+// workerCommand starts the process that touches the GPU; people have no use for
+// it.
+const workerCommand = "gpu-worker"
+
+func gpuWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: workerCommand + " [REQUEST]", Hidden: true, Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return worker.Serve(os.Stdin, os.NewFile(cuda.ResultFD, "answers"))
+			}
+			// Under a profiler: the request is a file, and nobody reads the answer.
+			request, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("reading the request: %w", err)
+			}
+			defer request.Close()
+			return worker.Serve(request, io.Discard)
+		},
+	}
+}
+
+func doctorCommand(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:     "doctor",
+		Short:   "Say what this host can do, and how to mend what it cannot",
+		Example: "  kernelgate doctor",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := doctor.Run(cmd.Context(), doctor.DefaultHost())
+			fmt.Fprint(stdout, doctor.Text(findings))
+			return asExit(doctor.Exit(findings))
+		},
+	}
 }
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -112,10 +151,18 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Kernels = args
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding this program: %w", err)
+			}
+			opt.Worker = []string{program, workerCommand}
+			if cache, err := os.UserCacheDir(); err == nil {
+				opt.Cache = filepath.Join(cache, "kernelgate", "builds")
+			}
 			status := exitPass
 			checked := 0
 			live := liveProgress(stderr)
-			err := check.Run(cmd.Context(), opt, live, func(r check.Result) error {
+			err = check.Run(cmd.Context(), opt, live, func(r check.Result) error {
 				live.Clear()
 				checked++
 				status = max(status, severity(r.Verdict.Outcome))
@@ -148,6 +195,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant")
 	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
 	f.StringVar(&opt.Change.Title, "title", "", "title of the change, for the policy's rules")
+	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
+	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
+	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")

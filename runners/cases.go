@@ -35,9 +35,10 @@ func (c Case) Evidence() gates.Case {
 // Cases is every case that the gate asks for: its shapes, seeds and
 // distributions in all combinations, and secret ones with shapes, seeds and
 // distributions that nobody could know when the code was written.
-func Cases(m *kernels.Manifest, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
+func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
+	m := job.Manifest
 	var cases []Case
-	for _, name := range gate.Shapes.Pick(m.ShapeNames()) {
+	for _, name := range gate.Shapes.Pick(job.ShapeNames()) {
 		shape, _ := m.Shape(name)
 		for _, d := range gate.Distributions {
 			for _, seed := range gate.Seeds {
@@ -45,7 +46,7 @@ func Cases(m *kernels.Manifest, gate *policies.CorrectnessGate, rng *rand.Rand) 
 			}
 		}
 	}
-	for i, shape := range m.DrawSecret(rng, int(gate.SecretCases)) {
+	for i, shape := range m.DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
 		d := gate.Distributions[i%len(gate.Distributions)]
 		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: tensor.Distribution(d), Secret: true})
 	}

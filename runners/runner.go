@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -82,7 +83,7 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 	}
 	e.Provenance.Tools = b.Tools()
 	var err error
-	if e.Shapes, err = shapesOf(job.Manifest); err != nil {
+	if e.Shapes, err = job.shapes(); err != nil {
 		e.Fault = err.Error()
 		return e, nil
 	}
@@ -110,9 +111,27 @@ func Resume(ctx context.Context, job Job, b Backend, e *gates.Evidence, progress
 	}
 }
 
-func shapesOf(m *kernels.Manifest) ([]gates.Shape, error) {
+// supported is the shapes that both sides can be run on.
+func (j Job) supported() []kernels.Shape {
+	return slices.DeleteFunc(j.Manifest.ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
+		return j.Baseline != nil && !j.Manifest.Supports(j.Baseline.Variant, s.Dims)
+	})
+}
+
+// ShapeNames lists the shapes that both sides can be run on.
+func (j Job) ShapeNames() []string {
+	var names []string
+	for _, s := range j.supported() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// shapes is the same for the record, with the work that each takes at least.
+func (j Job) shapes() ([]gates.Shape, error) {
+	m := j.Manifest
 	var shapes []gates.Shape
-	for _, s := range m.Shapes {
+	for _, s := range j.supported() {
 		shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
 		if m.Work != nil {
 			var errF, errB error

@@ -17,24 +17,27 @@ __device__ __forceinline__ void barrier_arrive_after_copies(uint32_t at) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at) : "memory");
 }
 
-// Waits until the phase of this parity is over.
-__device__ __forceinline__ void barrier_wait(uint32_t at, uint32_t parity) {
+// Tells whether the phase of this parity is over.
+__device__ __forceinline__ bool barrier_over(uint32_t at, uint32_t parity) {
     uint32_t done;
-    do {
 #if __CUDA_ARCH__ >= 900
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
 #else
-        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
 #endif
-    } while (!done);
+    return done;
 }
 
-// A place in a ring of STAGES tiles, and how often the ring has gone round.
+__device__ __forceinline__ void barrier_wait(uint32_t at, uint32_t parity) {
+    while (!barrier_over(at, parity)) {}
+}
+
+// A place in a ring of STAGES tiles, and whether the ring has gone round an odd
+// number of times; both in one register.
 template <int STAGES>
 struct Ring {
-    int stage = 0;
-    uint32_t parity = 0;
-    __device__ __forceinline__ void next() {
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-    }
+    int slot = 0;
+    __device__ __forceinline__ int stage() const { return slot < STAGES ? slot : slot - STAGES; }
+    __device__ __forceinline__ uint32_t parity() const { return slot >= STAGES; }
+    __device__ __forceinline__ void next() { slot = slot + 1 == 2 * STAGES ? 0 : slot + 1; }
 };

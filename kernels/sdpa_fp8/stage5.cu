@@ -55,10 +55,10 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t tiles, uint32
         size_t base = (size_t)(work / p.blocks()) * p.S * D;
         int end = p.end(p.block(work));
         for (int key = 0; key < end; key += KEYS, ring.next()) {
-            barrier_wait(empty + 8 * ring.stage, ring.parity ^ 1);
-            uint32_t to = tiles + ring.stage * 2 * TILE;
+            barrier_wait(empty + 8 * ring.stage(), ring.parity() ^ 1);
+            uint32_t to = tiles + ring.stage() * 2 * TILE;
             copy_keys<D, KEYS, PRODUCERS>(to, to + TILE, p.k + base, p.v + base, key, p.S, threadIdx.x - CONSUMERS);
-            barrier_arrive_after_copies(full + 8 * ring.stage);
+            barrier_arrive_after_copies(full + 8 * ring.stage());
         }
     }
     wait_copies<0>();
@@ -68,28 +68,30 @@ template <int D>
 __device__ __forceinline__ void consume(const Problem& p, uint32_t q_tile, uint32_t tiles, uint32_t full, uint32_t empty) {
     constexpr int KEYS = TILE / D;
     Ring<NUM_STAGES> ring;
+    int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); // known to be the same for all its lanes
     for (int work = blockIdx.x; work < p.work(); work += gridDim.x) {
         int head = work / p.blocks(), block = p.block(work), end = p.end(block);
-        int first_row = block * ROWS + threadIdx.x / 32 * 16;
+        int first_row = block * ROWS + warp * 16;
         float scale = softmax_scale_log2(p.q_scale[head % p.H], p.k_scale[head % p.H], D);
         Rows<D, false> rows;
-        rows.start(p.q + (size_t)head * p.S * D, first_row, p.S, q_tile + threadIdx.x / 32 * 16 * D);
+        rows.start(p.q + (size_t)head * p.S * D, first_row, p.S, q_tile + warp * 16 * D);
+#pragma unroll 1
         for (int key = 0; key < end; key += KEYS, ring.next()) {
-            barrier_wait(full + 8 * ring.stage, ring.parity);
-            uint32_t k_tile = tiles + ring.stage * 2 * TILE;
+            barrier_wait(full + 8 * ring.stage(), ring.parity());
+            uint32_t k_tile = tiles + ring.stage() * 2 * TILE;
             float s[KEYS / 8][4];
             rows.template scores<KEYS>(s, k_tile);
             if (key + KEYS > p.S || p.causal && key + KEYS > first_row) rows.template mask<KEYS>(s, first_row, key, p.S, p.causal);
             rows.template softmax<KEYS, USE_FAST_EXP>(s, scale);
             rows.template accumulate<KEYS>(s, k_tile + TILE);
             __syncwarp();
-            if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * ring.stage);
+            if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * ring.stage());
         }
         // Computed again, so that it takes no registers during the loop.
         int done = work;
         asm volatile("" : "+r"(done));
         head = done / p.blocks();
-        rows.finish(p.o + (size_t)head * p.S * D, p.block(done) * ROWS + threadIdx.x / 32 * 16, p.S, p.v_scale[head % p.H]);
+        rows.finish(p.o + (size_t)head * p.S * D, p.block(done) * ROWS + warp * 16, p.S, p.v_scale[head % p.H]);
     }
 }
 

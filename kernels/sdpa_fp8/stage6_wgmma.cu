@@ -22,17 +22,17 @@
 // work), block 640, dynamic shared memory see SHARED.
 
 #include "barrier.cuh"
-#include "flash.cuh"
-#include "wgmma.cuh"
+#include "hopper.cuh"
 
 #ifndef NUM_STAGES
 #define NUM_STAGES 8
 #endif
+#ifndef USE_TURNS
+#define USE_TURNS 1
+#endif
 
 constexpr int CONSUMERS = 4; // warpgroups
 constexpr int THREADS = 128 * (CONSUMERS + 1);
-constexpr int TILE = 4096; // bytes of codes
-constexpr float HEADROOM = 8; // powers of two
 
 // Tiles in the ring, and how many are copied ahead of the one being decoded.
 // Both are powers of two; for D = 128 the partial results take more room.
@@ -64,35 +64,18 @@ __device__ __forceinline__ int choose_row_groups(int heads, int S) {
 }
 
 struct Shared {
-    uint32_t k, v, v_codes, q, partial, full, empty;
+    uint32_t k, v, v_codes, q, ones, partial, full, empty;
     __device__ __forceinline__ Shared(uint32_t at, int D) {
         k = at;
         v = k + stages(D) * TILE;
         v_codes = v + stages(D) * 2 * TILE;
         q = v_codes + stages(D) * TILE;
-        partial = q + CONSUMERS * 64 * D;
+        ones = q + CONSUMERS * 64 * D;
+        partial = ones + (D == 64 ? 2 * TILE : 0);
         full = partial + (CONSUMERS - 1) * 128 * (D / 2 + 4) * 4;
         empty = full + 8 * stages(D);
     }
 };
-
-// Decodes this thread's 16 codes of a V tile into the FP16 tile: 128-byte rows
-// of 64 columns, swizzled; for D = 128 two such parts.
-template <int D>
-__device__ __forceinline__ void decode_values(uint32_t to, uint32_t from, int thread) {
-    constexpr int CHUNKS = D / 16, KEYS = TILE / D;
-#pragma unroll
-    for (int i = 0; i < TILE / 16 / 128; i++) {
-        int piece = thread + 128 * i, row = piece / CHUNKS, chunk = piece % CHUNKS;
-        uint32_t x[4];
-        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from + 16 * piece) : "memory");
-        uint32_t line = to + chunk / 4 * KEYS * 128 + row * 128;
-#pragma unroll
-        for (int j = 0; j < 2; j++)
-            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * ((chunk % 4 * 2 + j) ^ row % 8)),
-                         "r"(decode_low(x[2 * j])), "r"(decode_high(x[2 * j])), "r"(decode_low(x[2 * j + 1])), "r"(decode_high(x[2 * j + 1])) : "memory");
-    }
-}
 
 template <int D>
 __device__ __forceinline__ void produce(const Problem& p, const Shared& shared) {
@@ -103,10 +86,10 @@ __device__ __forceinline__ void produce(const Problem& p, const Shared& shared) 
 
     // A thread decodes what it copied itself, so that only its own copies count.
     auto hand_over = [&]() {
-        decode_values<D>(shared.v + ready.stage * 2 * TILE, shared.v_codes + ready.stage * TILE, thread);
+        decode_values<D>(shared.v + ready.stage() * 2 * TILE, shared.v_codes + ready.stage() * TILE, thread);
         fence_to_tensor_cores();
         __syncwarp();
-        if (thread % 32 == 0) barrier_arrive(shared.full + 8 * ready.stage);
+        if (thread % 32 == 0) barrier_arrive(shared.full + 8 * ready.stage());
         ready.next();
     };
 
@@ -114,14 +97,19 @@ __device__ __forceinline__ void produce(const Problem& p, const Shared& shared) 
         size_t base = (size_t)(work / p.blocks()) * p.S * D;
         int end = p.end(p.block(work));
         for (int key = 0; key < end; key += KEYS, ring.next()) {
-            barrier_wait(shared.empty + 8 * ring.stage, ring.parity ^ 1);
+            if (!barrier_over(shared.empty + 8 * ring.stage(), ring.parity() ^ 1)) {
+                // The consumers may wait for the very tiles that are held back here.
+                wait_copies<0>();
+                for (; ahead > 0; ahead--) hand_over();
+                barrier_wait(shared.empty + 8 * ring.stage(), ring.parity() ^ 1);
+            }
 #pragma unroll
             for (int i = 0; i < TILE / 16 / 128; i++) {
                 int piece = thread + 128 * i, row = piece / CHUNKS, chunk = piece % CHUNKS;
                 bool valid = key + row < p.S;
                 size_t from = base + (valid ? key + row : 0) * D + 16 * chunk;
-                copy16_async(shared.k + ring.stage * TILE + code_at<D>(row, chunk), p.k + from, valid);
-                copy16_async(shared.v_codes + ring.stage * TILE + 16 * piece, p.v + from, valid);
+                copy16_async(shared.k + ring.stage() * TILE + code_at<D>(row, chunk), p.k + from, valid);
+                copy16_async(shared.v_codes + ring.stage() * TILE + 16 * piece, p.v + from, valid);
             }
             commit_copies();
             if (ahead == AHEAD) {
@@ -151,149 +139,77 @@ __device__ __forceinline__ void load_queries(uint32_t to, const uint8_t* q, int 
     asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory");
 }
 
-// s = Q·Kᵀ, begun.
-template <int D>
-__device__ __forceinline__ void begin_scores(float (&s)[TILE / D / 2], uint32_t q, uint32_t k) {
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < D / 32; i++) wgmma_scores(s, operand_at<D>(q + 32 * i), operand_at<D>(k + 32 * i), i > 0);
-    wgmma_commit();
-}
-
-// The maxima of this lane's two rows, over the four lanes that share them. In
-// four chains, so that no maximum waits long for another.
-template <int N>
-__device__ __forceinline__ void row_maxima(const float (&s)[N], float (&best)[2]) {
-    float m[4] = {s[0], s[1], s[2], s[3]};
-#pragma unroll
-    for (int i = 4; i < N; i++) m[i % 4] = fmaxf(m[i % 4], s[i]);
-    best[0] = fmaxf(m[0], m[1]), best[1] = fmaxf(m[2], m[3]);
-#pragma unroll
-    for (int step = 1; step <= 2; step++) {
-        float a = __shfl_xor_sync(0xffffffffu, best[0], step), b = __shfl_xor_sync(0xffffffffu, best[1], step);
-        best[0] = fmaxf(best[0], a), best[1] = fmaxf(best[1], b);
-    }
-}
-
-// Takes out the keys that a query may not see.
-template <int D>
-__device__ __forceinline__ void mask_scores(float (&s)[TILE / D / 2], const Problem& p, int key, int first_row) {
-    if (key + TILE / D <= p.S && !(p.causal && key + TILE / D > first_row)) return;
-    int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < TILE / D / 2; i++) {
-        int at = key + i / 4 * 8 + lane % 4 * 2 + i % 2, row = first_row + lane / 4 + i / 2 % 2 * 8;
-        if (at >= p.S || p.causal && at > row) s[i] = -INFINITY;
-    }
-}
-
-// Scores become weights relative to top, which moves (and tells so) only when
-// some score of the warp is HEADROOM above it; O is to be rescaled then.
-template <int N>
-__device__ __forceinline__ bool to_weights(float (&s)[N], float (&top)[2], float (&sum)[2], float (&rescale)[2], float scale) {
-    float best[2];
-    row_maxima(s, best);
-    bool moved = (best[0] - top[0]) * scale > HEADROOM || (best[1] - top[1]) * scale > HEADROOM;
-    moved = __any_sync(0xffffffffu, moved);
-    if (moved) {
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            float next = fmaxf(top[r], best[r]);
-            rescale[r] = exp2_fast((top[r] - next) * scale);
-            top[r] = next;
-            sum[r] *= rescale[r];
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        float shift = top[r] * scale, part = 0;
-#pragma unroll
-        for (int i = 0; i < N / 4; i++) {
-            float &a = s[4 * i + 2 * r], &b = s[4 * i + 2 * r + 1];
-            a = exp2_fast(a * scale - shift);
-            b = exp2_fast(b * scale - shift);
-            part += a + b;
-        }
-        sum[r] += part;
-    }
-    return moved;
-}
-
-// Weights as FP16, in the order of a product's first operand.
-template <int N>
-__device__ __forceinline__ void pack(uint32_t (&weights)[N / 2], const float (&s)[N]) {
-#pragma unroll
-    for (int i = 0; i < N / 2; i++) weights[i] = pack_half2(s[2 * i], s[2 * i + 1]);
-}
-
-// o += P·V, begun.
-template <int D>
-__device__ __forceinline__ void add_values(float (&o)[D / 2], const uint32_t (&weights)[TILE / D / 4], uint32_t v) {
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < TILE / D / 16; i++)
-        wgmma_values(o, {weights[4 * i], weights[4 * i + 1], weights[4 * i + 2], weights[4 * i + 3]}, operand_at<128>(v + i * 2048, TILE / D * 128), 1);
-    wgmma_commit();
-}
+// Warpgroups that all multiply and then all compute exp would leave one of the
+// two units idle at any time. In turns, each begins its products when the
+// one before it has its scores. Only where all have the same number of tiles.
+__device__ __forceinline__ void await_turn(int group) { asm volatile("bar.sync %0, 256;" ::"r"(group + 12) : "memory"); }
+__device__ __forceinline__ void pass_turn(int group) { asm volatile("bar.arrive %0, 256;" ::"r"(group + 12) : "memory"); }
 
 template <int D>
 __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) {
     constexpr int KEYS = TILE / D, STAGES = stages(D);
-    int group = threadIdx.x / 128, row_group = group % p.row_groups, key_group = group / p.row_groups;
+    int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0), row_group = group % p.row_groups, key_group = group / p.row_groups;
     int key_groups = CONSUMERS / p.row_groups;
     int lane = threadIdx.x % 32;
-    int before = 0; // tiles of the work items before this one
+    uint32_t before = 0; // tiles of the work items before this one
 
     for (int work = blockIdx.x; work < p.work(); work += gridDim.x) {
         int head = work / p.blocks(), block = p.block(work);
         int first = block * p.rows() + row_group * 64, first_row = first + threadIdx.x / 32 % 4 * 16;
         float v_scale = p.v_scale[head % p.H];
         float scale = softmax_scale_log2(p.q_scale[head % p.H], p.k_scale[head % p.H], D);
-        uint32_t q = shared.q + group * 64 * D;
-        load_queries<D>(q, p.q + (size_t)head * p.S * D, first, p.S, group);
+        uint64_t q = codes_operand<D>(shared.q + group * 64 * D), k = codes_operand<D>(shared.k);
+        load_queries<D>(shared.q + group * 64 * D, p.q + (size_t)head * p.S * D, first, p.S, group);
 
-        float o[D / 2], s[KEYS / 2], top[2] = {LOWEST, LOWEST}, sum[2] = {0, 0};
+        float o[D == 64 ? 36 : 64], s[KEYS / 2], top[2] = {LOWEST, LOWEST}, sum[2] = {0, 0};
 #pragma unroll
-        for (int i = 0; i < D / 2; i++) o[i] = 0;
+        for (int i = 0; i < (D == 64 ? 36 : 64); i++) o[i] = 0;
 
         // Tile t of this item has number before + t in the ring. With causal,
         // the last tiles may be for the other rows alone.
         int tiles = (p.end(block) + KEYS - 1) / KEYS;
         int needed = p.causal ? min(tiles, (first + 63) / KEYS + 1) : tiles;
-        int t = key_group, number = before + t;
+        int t = key_group;
+        uint32_t number = before + t;
         uint32_t weights[KEYS / 4];
         if (D == 64 && t < needed) {
             barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
-            begin_scores<D>(s, q, shared.k + number % STAGES * TILE);
+            begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
             wgmma_wait<0>();
             hold(s);
-            mask_scores<D>(s, p, t * KEYS, first_row);
+            mask_scores<D>(s, t * KEYS, first_row, p.S, p.causal);
             float rescale[2];
-            to_weights(s, top, sum, rescale, scale);
+            to_weights<D == 128>(s, top, sum, rescale, scale);
             pack(weights, s);
 
             // This tile's Q·Kᵀ and the last one's P·V run together, and P·V runs
             // on while the weights are computed.
+            bool turns = USE_TURNS && !p.causal && tiles % key_groups == 0;
+            if (turns && tiles > key_groups && group == CONSUMERS - 1) pass_turn(0);
             for (t += key_groups; t < needed; t += key_groups) {
-                uint32_t v = shared.v + number % STAGES * 2 * TILE, released = shared.empty + number % STAGES * 8;
+                uint32_t last = number % STAGES;
                 number += key_groups;
                 barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
-                begin_scores<D>(s, q, shared.k + number % STAGES * TILE);
-                add_values<D>(o, weights, v);
+                if (turns) await_turn(group);
+                begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
+                add_values<D>(o, weights, values_and_ones_operand(shared.v + last * 2 * TILE, shared.ones));
                 wgmma_wait<1>();
                 hold(s);
-                mask_scores<D>(s, p, t * KEYS, first_row);
-                bool moved = to_weights(s, top, sum, rescale, scale);
+                if (turns && (group < CONSUMERS - 1 || t + key_groups < needed)) pass_turn((group + 1) % CONSUMERS);
+                mask_scores<D>(s, t * KEYS, first_row, p.S, p.causal);
+                bool moved = to_weights<D == 128>(s, top, sum, rescale, scale);
+                if (moved) {
+                    wgmma_wait<0>();
+                    hold(o);
+#pragma unroll
+                    for (int i = 0; i < 36; i++) o[i] *= rescale[i / 2 % 2];
+                }
                 wgmma_wait<0>();
                 hold(o);
-                if (lane == 0) barrier_arrive(released);
-                if (moved) {
-#pragma unroll
-                    for (int i = 0; i < D / 2; i++) o[i] *= rescale[i / 2 % 2];
-                }
+                if (lane == 0) barrier_arrive(shared.empty + last * 8);
                 pack(weights, s);
             }
-            add_values<D>(o, weights, shared.v + number % STAGES * 2 * TILE);
+            add_values<D>(o, weights, values_and_ones_operand(shared.v + number % STAGES * 2 * TILE, shared.ones));
             wgmma_wait<0>();
             hold(o);
             if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
@@ -302,17 +218,17 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
         // For D = 128 there are no registers for two products at a time.
         for (; D == 128 && t < needed; t += key_groups, number += key_groups) {
             barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
-            begin_scores<D>(s, q, shared.k + number % STAGES * TILE);
+            begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
             wgmma_wait<0>();
             hold(s);
-            mask_scores<D>(s, p, t * KEYS, first_row);
+            mask_scores<D>(s, t * KEYS, first_row, p.S, p.causal);
             float rescale[2];
-            if (to_weights(s, top, sum, rescale, scale)) {
+            if (to_weights<D == 128>(s, top, sum, rescale, scale)) {
 #pragma unroll
                 for (int i = 0; i < D / 2; i++) o[i] *= rescale[i / 2 % 2];
             }
             pack(weights, s);
-            add_values<D>(o, weights, shared.v + number % STAGES * 2 * TILE);
+            add_values<D>(o, weights, values_operand<D>(shared.v + number % STAGES * 2 * TILE));
             wgmma_wait<0>();
             hold(o);
             if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
@@ -322,6 +238,8 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
             if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
         }
         before += tiles;
+#pragma unroll
+        for (int r = 0; r < 2; r++) sum[r] = D == 64 ? o[32 + 2 * r] : quad_sum(sum[r]);
 
         // The key groups' results meet in group 0.
         if (key_groups > 1) {
@@ -360,7 +278,7 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
         if (key_group == 0) {
 #pragma unroll
             for (int r = 0; r < 2; r++) {
-                float norm = v_scale / quad_sum(sum[r]);
+                float norm = v_scale / sum[r];
                 int row = first_row + lane / 4 + 8 * r;
                 if (row >= p.S) continue;
                 __half* to = p.o + ((size_t)head * p.S + row) * D + lane % 4 * 2;
@@ -383,6 +301,9 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
             barrier_init(shared.full + 8 * i, 4);
             barrier_init(shared.empty + 8 * i, 4 * p.row_groups);
         }
+    if (D == 64)
+        for (int i = threadIdx.x; i < 2 * TILE / 4; i += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared.ones + 4 * i), "r"(0x3c003c00) : "memory");
+    fence_to_tensor_cores();
     __syncthreads();
 
     if (threadIdx.x >= 128 * CONSUMERS) {

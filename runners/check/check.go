@@ -21,7 +21,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/command"
 	"github.com/kernelgate/kernelgate/runners/cpu"
+	"github.com/kernelgate/kernelgate/runners/cuda"
 )
 
 // PolicyFile is where a repository keeps its policy.
@@ -38,10 +40,18 @@ type Options struct {
 	// Variants compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
 
+	// Static compiles and judges resources alone, for Arch or the manifest's first
+	// architecture: it needs no GPU.
+	Static bool
+	Arch   string
+	Device int // which GPU
+
 	Change  policies.Change // labels, title, draft; paths and branch are found
 	Results string          // folder for results; "" is results in the repository
 	Rounds  int             // at most so many rounds; 0 leaves it to the policy
 	Version string
+	Worker  []string // command that starts a GPU worker
+	Cache   string   // folder of the build cache
 	Seed    uint64
 	Now     func() time.Time
 	Getenv  func(string) string
@@ -100,7 +110,9 @@ type checker struct {
 	changed []string
 	started time.Time
 	scratch string
-	log     string
+
+	log      string // of the kernel at hand
+	manifest string // text
 }
 
 func open(ctx context.Context, opt Options) (*checker, error) {
@@ -215,8 +227,20 @@ func (c *checker) backend(ctx context.Context, job runners.Job, scratch string) 
 	switch job.Manifest.Mode {
 	case kernels.ModeCPU:
 		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.opt.Seed, Getenv: c.opt.Getenv})
+	case kernels.ModeCUDA:
+		config := cuda.Config{
+			Scratch: scratch, Cache: c.opt.Cache, Manifest: c.manifest, Program: c.opt.Worker, Ordinal: c.opt.Device,
+			Seed: c.opt.Seed, Getenv: c.opt.Getenv,
+		}
+		if c.opt.Static {
+			config.Arch = c.opt.Arch
+			if config.Arch == "" {
+				config.Arch = strings.TrimRight(string(job.Manifest.ArchOf(job.Candidate.Variant)[0]), "af")
+			}
+		}
+		return cuda.New(ctx, job, config)
 	}
-	return nil, badInput("%s is a %s kernel, and this machine has no runner for it (check it on a host with a GPU)", job.Manifest.Name, job.Manifest.Mode)
+	return command.NewWorker(ctx, job, command.Config{Scratch: scratch, Seed: c.opt.Seed, Getenv: c.opt.Getenv})
 }
 
 // job gathers what a run needs from the two states.
@@ -236,6 +260,7 @@ func (c *checker) job(ctx context.Context, folder string) (runners.Job, string, 
 	if job.Manifest, err = kernels.Parse(file, text); err != nil {
 		return job, "", BadInput{err}
 	}
+	c.manifest = string(text)
 	policyFile, err := c.policy(ctx, &job)
 	if err != nil {
 		return job, "", err

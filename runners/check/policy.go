@@ -29,6 +29,7 @@ func (c *checker) policy(ctx context.Context, job *runners.Job) (string, error) 
 		return "", BadInput{err}
 	}
 	c.fewerRounds(job)
+	c.staticOnly(job)
 	sum := sha256.Sum256(text)
 	job.Provenance.Policy = hex.EncodeToString(sum[:])
 	return file, nil
@@ -79,6 +80,18 @@ func (c *checker) fewerRounds(job *runners.Job) {
 		p.Looks = append(slices.DeleteFunc(slices.Clone(p.Looks), func(n int) bool { return n >= c.opt.Rounds }), c.opt.Rounds)
 	}
 	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", c.opt.Rounds))
+}
+
+// staticOnly leaves out every gate that has to run the kernel.
+func (c *checker) staticOnly(job *runners.Job) {
+	if !c.opt.Static {
+		return
+	}
+	for i := range job.Policy.Rules {
+		g := &job.Policy.Rules[i].Gates
+		g.Correctness, g.Performance, g.Profile = nil, nil, nil
+	}
+	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
 }
 
 // checkShapes refuses a policy that asks for shapes which the kernel does not

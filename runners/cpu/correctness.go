@@ -19,7 +19,7 @@ import (
 func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
-	cases := runners.Cases(m, gate, w.rng)
+	cases := runners.Cases(w.job, gate, w.rng)
 	desk, err := w.openDesk(ctx, cases)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 		if err != nil {
 			return nil, err
 		}
-		slot = max(slot, layoutOf(p.Args).size)
-		refSlot = max(refSlot, layoutOf(p.ReferenceArgs(false)).size)
+		slot = max(slot, layoutOf(p.Args).Size)
+		refSlot = max(refSlot, layoutOf(p.ReferenceArgs(false)).Size)
 	}
 	start := func(to **child, exe *executable, size int) {
 		if err == nil && exe != nil {
@@ -102,14 +102,14 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	}
 	l := layoutOf(p.Args)
 	for slot := range 2 {
-		l.fill(d.candidate.memory, slot*l.size, p.Args)
+		l.fill(d.candidate.memory, slot*l.Size, p.Args)
 	}
-	_, failure, err := d.candidate.launch(0, l.size, 2)
+	_, failure, err := d.candidate.launch(0, l.Size, 2)
 	if err != nil || failure != nil {
 		evidence.Failure = failure
 		return evidence, err
 	}
-	first, second := l.outputs(d.candidate.memory, 0), l.outputs(d.candidate.memory, l.size)
+	first, second := l.outputs(d.candidate.memory, 0), l.outputs(d.candidate.memory, l.Size)
 	evidence.InputsChanged, evidence.OutOfBounds = l.changed(d.candidate.memory, 0, p.Args)
 	same := equal(first, second)
 	evidence.Deterministic = &same
@@ -135,7 +135,7 @@ func (d *desk) beside(evidence *gates.Case, p *problem.Problem, l layout, candid
 		return nil
 	}
 	l.fill(d.baseline.memory, 0, p.Args)
-	_, failure, err := d.baseline.launch(0, l.size, 1)
+	_, failure, err := d.baseline.launch(0, l.Size, 1)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (d *desk) compare(args []problem.Arg, got [][]byte, want [][]float64) (*gat
 func expected(reference *child, args []problem.Arg) ([][]float64, error) {
 	l := layoutOf(args)
 	l.fill(reference.memory, 0, args)
-	_, failure, err := reference.launch(0, l.size, 1)
+	_, failure, err := reference.launch(0, l.Size, 1)
 	if err != nil {
 		return nil, err
 	}

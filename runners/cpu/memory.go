@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -9,13 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/runners/problem"
-	"github.com/kernelgate/kernelgate/runners/tensor"
-)
-
-const (
-	alignment = 64
-	guardSize = 256 // between arrays: a write beyond an array's end lands here and is seen
-	guardByte = 0xC3
 )
 
 // A memory is what the worker shares with one child: slots, each with the
@@ -55,88 +47,32 @@ func (m *memory) close() {
 	m.file.Close()
 }
 
-// A layout is where the arguments of one shape lie in a slot.
-type layout struct {
-	args    []problem.Arg
-	offsets []int // of arrays, from the slot's start
-	size    int   // of a slot
-}
+// A layout is where the arguments of one launch lie in a slot, with a table of
+// one word per argument in front: the offset of an array in the memory, or the
+// bits of a scalar.
+type layout struct{ problem.Layout }
 
-func layoutOf(args []problem.Arg) layout {
-	l := layout{args: args, offsets: make([]int, len(args))}
-	at := align(8*len(args)) + guardSize
-	for i, a := range args {
-		if a.Array() {
-			l.offsets[i] = at
-			at += align(a.Size()) + guardSize
-		}
-	}
-	l.size = align(at)
-	return l
-}
+func layoutOf(args []problem.Arg) layout { return layout{problem.NewLayout(args, 8*len(args))} }
 
-func align(n int) int { return (n + alignment - 1) / alignment * alignment }
-
-// fill writes one launch's arguments into a slot: inputs as given, outputs
-// poisoned, guards around them.
+// fill writes one launch's arguments and their table into a slot.
 func (l layout) fill(m *memory, slot int, args []problem.Arg) {
-	s := m.data[slot : slot+l.size]
-	for i := range s {
-		s[i] = guardByte
-	}
+	s := m.data[slot : slot+l.Size]
+	l.Fill(s, args)
 	for i, a := range args {
 		word := s[8*i : 8*i+8]
 		clear(word)
-		if !a.Array() {
-			copy(word, a.Bytes)
-			continue
-		}
-		binary.LittleEndian.PutUint64(word, uint64(slot+l.offsets[i]))
-		if array := l.array(m, slot, i); a.Reads() {
-			copy(array, a.Bytes)
+		if a.Array() {
+			binary.LittleEndian.PutUint64(word, uint64(slot+l.Offsets[i]))
 		} else {
-			tensor.Poison(a.DType, array)
+			copy(word, a.Bytes)
 		}
 	}
-}
-
-func (l layout) array(m *memory, slot, arg int) []byte {
-	at := slot + l.offsets[arg]
-	return m.data[at : at+l.args[arg].Size()]
 }
 
 // outputs copies what the kernel wrote, before anything else happens: a thread
 // of the child that goes on writing is too late.
-func (l layout) outputs(m *memory, slot int) [][]byte {
-	out := make([][]byte, len(l.args))
-	for i, a := range l.args {
-		if a.Array() && a.Writes() {
-			out[i] = bytes.Clone(l.array(m, slot, i))
-		}
-	}
-	return out
-}
+func (l layout) outputs(m *memory, slot int) [][]byte { return l.Outputs(m.data[slot : slot+l.Size]) }
 
-// changed tells what the kernel wrote and must not: inputs by name, and memory
-// outside its arguments. Everything that is not an output must still be what
-// fill wrote, byte for byte.
 func (l layout) changed(m *memory, slot int, args []problem.Arg) (inputs []string, outside bool) {
-	at := 8 * len(args)
-	guard := func(to int) {
-		for _, b := range m.data[slot+at : slot+to] {
-			outside = outside || b != guardByte
-		}
-	}
-	for i, a := range args {
-		if !a.Array() {
-			continue
-		}
-		guard(l.offsets[i])
-		at = l.offsets[i] + a.Size()
-		if !a.Writes() && !bytes.Equal(l.array(m, slot, i), a.Bytes) {
-			inputs = append(inputs, a.Name)
-		}
-	}
-	guard(l.size)
-	return inputs, outside
+	return l.Changed(m.data[slot:slot+l.Size], args)
 }

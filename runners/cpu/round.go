@@ -114,7 +114,7 @@ func (t *table) prepare(names []string) error {
 		if err := t.draw(s, shape, ref); err != nil {
 			return err
 		}
-		t.memory = max(t.memory, s.layout.size*batch)
+		t.memory = max(t.memory, s.layout.Size*batch)
 		t.settings = append(t.settings, s)
 	}
 	return nil
@@ -130,7 +130,7 @@ func (t *table) draw(s *setting, shape kernels.Shape, ref *executable) error {
 		}
 		args := p.ReferenceArgs(false)
 		if reference == nil {
-			if reference, err = startChild(t.ctx, ref.path, layoutOf(args).size, t.worker.config.LaunchTimeout); err != nil {
+			if reference, err = startChild(t.ctx, ref.path, layoutOf(args).Size, t.worker.config.LaunchTimeout); err != nil {
 				return err
 			}
 			defer reference.close()
@@ -158,14 +158,14 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 			return 0, err
 		}
 		l := layoutOf(p.Args)
-		c, err := startChild(ctx, exe.path, l.size, w.config.LaunchTimeout)
+		c, err := startChild(ctx, exe.path, l.Size, w.config.LaunchTimeout)
 		if err != nil {
 			return 0, err
 		}
 		defer c.close()
 		l.fill(c.memory, 0, p.Args)
 		for range 5 {
-			took, failure, err := c.launch(0, l.size, 1)
+			took, failure, err := c.launch(0, l.Size, 1)
 			if err != nil {
 				return 0, err
 			}
@@ -199,8 +199,7 @@ func (t *table) alone() error {
 	return nil
 }
 
-// measure fills one shape's series: warm-up, then blocks of all three sides in
-// random order and back again, so that a drift of the machine cancels.
+// measure fills one shape's series: warm-up, then blocks of all three sides.
 func (t *table) measure(s *setting) (*gates.Failure, error) {
 	for side := range t.children {
 		if _, err := t.sample(s, side); err != nil {
@@ -208,16 +207,10 @@ func (t *table) measure(s *setting) (*gates.Failure, error) {
 		}
 	}
 	s.series.Verified, s.series.Worst = 0, &gates.Errors{}
-	sides := []rune{gates.SideBaseline, gates.SideCandidate, gates.SideControl}
-	var order []string
-	for range int(t.gate.Pairs) {
+	order := runners.Blocks(t.rng, int(t.gate.Pairs))
+	for _, block := range order {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
-		}
-		t.rng.Shuffle(len(sides), func(i, j int) { sides[i], sides[j] = sides[j], sides[i] })
-		block := string(sides)
-		for i := len(sides) - 1; i >= 0; i-- {
-			block += string(sides[i])
 		}
 		for _, side := range block {
 			took, err := t.sample(s, side)
@@ -226,7 +219,6 @@ func (t *table) measure(s *setting) (*gates.Failure, error) {
 			}
 			s.series.Nanos = append(s.series.Nanos, took)
 		}
-		order = append(order, block)
 	}
 	s.series.Order = strings.Join(order, " ")
 	return nil, nil
@@ -254,9 +246,9 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 	s.next = (s.next + n) % len(s.sets)
 	set := func(i int) int { return (first + i) % len(s.sets) }
 	for i := range n {
-		l.fill(c.memory, i*l.size, s.sets[set(i)].Args)
+		l.fill(c.memory, i*l.Size, s.sets[set(i)].Args)
 	}
-	took, failure, err := c.launch(0, l.size, n)
+	took, failure, err := c.launch(0, l.Size, n)
 	switch {
 	case err != nil:
 		return 0, err
@@ -267,7 +259,7 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 	}
 	outputs := make([][][]byte, n)
 	for i := range n {
-		outputs[i] = l.outputs(c.memory, i*l.size)
+		outputs[i] = l.outputs(c.memory, i*l.Size)
 	}
 	if side == gates.SideCandidate {
 		for i := range n {
@@ -281,7 +273,7 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 
 func (t *table) verify(s *setting, c *child, slot, set int, output [][]byte) error {
 	args := s.sets[set].Args
-	if inputs, outside := s.layout.changed(c.memory, slot*s.layout.size, args); len(inputs) > 0 {
+	if inputs, outside := s.layout.changed(c.memory, slot*s.layout.Size, args); len(inputs) > 0 {
 		return &failedError{gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
 	} else if outside {
 		return &failedError{gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}

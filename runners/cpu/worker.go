@@ -108,7 +108,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, flags)
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
-		b.Error, b.Diagnostics = refusal.Summary, diagnostics(refusal.Diagnostics)
+		b.Error, b.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
 		b.Seconds = time.Since(start).Seconds()
 		return b, nil
 	}
@@ -117,7 +117,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	}
 	b.Code = object.info.Code
 	b.Resources = object.resources(m.Entry)
-	b.Diagnostics = diagnostics(object.diagnostics)
+	b.Diagnostics = runners.Diagnostics(object.diagnostics)
 	sample, err := problem.New(m, m.Shapes[0], toggles, "zero", 0)
 	if err != nil {
 		return b, err
@@ -222,18 +222,6 @@ func (o object) resources(entry string) *gates.Resources {
 		stack = max(stack, bytes)
 	}
 	return &gates.Resources{CodeSize: &o.info.CodeSize, Stack: &stack, Globals: o.info.Globals}
-}
-
-func diagnostics(from []toolchain.Diagnostic) []gates.Diagnostic {
-	var to []gates.Diagnostic
-	for _, d := range from {
-		severity := d.Severity
-		if severity == "fatal" {
-			severity = "error"
-		}
-		to = append(to, gates.Diagnostic{File: d.File, Line: d.Line, Column: d.Column, Severity: severity, Message: d.Message})
-	}
-	return to
 }
 
 // Profile says that there is no profiler for CPU kernels.

@@ -1,0 +1,132 @@
+// The flash-attention step of one warpgroup on wgmma: 64 queries against a tile
+// of K codes and decoded V in shared memory, with scores, weights and output in
+// registers. A lane = 4*g + t of warp w holds rows 16*w + g and + 8, of every 8
+// columns 2t and 2t+1; scores and output alike.
+#pragma once
+
+#include "flash.cuh"
+#include "wgmma.cuh"
+
+constexpr int TILE = 4096;    // bytes of codes: 64 keys for D = 64, 32 for D = 128
+constexpr float HEADROOM = 8; // powers of two that a score may be above its row's reference
+
+// Decodes this thread's 16 codes of a V tile into the FP16 tile: 128-byte rows
+// of 64 columns, swizzled; for D = 128 two such parts.
+template <int D>
+__device__ __forceinline__ void decode_values(uint32_t to, uint32_t from, int thread) {
+    constexpr int CHUNKS = D / 16, KEYS = TILE / D;
+#pragma unroll
+    for (int i = 0; i < TILE / 16 / 128; i++) {
+        int piece = thread + 128 * i, row = piece / CHUNKS, chunk = piece % CHUNKS;
+        uint32_t x[4];
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from + 16 * piece) : "memory");
+        uint32_t line = to + chunk / 4 * KEYS * 128 + row * 128;
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * ((chunk % 4 * 2 + j) ^ row % 8)),
+                         "r"(decode_low(x[2 * j])), "r"(decode_high(x[2 * j])), "r"(decode_low(x[2 * j + 1])), "r"(decode_high(x[2 * j + 1])) : "memory");
+    }
+}
+
+// Operands of the products: Q or K codes, and V in FP16.
+template <int D>
+__device__ __forceinline__ uint64_t codes_operand(uint32_t at) {
+    return operand_at<D>(at);
+}
+
+template <int D>
+__device__ __forceinline__ uint64_t values_operand(uint32_t at) {
+    return operand_at<128>(at, TILE / D * 128);
+}
+
+// V for D = 64, followed by 8 columns of ones that lie elsewhere: the product
+// with P then ends with the sums of the weights.
+__device__ __forceinline__ uint64_t values_and_ones_operand(uint32_t at, uint32_t ones) {
+    return operand_at<128>(at, ones - at);
+}
+
+// s = Q·Kᵀ, begun.
+template <int D>
+__device__ __forceinline__ void begin_scores(float (&s)[TILE / D / 2], uint64_t q, uint64_t k) {
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < D / 32; i++) wgmma_scores(s, operand_after(q, 32 * i), operand_after(k, 32 * i), i > 0);
+    wgmma_commit();
+}
+
+// The maxima of this lane's two rows, over the four lanes that share them. In
+// four chains, so that no maximum waits long for another.
+template <int N>
+__device__ __forceinline__ void row_maxima(const float (&s)[N], float (&best)[2]) {
+    float m[4] = {s[0], s[1], s[2], s[3]};
+#pragma unroll
+    for (int i = 4; i < N; i++) m[i % 4] = fmaxf(m[i % 4], s[i]);
+    best[0] = fmaxf(m[0], m[1]), best[1] = fmaxf(m[2], m[3]);
+#pragma unroll
+    for (int step = 1; step <= 2; step++) {
+        float a = __shfl_xor_sync(0xffffffffu, best[0], step), b = __shfl_xor_sync(0xffffffffu, best[1], step);
+        best[0] = fmaxf(best[0], a), best[1] = fmaxf(best[1], b);
+    }
+}
+
+// Takes out the keys that a query may not see.
+template <int D>
+__device__ __forceinline__ void mask_scores(float (&s)[TILE / D / 2], int key, int first_row, int S, bool causal) {
+    if (key + TILE / D <= S && !(causal && key + TILE / D > first_row)) return;
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < TILE / D / 2; i++) {
+        int at = key + i / 4 * 8 + lane % 4 * 2 + i % 2, row = first_row + lane / 4 + i / 2 % 2 * 8;
+        if (at >= S || causal && at > row) s[i] = -INFINITY;
+    }
+}
+
+// Scores become weights relative to top, which moves (and tells so) only when
+// some score of the warp is HEADROOM above it; O is to be rescaled then.
+// SUM: the weights are also summed here; else the product with V does it.
+template <bool SUM, int N>
+__device__ __forceinline__ bool to_weights(float (&s)[N], float (&top)[2], float (&sum)[2], float (&rescale)[2], float scale) {
+    float best[2];
+    row_maxima(s, best);
+    bool moved = (best[0] - top[0]) * scale > HEADROOM || (best[1] - top[1]) * scale > HEADROOM;
+    moved = __any_sync(0xffffffffu, moved);
+    if (moved) {
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            float next = fmaxf(top[r], best[r]);
+            rescale[r] = exp2_fast((top[r] - next) * scale);
+            top[r] = next;
+            sum[r] *= rescale[r];
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float shift = top[r] * scale;
+#pragma unroll
+        for (int i = 0; i < N / 4; i++) {
+            float &a = s[4 * i + 2 * r], &b = s[4 * i + 2 * r + 1];
+            a = exp2_fast(a * scale - shift);
+            b = exp2_fast(b * scale - shift);
+            if (SUM) sum[r] += a + b;
+        }
+    }
+    hold(s); // computed before whatever is waited for next
+    return moved;
+}
+
+// Weights as FP16, in the order of a product's first operand.
+template <int N>
+__device__ __forceinline__ void pack(uint32_t (&weights)[N / 2], const float (&s)[N]) {
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) weights[i] = pack_half2(s[2 * i], s[2 * i + 1]);
+}
+
+// o += P·V, begun.
+template <int D, int N>
+__device__ __forceinline__ void add_values(float (&o)[N], const uint32_t (&weights)[TILE / D / 4], uint64_t v) {
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < TILE / D / 16; i++)
+        wgmma_values(o, {weights[4 * i], weights[4 * i + 1], weights[4 * i + 2], weights[4 * i + 3]}, operand_after(v, 2048 * i), 1);
+    wgmma_commit();
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// folders of the sides. Their names are equally long: the length of a path
+// moves a program's stack, and with it its speed.
+var folders = map[runners.Role]string{runners.Baseline: "base", runners.Candidate: "head"}
+
+const buildTimeout = 10 * time.Minute
+
+// buildTime is how long a side may build. It ends before the gate's own time
+// does, for a build that never ends is the side's fault and not the runner's,
+// and the baseline leaves the candidate its half.
+func buildTime(ctx context.Context, role runners.Role) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return buildTimeout
+	}
+	left := time.Until(deadline)
+	if role == runners.Baseline {
+		return min(left/2, buildTimeout)
+	}
+	return min(left/4*3, buildTimeout)
+}
+
+// Build copies one side's folder and runs the manifest's build command in it.
+func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side) (gates.Build, error) {
+	m := w.job.Manifest
+	variant, ok := m.Variant(from.Variant)
+	if !ok {
+		return gates.Build{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, from.Variant, strings.Join(m.VariantNames(), ", "))
+	}
+	start := time.Now()
+	b := gates.Build{
+		Variant: from.Variant, Source: variant.Source, Toggles: m.ToggleValues(from.Variant), Flags: m.Defines(from.Variant),
+		Compiler: strings.Join(m.Command.Build, " "), Arch: runtime.GOARCH,
+	}
+	if arch := w.Device().Arch; arch != "" {
+		b.Arch = arch
+	}
+	built := side{dir: filepath.Join(w.config.Scratch, folders[role]), variant: from.Variant}
+	if err := copyTree(from.Dir, built.dir); err != nil {
+		return b, err
+	}
+	log, problem, err := w.build(ctx, built, buildTime(ctx, role))
+	fmt.Fprintf(&w.log, "# %s\n%s\n%s\n", role, b.Compiler, log)
+	if err != nil {
+		return b, err
+	}
+	b.Diagnostics = diagnostics(log)
+	b.Seconds = time.Since(start).Seconds()
+	if problem != "" {
+		b.Error = problem
+		return b, nil
+	}
+	// The variant reaches bench through its environment, so it is part of what
+	// runs.
+	if b.Code, err = hashTree(built.dir, append([]string{from.Variant}, b.Flags...)...); err != nil {
+		return b, err
+	}
+	w.sides[role] = built
+	b.OK = true
+	return b, nil
+}
+
+// build runs the build command. The problem is the build's own, in one line.
+func (w *Worker) build(ctx context.Context, s side, timeout time.Duration) (log, problem string, err error) {
+	argv := w.job.Manifest.Command.Build
+	env, err := w.request(building, s.variant).env(w.config.Getenv("PATH"))
+	if err != nil {
+		return "", "", err
+	}
+	var out bytes.Buffer
+	r, err := sandbox.Run(ctx, sandbox.Spec{
+		Args: argv, Dir: s.dir, Env: env, Read: slices.Concat(sandbox.SystemPaths(), w.config.readable()), Write: []string{s.dir},
+		Stdout: &out, Stderr: &out,
+		Limits: sandbox.Limits{
+			Wall: timeout, Memory: 16 << 30, Overcommit: true, Disk: 4 << 30, Processes: 4096, Output: maxOutput,
+		},
+	})
+	log = strings.ToValidUTF8(out.String(), "\uFFFD")
+	if err != nil {
+		if failure := notStarted(argv[0], err); failure != nil {
+			return log, strings.Replace(failure.Detail, "bench", "build", 1), nil
+		}
+		return log, "", fmt.Errorf("running the build command %s: %w", argv[0], err)
+	}
+	for _, refused := range r.Refused {
+		log += "kernelgate: " + refused + "\n"
+	}
+	return log, buildProblem(r, log), nil
+}
+
+func buildProblem(r sandbox.Result, log string) string {
+	if r.OK() {
+		return ""
+	}
+	if r.TimedOut || r.OutOfMemory || r.OutputTruncated {
+		return "the build command was stopped: " + strings.Join(r.Refused, "; ")
+	}
+	first, errors := "", 0
+	for _, d := range diagnostics(log) {
+		if d.Severity != "error" {
+			continue
+		}
+		if errors++; first == "" {
+			first = d.Message
+			if d.File != "" {
+				first = fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.Message)
+			}
+		}
+	}
+	switch {
+	case errors > 1:
+		return fmt.Sprintf("%s (and %d more errors)", first, errors-1)
+	case errors == 1:
+		return first
+	case r.Signal != 0:
+		return fmt.Sprintf("the build command died: %s", r.Signal)
+	}
+	out := &output{}
+	out.stderr.WriteString(log)
+	return fmt.Sprintf("the build command ended with status %d%s", r.ExitCode, lastWords(out))
+}
+
+// maxDiagnostics is how many a report can use; the log has them all.
+const maxDiagnostics = 50
+
+func diagnostics(log string) []gates.Diagnostic {
+	all := runners.Diagnostics(toolchain.ParseDiagnostics(log))
+	return all[:min(len(all), maxDiagnostics)]
+}

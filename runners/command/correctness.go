@@ -1,0 +1,135 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// casesAtOnce is how many cases one process is asked for: their list must fit
+// into its environment.
+const casesAtOnce = 256
+
+// Correctness runs each side once over all cases, and records what it says of
+// its own outputs. Cases that the candidate does not mention are left out; the
+// gate counts them.
+func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+	result := &gates.Correctness{}
+	cases := runners.Cases(w.job, gate, w.rng)
+	done := 0
+	for chunk := range slices.Chunk(cases, casesAtOnce) {
+		p.Report(runners.Event{Gate: "correctness", Text: "running the harness", Done: done, Total: len(cases), Unit: "cases"})
+		found, err := w.compare(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		result.Cases = append(result.Cases, found...)
+		if len(found) > 0 && found[len(found)-1].Failure != nil {
+			break
+		}
+		done += len(chunk)
+	}
+	return result, nil
+}
+
+// compare asks both sides for the same cases. A baseline that fails here loses
+// its figures and no more: the change may be what mends it.
+func (w *Worker) compare(ctx context.Context, cases []runners.Case) ([]gates.Case, error) {
+	baseline := map[caseKey]figure{}
+	if _, ok := w.sides[runners.Baseline]; ok {
+		said, _, err := w.askCases(ctx, runners.Baseline, cases)
+		if err != nil {
+			return nil, err
+		}
+		baseline = said
+	}
+	candidate, failure, err := w.askCases(ctx, runners.Candidate, cases)
+	if err != nil {
+		return nil, err
+	}
+	var found []gates.Case
+	for _, c := range cases {
+		evidence := c.Evidence()
+		f, ok := candidate[keyOf(c)]
+		if !ok {
+			if failure != nil {
+				evidence.Failure = failure
+				return append(found, evidence), nil
+			}
+			continue
+		}
+		evidence.Errors, evidence.Deterministic = &f.errors, f.deterministic
+		if b, ok := baseline[keyOf(c)]; ok {
+			evidence.Baseline = &b.errors
+			if f.hash != "" && b.hash != "" {
+				same := f.hash == b.hash
+				evidence.BitParity = &same
+			}
+		}
+		found = append(found, evidence)
+	}
+	if failure != nil {
+		found[len(found)-1].Failure = failure
+	}
+	return found, nil
+}
+
+type caseKey struct {
+	shape        string
+	seed         uint64
+	distribution string
+}
+
+func keyOf(c runners.Case) caseKey { return caseKey{c.Shape.Name, c.Seed, string(c.Distribution)} }
+
+// askCases is one side's figures by case. Of a case that is printed twice the
+// worst of every figure counts.
+func (w *Worker) askCases(ctx context.Context, role runners.Role, cases []runners.Case) (map[caseKey]figure, *gates.Failure, error) {
+	r := w.request(correctness, w.sides[role].variant)
+	r.cases = cases
+	for _, c := range cases {
+		if !slices.ContainsFunc(r.shapes, func(s kernels.Shape) bool { return s.Name == c.Shape.Name }) {
+			r.shapes = append(r.shapes, c.Shape)
+		}
+	}
+	said, failure, err := w.ask(ctx, role, r, needs{figures: true})
+	if err != nil {
+		return nil, nil, fmt.Errorf("asking the %s for its error figures: %w", role, err)
+	}
+	found := map[caseKey]figure{}
+	for _, f := range said.figures {
+		if f.seed == nil || f.distribution == "" {
+			if failure == nil {
+				failure = &gates.Failure{Kind: "output", Detail: fmt.Sprintf(
+					"the bench command's results can not be read: line %d: a line of figures names its seed and distribution in correctness mode (copy them from KERNELGATE_CASES)", f.line)}
+			}
+			continue
+		}
+		key := caseKey{f.shape, *f.seed, f.distribution}
+		if first, ok := found[key]; ok {
+			f = worse(first, f)
+		}
+		found[key] = f
+	}
+	if len(found) == 0 && failure == nil {
+		failure = &gates.Failure{Kind: "output", Detail: "the bench command printed no error figures in correctness mode (print one line for every case of KERNELGATE_CASES)"}
+	}
+	return found, failure, nil
+}
+
+func worse(a, b figure) figure {
+	runners.Worse(&a.errors, &b.errors)
+	if a.deterministic == nil || b.deterministic != nil && !*b.deterministic {
+		a.deterministic = b.deterministic
+	}
+	if a.hash != b.hash {
+		no := false
+		a.hash, a.deterministic = "", &no
+	}
+	return a
+}

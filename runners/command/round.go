@@ -1,0 +1,83 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// sides of a round, and whose harness each runs.
+var roles = map[rune]runners.Role{
+	gates.SideBaseline: runners.Baseline, gates.SideCandidate: runners.Candidate, gates.SideControl: runners.Baseline,
+}
+
+// Round measures the shapes once: one mirrored block of fresh processes, each
+// of which times all shapes on the round's inputs.
+func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, names []string, _ runners.Progress) (gates.Round, error) {
+	round := gates.Round{Before: w.config.Fitness(), Seed: w.rng.Uint64() >> 16}
+	rng := rand.New(rand.NewPCG(round.Seed, 1))
+	var shapes []kernels.Shape
+	for _, name := range names {
+		shape, ok := w.job.Manifest.Shape(name)
+		if !ok {
+			return round, fmt.Errorf("%s has no shape %s (name one of kernel.yaml's in the policy)", w.job.Manifest.Name, name)
+		}
+		shapes = append(shapes, shape)
+	}
+	block := runners.Blocks(rng, 1)[0]
+	series := make([]gates.Series, len(shapes))
+	for i, s := range shapes {
+		series[i] = gates.Series{Shape: s.Name, Order: block, Worst: &gates.Errors{}}
+	}
+	for _, letter := range block {
+		role := roles[letter]
+		r := w.request(performance, w.sides[role].variant)
+		r.shapes, r.seed, r.samples = shapes, round.Seed, int(gate.Pairs)
+		said, failure, err := w.ask(ctx, role, r, needs{times: true, figures: true})
+		if err != nil {
+			return round, fmt.Errorf("timing the %s: %w", role, err)
+		}
+		if failure == nil {
+			if lack := said.missing(shapes, needs{times: true, figures: true}); lack != "" {
+				failure = &gates.Failure{Kind: "output", Detail: "the bench command printed " + lack}
+			}
+		}
+		switch {
+		case failure != nil && role == runners.Baseline:
+			return round, fmt.Errorf("the baseline's harness failed: %s; mend it on the base, or run its bench command by hand on this machine", failure.Detail)
+		case failure != nil:
+			round.Failure = failure
+			round.After = w.config.Fitness()
+			return round, nil
+		}
+		for i := range series {
+			said.add(&series[i], letter == gates.SideCandidate)
+		}
+	}
+	round.Series = series
+	round.After = w.config.Fitness()
+	return round, nil
+}
+
+// add puts a process's one sample into the series, and what the candidate says
+// of the outputs behind it. Batch is the fewest launches behind a sample.
+func (r *report) add(s *gates.Series, candidate bool) {
+	s.Nanos = append(s.Nanos, r.sample(s.Shape))
+	if n := len(r.times[s.Shape]); s.Batch == 0 || n < s.Batch {
+		s.Batch = n
+	}
+	if !candidate {
+		return
+	}
+	for _, f := range r.figures {
+		if f.shape == s.Shape {
+			s.Verified++
+			runners.Worse(s.Worst, &f.errors)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	mathrand "math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// PythonBench is kernelgate_bench.py, which a repository may copy beside its
+// kernel to time a callable with PyTorch.
+//
+//go:embed kernelgate_bench.py
+var PythonBench string
+
+// Config is what a worker may be told beside the job.
+type Config struct {
+	Scratch string        // folder for the built sides; the caller removes it
+	Seed    uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Timeout time.Duration // of one bench process; default 5 min
+	// Getenv is asked for PATH, and for KERNELGATE_READ: folders that the
+	// commands may read beside the system's, such as a Python environment,
+	// separated by colons.
+	Getenv  func(string) string
+	Devices []string // device files that bench may use, such as /dev/nvidia0
+
+	Device  gates.Device          // what they are; default: found out
+	Fitness func() *gates.Fitness // the machine's state around a round; default: its load
+}
+
+func (c Config) filled() (Config, error) {
+	if c.Timeout == 0 {
+		c.Timeout = 5 * time.Minute
+	}
+	if c.Fitness == nil {
+		c.Fitness = load
+	}
+	if c.Seed == 0 {
+		var seed [8]byte
+		rand.Read(seed[:])
+		c.Seed = binary.NativeEndian.Uint64(seed[:])
+	}
+	for _, dir := range c.readable() {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+			return c, fmt.Errorf("KERNELGATE_READ names %q (write absolute folders, separated by colons, e.g. /opt/venv)", dir)
+		}
+	}
+	return c, nil
+}
+
+func (c Config) readable() []string {
+	return slices.DeleteFunc(filepath.SplitList(c.Getenv("KERNELGATE_READ")), func(dir string) bool { return dir == "" })
+}
+
+func (c Config) harness(argv []string, dir string) harness {
+	return harness{argv: argv, dir: dir, path: c.Getenv("PATH"), read: c.readable(), devices: c.Devices, timeout: c.Timeout}
+}
+
+// A Worker measures one job with the repository's own harness.
+type Worker struct {
+	job    runners.Job
+	config Config
+	rng    *mathrand.Rand
+	sides  map[runners.Role]side
+	log    strings.Builder
+}
+
+// A side is one built state of the kernel's folder.
+type side struct {
+	dir, variant string
+}
+
+// NewWorker takes a job of command mode.
+func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, error) {
+	if job.Manifest.Mode != kernels.ModeCommand || job.Manifest.Command == nil {
+		return nil, fmt.Errorf("%s is a %s kernel: the command runner runs command kernels (write mode: command, or choose another runner)", job.Manifest.Name, job.Manifest.Mode)
+	}
+	config, err := config.filled()
+	if err != nil {
+		return nil, err
+	}
+	return &Worker{
+		job: job, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)), sides: map[runners.Role]side{},
+	}, nil
+}
+
+// Tools is the commands that took part.
+func (w *Worker) Tools() map[string]string {
+	c := w.job.Manifest.Command
+	return map[string]string{"build": strings.Join(c.Build, " "), "bench": strings.Join(c.Bench, " ")}
+}
+
+// BuildLog is everything that the builds printed, and the last words of bench
+// processes that failed.
+func (w *Worker) BuildLog() string { return w.log.String() }
+
+// Notes is what a reader of the evidence must know of this mode. The caller
+// puts it into the job's notes.
+func (w *Worker) Notes() []string {
+	notes := []string{
+		"Times and error figures are the harness's own words: in command mode kernelgate keeps neither the clock nor the reference. " +
+			"Patched timers, work outside the timed region and forged results, which cuda mode makes impossible, are not detected.",
+		"A sample is the median of the launches of one fresh process.",
+	}
+	if slices.Contains(w.job.Manifest.Sources, "**") {
+		notes = append(notes, "The change may bring its own harness: kernel.yaml's sources name every file. Name the kernel's alone, and the base's harness measures both sides.")
+	}
+	return notes
+}
+
+// Profile says that there is no profiler for commands.
+func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
+	return &gates.Profile{Skipped: "a harness of the repository's own is not profiled; remove gates.profile from the policy"}, nil
+}
+
+// request is what every process of a side is asked alike.
+func (w *Worker) request(m mode, variant string) request {
+	return request{mode: m, variant: variant, defines: w.job.Manifest.Defines(variant)}
+}
+
+// ask runs one process of a side and reads its report.
+func (w *Worker) ask(ctx context.Context, role runners.Role, r request, n needs) (*report, *gates.Failure, error) {
+	s, ok := w.sides[role]
+	if !ok {
+		return nil, nil, fmt.Errorf("the %s was not built (build it before it is measured)", role)
+	}
+	h := w.config.harness(w.job.Manifest.Command.Bench, s.dir)
+	out, failure, err := h.run(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := vocabulary{asked: r.shapes, others: w.job.Manifest.ShapeNames(), unit: w.job.Manifest.Command.Unit}
+	said, failure := v.understand(out, failure, n)
+	if failure != nil {
+		fmt.Fprintf(&w.log, "# bench of the %s, %s mode: %s\n%s\n%s\n", role, r.mode, failure.Detail, strings.Join(h.argv, " "), tail(out.stderr.String()))
+	}
+	return said, failure, nil
+}
+
+// understand reads what a process printed, and finds how it failed if it did.
+// What it printed before a bad end is kept.
+func (v vocabulary) understand(out *output, failure *gates.Failure, n needs) (*report, *gates.Failure) {
+	said, err := v.read(out.results.Bytes(), out.stdout.Bytes(), n)
+	switch {
+	case failure != nil && err == nil && said.problem != "" && failure.Kind == "exit":
+		return said, &gates.Failure{Kind: "exit", Detail: "the harness says: " + said.problem}
+	case failure != nil && err == nil:
+		return said, failure
+	case failure != nil:
+		return &report{}, failure
+	case err != nil:
+		return &report{}, &gates.Failure{Kind: "output", Detail: "the bench command's results can not be read: " + err.Error()}
+	case said.problem != "":
+		return said, &gates.Failure{Kind: "exit", Detail: "the harness says: " + said.problem}
+	}
+	return said, nil
+}
+
+// tail is the end of a long text.
+func tail(text string) string {
+	const most = 16 << 10
+	if len(text) > most {
+		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}

@@ -1,0 +1,256 @@
+// Package cuda gathers evidence about CUDA kernels on this machine's GPU. It
+// builds cubins in the sandbox and starts a fresh worker process (package
+// worker) for every comparison and every round; it opens no context itself.
+package cuda
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// Config is what a backend may be told beside the job.
+type Config struct {
+	Scratch       string        // folder for cubins and expected outputs; the caller removes it
+	Cache         string        // folder of the build cache; "" keeps none
+	Manifest      string        // text of the base's kernel.yaml
+	Program       []string      // starts a worker: this program with the words that lead to worker.Serve
+	Ordinal       int           // of the GPU
+	Arch          string        // compile for this architecture and use no GPU; "" takes the GPU's
+	LaunchTimeout time.Duration // of one launch; default 10 s
+	Seed          uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Getenv        func(string) string
+}
+
+// A Backend measures one job on one GPU.
+type Backend struct {
+	job    runners.Job
+	config Config
+	cuda   *toolchain.CUDA
+	device gates.Device
+	rng    *rand.Rand
+	sides  map[runners.Role]*worker.Side
+	ref    *worker.Side
+	plans  []worker.Plan
+	log    strings.Builder
+}
+
+// New finds the compiler and the GPU.
+func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) {
+	if job.Manifest.Mode != kernels.ModeCUDA {
+		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
+	}
+	compiler, err := toolchain.FindCUDA(ctx, config.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if config.Cache != "" {
+		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
+	}
+	b := &Backend{job: job, config: config, cuda: compiler, sides: map[runners.Role]*worker.Side{}}
+	if b.config.LaunchTimeout == 0 {
+		b.config.LaunchTimeout = 10 * time.Second
+	}
+	if config.Arch != "" {
+		b.device = gates.Device{Kind: "gpu", Name: "no GPU: compiled only", Arch: config.Arch}
+	} else if b.device, err = probe(config.Ordinal); err != nil {
+		return nil, err
+	}
+	if b.config.Seed == 0 {
+		var seed [8]byte
+		crand.Read(seed[:])
+		b.config.Seed = binary.NativeEndian.Uint64(seed[:])
+	}
+	b.rng = rand.New(rand.NewPCG(b.config.Seed, 0))
+	return b, nil
+}
+
+// Device is the GPU.
+func (b *Backend) Device() gates.Device { return b.device }
+
+// Tools is the programs that took part.
+func (b *Backend) Tools() map[string]string { return map[string]string{"nvcc": b.cuda.Version} }
+
+// BuildLog is everything that the compiler printed.
+func (b *Backend) BuildLog() string { return b.log.String() }
+
+// archFor picks the architecture of the list that the device runs best: its own
+// with the architecture's special instructions, then its own plain.
+func archFor(device string, archs []kernels.Arch) (string, error) {
+	for _, suffix := range []string{"a", "f", ""} {
+		if i := slices.Index(archs, kernels.Arch(device+suffix)); i >= 0 {
+			return string(archs[i]), nil
+		}
+	}
+	var names []string
+	for _, a := range archs {
+		names = append(names, string(a))
+	}
+	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strings.Join(names, ", "), device, device)
+}
+
+// Build compiles one side for the GPU's architecture.
+func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+	m := b.job.Manifest
+	variant, ok := m.Variant(side.Variant)
+	if !ok {
+		return gates.Build{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, side.Variant, strings.Join(m.VariantNames(), ", "))
+	}
+	arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant))
+	if err != nil {
+		return gates.Build{}, fmt.Errorf("variant %s of %s %w", side.Variant, m.Name, err)
+	}
+	build := gates.Build{
+		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
+		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
+	}
+	start := time.Now()
+	cubin, err := b.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, arch, build.Flags, m.Defines(side.Variant))
+	build.Seconds = time.Since(start).Seconds()
+	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		build.Error, build.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
+		return build, nil
+	}
+	if err != nil {
+		return build, err
+	}
+	build.OK, build.Code, build.Cached = true, cubin.Code, cubin.Cached
+	build.Diagnostics = runners.Diagnostics(cubin.Diagnostics)
+	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
+		return build, err
+	}
+	b.sides[role] = &worker.Side{Image: cubin.Path, Variant: side.Variant, Toggles: build.Toggles}
+	return build, nil
+}
+
+const compileTimeout = 5 * time.Minute
+
+func (b *Backend) compile(ctx context.Context, name, dir, source, entry, arch string, flags, defines []string) (*toolchain.Cubin, error) {
+	scratch := filepath.Join(b.config.Scratch, name)
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return nil, fmt.Errorf("making room for the %s: %w", name, err)
+	}
+	cubin, err := b.cuda.Build(ctx, toolchain.NVCCBuild{
+		Dir: dir, Source: source, Entry: entry, Arch: arch, Flags: flags, Defines: defines, Scratch: scratch, Timeout: compileTimeout,
+	})
+	fmt.Fprintf(&b.log, "# %s: %s for %s\n", name, source, arch)
+	if cubin != nil {
+		b.log.WriteString(cubin.Log)
+	}
+	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		b.log.WriteString(refusal.Log)
+	}
+	return cubin, err
+}
+
+// resources joins what the compiler says with what the launch asks for at the
+// shape that asks for most.
+func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resources, error) {
+	r := &gates.Resources{
+		Registers: c.Usage.Registers, StaticShared: c.Usage.StaticShared, SpillStores: c.Usage.SpillStores, SpillLoads: c.Usage.SpillLoads,
+		Stack: c.Usage.Stack, CodeSize: &c.CodeSize, Warnings: c.Warnings,
+	}
+	for _, g := range c.Globals {
+		r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
+	}
+	threads, dynamic := 0, 0
+	for _, s := range b.job.Manifest.ShapesFor(variant) {
+		g, err := b.job.Manifest.Geometry(variant, s.Dims, nil)
+		if err != nil {
+			return nil, err
+		}
+		threads = max(threads, g.Block[0]*g.Block[1]*g.Block[2])
+		dynamic = max(dynamic, g.SharedMemory)
+	}
+	r.BlockThreads, r.DynamicShared = &threads, &dynamic
+	return r, nil
+}
+
+// reference builds the base's reference once.
+func (b *Backend) reference(ctx context.Context) (*worker.Side, error) {
+	if b.ref != nil {
+		return b.ref, nil
+	}
+	m := b.job.Manifest
+	if !m.ReferenceOnDevice() {
+		return nil, fmt.Errorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
+	}
+	// sm_90a code needs no such reference; the plain architecture always works.
+	cubin, err := b.compile(ctx, "reference", b.job.Trusted, m.Reference.Source, m.Reference.Entry, b.device.Arch, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
+	}
+	b.ref = &worker.Side{Image: cubin.Path}
+	return b.ref, nil
+}
+
+// Correctness has the reference computed in one process and the sides compared
+// with it in another.
+func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+	m := b.job.Manifest
+	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
+	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
+	var cases []worker.Case
+	for i, c := range runners.Cases(b.job, gate, b.rng) {
+		cases = append(cases, worker.Case{
+			Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret,
+			EndToEnd: quantized && c.Distribution == tensor.Normal, File: fmt.Sprintf("case%d", i),
+		})
+	}
+	if err := b.expect(ctx, cases); err != nil {
+		return nil, err
+	}
+	request := b.request(worker.TaskCases)
+	request.Cases = cases
+	report := func() {
+		if done := len(result.Cases); done < len(cases) {
+			c := cases[done]
+			p.Report(runners.Event{Gate: "correctness", Text: fmt.Sprintf("%s, seed %d, %s inputs", c.Shape.Name, c.Seed, c.Distribution), Done: done, Total: len(cases), Unit: "cases"})
+		}
+	}
+	report()
+	err := b.start(ctx, request, func(r worker.Reply) {
+		if r.Case != nil {
+			result.Cases = append(result.Cases, *r.Case)
+			report()
+		}
+	})
+	return result, err
+}
+
+// expect has expected outputs computed by the base's reference.
+func (b *Backend) expect(ctx context.Context, cases []worker.Case) error {
+	ref, err := b.reference(ctx)
+	if err != nil {
+		return err
+	}
+	request := b.request(worker.TaskReference)
+	request.Reference, request.Baseline, request.Candidate, request.Cases = ref, nil, nil, cases
+	if err := b.start(ctx, request, func(worker.Reply) {}); err != nil {
+		return fmt.Errorf("computing expected outputs: %w", err)
+	}
+	return nil
+}
+
+func (b *Backend) request(task string) worker.Request {
+	return worker.Request{
+		Task: task, Manifest: b.config.Manifest, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout, Dir: b.config.Scratch,
+		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate],
+	}
+}

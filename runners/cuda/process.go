@@ -1,0 +1,120 @@
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+)
+
+// quietTime is how long a worker may say nothing beyond one launch's timeout. It
+// ends launches that take too long itself; one that is quiet for longer hangs in
+// the driver, and must not hold the run for ever.
+const quietTime = time.Minute
+
+// ResultFD is the descriptor that a worker answers on; what libraries print to
+// its standard output cannot be taken for an answer.
+const ResultFD = 3
+
+// start runs one request in a process of its own and hands over its replies.
+func (b *Backend) start(ctx context.Context, request worker.Request, each func(worker.Reply)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := b.config.LaunchTimeout + quietTime
+	watchdog := time.AfterFunc(patience, func() {
+		cancel(fmt.Errorf("the worker said nothing for %v: the GPU or its driver hangs (look for Xid messages in dmesg)", patience))
+	})
+	defer watchdog.Stop()
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("writing the worker's request: %w", err)
+	}
+	answers, theirs, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe to the worker: %w", err)
+	}
+	defer answers.Close()
+	cmd := exec.CommandContext(ctx, b.config.Program[0], b.config.Program[1:]...)
+	cmd.Stdin = bytes.NewReader(text)
+	var noise tail
+	cmd.Stdout, cmd.Stderr = &noise, &noise
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.Env = workerEnv(b.config.Getenv)
+	// A worker in a group of its own is killed whole.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return fmt.Errorf("starting a worker: %w", err)
+	}
+	done, problem := receive(answers, func(r worker.Reply) {
+		watchdog.Reset(patience)
+		each(r)
+	})
+	waited := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the worker was stopped: %w", context.Cause(ctx))
+	case problem != nil:
+		return problem
+	case !done:
+		return fmt.Errorf("the worker died (%w)%s", errors.Join(waited, errors.New("it did not finish its answer")), noise.said())
+	}
+	return nil
+}
+
+// receive reads replies until the last one.
+func receive(from io.Reader, each func(worker.Reply)) (done bool, problem error) {
+	for dec := json.NewDecoder(from); ; {
+		var r worker.Reply
+		if err := dec.Decode(&r); err != nil {
+			if errors.Is(err, io.EOF) {
+				return done, nil
+			}
+			return done, fmt.Errorf("reading the worker's answer: %w", err)
+		}
+		if r.Error != "" {
+			return true, errors.New(r.Error)
+		}
+		each(r)
+		done = done || r.Done
+	}
+}
+
+// workerEnv is what the driver needs to find itself and the right GPU.
+func workerEnv(getenv func(string) string) []string {
+	env := []string{"CUDA_CACHE_DISABLE=1"}
+	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HOME"} {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// A tail keeps the end of what a process prints, for its obituary.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	t.text = t.text[max(len(t.text)-2000, 0):]
+	return len(p), nil
+}
+
+func (t *tail) said() string {
+	if text := strings.TrimSpace(string(t.text)); text != "" {
+		return ": " + text
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+)
+
+// Serve reads one request and does it. An error has been told to the other side
+// already.
+func Serve(in io.Reader, out io.Writer) error {
+	enc := json.NewEncoder(out)
+	var r Request
+	err := json.NewDecoder(in).Decode(&r)
+	if err == nil {
+		err = serve(r, func(reply Reply) error { return enc.Encode(reply) })
+	}
+	if err != nil {
+		return errors.Join(err, enc.Encode(Reply{Error: err.Error()}))
+	}
+	return enc.Encode(Reply{Done: true})
+}
+
+func serve(r Request, send func(Reply) error) error {
+	m, err := kernels.Parse(kernels.FileName, []byte(r.Manifest))
+	if err != nil {
+		return fmt.Errorf("reading the request's manifest: %w", err)
+	}
+	d, err := driver.Open()
+	if err != nil {
+		return err
+	}
+	device, err := d.Device(r.Ordinal)
+	if err != nil {
+		return err
+	}
+	thread, err := device.NewThread(driver.ScheduleSpin)
+	if err != nil {
+		return err
+	}
+	// The context is not released: after a fault or an endless kernel that could
+	// wait for ever, and the process ends anyway.
+	return thread.Do(func(c *driver.Context) error {
+		s, err := newSession(c, m, r, send)
+		if err != nil {
+			return err
+		}
+		switch r.Task {
+		case TaskReference:
+			return s.reference()
+		case TaskCases:
+			return s.cases()
+		case TaskCalibrate:
+			return s.calibrate()
+		case TaskRound:
+			return s.round()
+		case TaskLaunch:
+			return s.launches()
+		}
+		return fmt.Errorf("no task is named %q", r.Task)
+	})
+}

@@ -1,0 +1,99 @@
+package problem
+
+import (
+	"bytes"
+
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+const (
+	alignment = 256
+	guardSize = 256 // between arrays: a write beyond an array's end lands here and is seen
+	guardByte = 0xC3
+)
+
+// A Layout is where the arguments of one launch lie in a slot of memory that a
+// kernel may write to. Between the arrays lie guards, so that a kernel which
+// writes where it must not is seen.
+type Layout struct {
+	args    []Arg
+	Offsets []int // of arrays, from the slot's start
+	Size    int   // of a slot
+	header  int
+}
+
+// NewLayout lays out arrays behind a header of the caller's own.
+func NewLayout(args []Arg, header int) Layout {
+	l := Layout{args: args, Offsets: make([]int, len(args)), header: header}
+	at := align(header) + guardSize
+	for i, a := range args {
+		if a.Array() {
+			l.Offsets[i] = at
+			at += align(a.Size()) + guardSize
+		}
+	}
+	l.Size = align(at)
+	return l
+}
+
+func align(n int) int { return (n + alignment - 1) / alignment * alignment }
+
+// Array is one argument's part of a slot.
+func (l Layout) Array(slot []byte, arg int) []byte {
+	return slot[l.Offsets[arg] : l.Offsets[arg]+l.args[arg].Size()]
+}
+
+// Fill writes one launch's arguments into a slot: inputs as given, outputs
+// poisoned, guards around them. The header is left alone.
+func (l Layout) Fill(slot []byte, args []Arg) {
+	rest := slot[l.header:l.Size]
+	for i := range rest {
+		rest[i] = guardByte
+	}
+	for i, a := range args {
+		if !a.Array() {
+			continue
+		}
+		if array := l.Array(slot, i); a.Reads() {
+			copy(array, a.Bytes)
+		} else {
+			tensor.Poison(a.DType, array)
+		}
+	}
+}
+
+// Outputs copies what the kernel wrote, by argument; nil for those that are no
+// output.
+func (l Layout) Outputs(slot []byte) [][]byte {
+	out := make([][]byte, len(l.args))
+	for i, a := range l.args {
+		if a.Array() && a.Writes() {
+			out[i] = bytes.Clone(l.Array(slot, i))
+		}
+	}
+	return out
+}
+
+// Changed tells what the kernel wrote and must not: inputs by name, and memory
+// outside its arguments. Everything that is not an output must still be what
+// Fill wrote, byte for byte.
+func (l Layout) Changed(slot []byte, args []Arg) (inputs []string, outside bool) {
+	at := l.header
+	guard := func(to int) {
+		for _, b := range slot[at:to] {
+			outside = outside || b != guardByte
+		}
+	}
+	for i, a := range args {
+		if !a.Array() {
+			continue
+		}
+		guard(l.Offsets[i])
+		at = l.Offsets[i] + a.Size()
+		if !a.Writes() && !bytes.Equal(l.Array(slot, i), a.Bytes) {
+			inputs = append(inputs, a.Name)
+		}
+	}
+	guard(l.Size)
+	return inputs, outside
+}
