@@ -40,3 +40,12 @@ fuzz:
 	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 	    echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
 	  done; done
+
+# What a host with a GPU needs: the programs, and the script that uses them. The
+# host itself needs no Go.
+.PHONY: gpu
+gpu:
+	@mkdir -p bin/gpu
+	@CGO_ENABLED=0 go build -o bin/gpu/kernelgate .
+	@CGO_ENABLED=0 go test -c -o bin/gpu/cuda.test ./runners/cuda
+	@cat runners/cuda/gpu.sh

@@ -10,14 +10,15 @@
 constexpr int TILE = 4096;    // bytes of codes: 64 keys for D = 64, 32 for D = 128
 constexpr float HEADROOM = 8; // powers of two that a score may be above its row's reference
 
-// Decodes this thread's 16 codes of a V tile into the FP16 tile: 128-byte rows
-// of 64 columns, swizzled; for D = 128 two such parts.
-template <int D>
+// Decodes a tile of V codes, which lie in the order they have in memory, into
+// the FP16 tile: 128-byte rows of 64 columns, swizzled; for D = 128 two such
+// parts. Thread i of THREADS decodes chunks i, i + THREADS, and so on.
+template <int D, int THREADS>
 __device__ __forceinline__ void decode_values(uint32_t to, uint32_t from, int thread) {
     constexpr int CHUNKS = D / 16, KEYS = TILE / D;
-#pragma unroll
-    for (int i = 0; i < TILE / 16 / 128; i++) {
-        int piece = thread + 128 * i, row = piece / CHUNKS, chunk = piece % CHUNKS;
+#pragma unroll 2
+    for (int piece = thread; piece < TILE / 16; piece += THREADS) {
+        int row = piece / CHUNKS, chunk = piece % CHUNKS;
         uint32_t x[4];
         asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from + 16 * piece) : "memory");
         uint32_t line = to + chunk / 4 * KEYS * 128 + row * 128;
@@ -25,6 +26,20 @@ __device__ __forceinline__ void decode_values(uint32_t to, uint32_t from, int th
         for (int j = 0; j < 2; j++)
             asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * ((chunk % 4 * 2 + j) ^ row % 8)),
                          "r"(decode_low(x[2 * j])), "r"(decode_high(x[2 * j])), "r"(decode_low(x[2 * j + 1])), "r"(decode_high(x[2 * j + 1])) : "memory");
+    }
+}
+
+// Starts the copies of a tile of K codes, swizzled, and of V codes, in order.
+template <int D, int THREADS>
+__device__ __forceinline__ void copy_tile(uint32_t k_tile, uint32_t v_codes, const uint8_t* k, const uint8_t* v, int first, int S, int thread) {
+    constexpr int CHUNKS = D / 16;
+#pragma unroll 2
+    for (int piece = thread; piece < TILE / 16; piece += THREADS) {
+        int row = piece / CHUNKS, chunk = piece % CHUNKS;
+        bool valid = first + row < S;
+        int from = (valid ? first + row : 0) * D + 16 * chunk;
+        copy16_async(k_tile + code_at<D>(row, chunk), k + from, valid);
+        copy16_async(v_codes + 16 * piece, v + from, valid);
     }
 }
 

@@ -34,10 +34,9 @@
 constexpr int CONSUMERS = 4; // warpgroups
 constexpr int THREADS = 128 * (CONSUMERS + 1);
 
-// Tiles in the ring, and how many are copied ahead of the one being decoded.
-// Both are powers of two; for D = 128 the partial results take more room.
+// Tiles in the ring, a power of two; for D = 128 the partial results take more
+// room.
 __device__ constexpr int stages(int D) { return D == 64 ? NUM_STAGES : NUM_STAGES / 2; }
-__device__ constexpr int lookahead(int D) { return stages(D) / 2; }
 
 struct Problem {
     const uint8_t *q, *k, *v;
@@ -77,51 +76,48 @@ struct Shared {
     }
 };
 
+// Each producer warp makes every fourth tile on its own: it copies one while it
+// decodes the one before, and waits for no other warp. A fence waits for all
+// of its thread's copies, so that one warp alone would be too slow.
 template <int D>
 __device__ __forceinline__ void produce(const Problem& p, const Shared& shared) {
-    constexpr int CHUNKS = D / 16, KEYS = TILE / D, AHEAD = lookahead(D);
-    int thread = threadIdx.x % 128;
-    Ring<stages(D)> ring, ready;
-    int ahead = 0; // tiles that are copied and not yet decoded
+    constexpr int KEYS = TILE / D, STAGES = stages(D);
+    int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32 % 4, 0), lane = threadIdx.x % 32;
+    uint32_t before = 0, number = warp; // tiles of the items before; this warp's next tile
+    int held = -1;                      // where the tile lies that is copied and not yet decoded
 
-    // A thread decodes what it copied itself, so that only its own copies count.
     auto hand_over = [&]() {
-        decode_values<D>(shared.v + ready.stage() * 2 * TILE, shared.v_codes + ready.stage() * TILE, thread);
+        decode_values<D, 32>(shared.v + held * 2 * TILE, shared.v_codes + held * TILE, lane);
         fence_to_tensor_cores();
         __syncwarp();
-        if (thread % 32 == 0) barrier_arrive(shared.full + 8 * ready.stage());
-        ready.next();
+        if (lane == 0) barrier_arrive(shared.full + 8 * held);
+        held = -1;
     };
 
     for (int work = blockIdx.x; work < p.work(); work += gridDim.x) {
         size_t base = (size_t)(work / p.blocks()) * p.S * D;
-        int end = p.end(p.block(work));
-        for (int key = 0; key < end; key += KEYS, ring.next()) {
-            if (!barrier_over(shared.empty + 8 * ring.stage(), ring.parity() ^ 1)) {
-                // The consumers may wait for the very tiles that are held back here.
+        uint32_t tiles = (p.end(p.block(work)) + KEYS - 1) / KEYS;
+        for (; number < before + tiles; number += 4) {
+            int stage = number % STAGES;
+            uint32_t parity = number / STAGES % 2 ^ 1;
+            if (!barrier_over(shared.empty + 8 * stage, parity)) {
+                // The consumers may wait for the very tile that is held back here.
                 wait_copies<0>();
-                for (; ahead > 0; ahead--) hand_over();
-                barrier_wait(shared.empty + 8 * ring.stage(), ring.parity() ^ 1);
+                if (held >= 0) hand_over();
+                barrier_wait(shared.empty + 8 * stage, parity);
             }
-#pragma unroll
-            for (int i = 0; i < TILE / 16 / 128; i++) {
-                int piece = thread + 128 * i, row = piece / CHUNKS, chunk = piece % CHUNKS;
-                bool valid = key + row < p.S;
-                size_t from = base + (valid ? key + row : 0) * D + 16 * chunk;
-                copy16_async(shared.k + ring.stage() * TILE + code_at<D>(row, chunk), p.k + from, valid);
-                copy16_async(shared.v_codes + ring.stage() * TILE + 16 * piece, p.v + from, valid);
-            }
+            copy_tile<D, 32>(shared.k + stage * TILE, shared.v_codes + stage * TILE, p.k + base, p.v + base, (number - before) * KEYS, p.S, lane);
             commit_copies();
-            if (ahead == AHEAD) {
-                wait_copies<AHEAD>();
+            if (held >= 0) {
+                wait_copies<1>();
                 hand_over();
-            } else {
-                ahead++;
             }
+            held = stage;
         }
+        before += tiles;
     }
     wait_copies<0>();
-    for (; ahead > 0; ahead--) hand_over();
+    if (held >= 0) hand_over();
 }
 
 // Brings a warpgroup's 64 queries into shared memory.
@@ -298,7 +294,7 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
     Problem p = {q, k, v, q_scale, k_scale, v_scale, o, B, H, S, causal != 0, choose_row_groups(B * H, S)};
     if (threadIdx.x == 0)
         for (int i = 0; i < stages(D); i++) {
-            barrier_init(shared.full + 8 * i, 4);
+            barrier_init(shared.full + 8 * i, 1);
             barrier_init(shared.empty + 8 * i, 4 * p.row_groups);
         }
     if (D == 64)

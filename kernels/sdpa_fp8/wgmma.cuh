@@ -28,11 +28,11 @@ __device__ __forceinline__ void hold(float (&d)[N]) {
 // swizzled over as many; groups of 8 rows follow each other. wide: bytes between
 // parts 64 columns wide, where the columns (not the summed dimension) are
 // contiguous. An address counts in units of 16 bytes, so that another place is
-// an addition away.
+// an addition away; in a cluster its high bits name the block, and go.
 template <int ROW_BYTES>
 __device__ __forceinline__ uint64_t operand_at(uint32_t address, uint32_t wide = 16) {
     constexpr uint32_t SWIZZLE = ROW_BYTES == 128 ? 1 : 2;
-    uint32_t low = (wide >> 4) << 16 | address >> 4, high = SWIZZLE << 30 | 8 * ROW_BYTES >> 4;
+    uint32_t low = (wide >> 4) << 16 | (address & 0x3ffff) >> 4, high = SWIZZLE << 30 | 8 * ROW_BYTES >> 4;
     return (uint64_t)high << 32 | low;
 }
 

@@ -64,7 +64,6 @@ const (
 
 	symbolObject   = 1 // kinds of a symbol
 	symbolFunction = 2
-	symbolSection  = 3
 	symbolEntry    = 0x10 // among a symbol's other bits: a __global__ function
 
 	machineCUDA    = 190
