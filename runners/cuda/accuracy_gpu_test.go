@@ -91,6 +91,16 @@ func TestAccuracyOnGPU(t *testing.T) {
 		figures.Device = e.Device.Name
 		return e, v
 	}
+	// Written after every run: a session on a borrowed GPU may end at any time.
+	save := func() {
+		out, err := json.MarshalIndent(figures, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "accuracy.json"), append(out, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range 50 {
 		e, v := run(work, 1+i%5)
 		figures.EqualRuns++
@@ -103,6 +113,7 @@ func TestAccuracyOnGPU(t *testing.T) {
 			figures.EqualSpeedups = append(figures.EqualSpeedups, v.Comparisons[0].Speedup.Value)
 			figures.P50Micros = append(figures.P50Micros, v.Comparisons[0].Candidate.P50)
 		}
+		save()
 	}
 	for i := range 20 {
 		_, v := run(work*103/100, 1+i%5)
@@ -115,16 +126,10 @@ func TestAccuracyOnGPU(t *testing.T) {
 		if len(v.Comparisons) > 0 {
 			figures.SlowerSpeedups = append(figures.SlowerSpeedups, v.Comparisons[0].Speedup.Value)
 		}
+		save()
 	}
 	d := stats.Describe(figures.P50Micros)
 	t.Logf("%s: %d of %d equal kernels judged falsely, %d of %d slower ones found; %.1f s a run, p50 %.3f µs with a spread of %.3f %%",
 		figures.Device, figures.EqualFalse, figures.EqualRuns, figures.SlowerFound, figures.SlowerRuns,
 		stats.Describe(figures.SecondsPerRun).P50, d.P50, 100*math.Abs(d.CV))
-	out, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "accuracy.json"), append(out, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
