@@ -168,7 +168,7 @@ func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
 		clean += len(s.samples.baseline) + len(s.samples.candidate)
 		spoiled += s.samples.spoiled
 	}
-	if spoiled > clean {
+	if spoiled > 3*clean {
 		c.fault = fmt.Sprintf("%d of %d samples were disturbed from outside", spoiled, spoiled+clean)
 	}
 }

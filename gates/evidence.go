@@ -256,6 +256,7 @@ type Figures struct {
 type Profile struct {
 	Metrics []Metric `json:"metrics,omitempty"`
 	Skipped string   `json:"skipped,omitempty"` // why there is none, with the remedy
+	Seconds float64  `json:"seconds,omitempty"`
 }
 
 // A Metric is one counter of one profiled launch.

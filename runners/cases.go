@@ -3,6 +3,7 @@ package runners
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -22,6 +23,14 @@ type Case struct {
 // Name is the case in one line.
 func (c Case) Name() string {
 	return fmt.Sprintf("%s, seed %d, %s inputs", c.Shape.Name, c.Seed, c.Distribution)
+}
+
+// EndToEnd tells whether the case is also compared with the inputs before
+// quantisation. What quantising alone costs depends on the shape, so it is asked
+// of the shapes that the bound was made for, and of normal inputs.
+func (c Case) EndToEnd(m *kernels.Manifest) bool {
+	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
+	return quantized && c.Distribution == tensor.Normal && !c.Secret
 }
 
 // Evidence is the case before anything was run.

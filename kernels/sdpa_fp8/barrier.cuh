@@ -17,19 +17,23 @@ __device__ __forceinline__ void barrier_arrive_after_copies(uint32_t at) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at) : "memory");
 }
 
-// Tells whether the phase of this parity is over.
+// Tells at once whether the phase of this parity is over.
 __device__ __forceinline__ bool barrier_over(uint32_t at, uint32_t parity) {
     uint32_t done;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
-#else
     asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
-#endif
     return done;
 }
 
+// Waits until it is. try_wait lets the thread sleep meanwhile.
 __device__ __forceinline__ void barrier_wait(uint32_t at, uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+    uint32_t done;
+    do {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
+    } while (!done);
+#else
     while (!barrier_over(at, parity)) {}
+#endif
 }
 
 // A place in a ring of STAGES tiles, and whether the ring has gone round an odd

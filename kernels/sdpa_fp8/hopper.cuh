@@ -10,36 +10,26 @@
 constexpr int TILE = 4096;    // bytes of codes: 64 keys for D = 64, 32 for D = 128
 constexpr float HEADROOM = 8; // powers of two that a score may be above its row's reference
 
-// Decodes a tile of V codes, which lie in the order they have in memory, into
-// the FP16 tile: 128-byte rows of 64 columns, swizzled; for D = 128 two such
-// parts. Thread i of THREADS decodes chunks i, i + THREADS, and so on.
-template <int D, int THREADS>
-__device__ __forceinline__ void decode_values(uint32_t to, uint32_t from, int thread) {
-    constexpr int CHUNKS = D / 16, KEYS = TILE / D;
-#pragma unroll 2
-    for (int piece = thread; piece < TILE / 16; piece += THREADS) {
-        int row = piece / CHUNKS, chunk = piece % CHUNKS;
-        uint32_t x[4];
-        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from + 16 * piece) : "memory");
-        uint32_t line = to + chunk / 4 * KEYS * 128 + row * 128;
-#pragma unroll
-        for (int j = 0; j < 2; j++)
-            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * ((chunk % 4 * 2 + j) ^ row % 8)),
-                         "r"(decode_low(x[2 * j])), "r"(decode_high(x[2 * j])), "r"(decode_low(x[2 * j + 1])), "r"(decode_high(x[2 * j + 1])) : "memory");
-    }
+// Decodes 16 codes of V, chunk piece of a tile in the order of memory, into the
+// FP16 tile: 128-byte rows of 64 columns, swizzled; for D = 128 two such parts.
+template <int D>
+__device__ __forceinline__ void decode_piece(uint32_t tile, uint4 codes, int piece) {
+    int row = piece / (D / 16), chunk = piece % (D / 16);
+    uint32_t line = tile + chunk / 4 * (TILE / D) * 128 + row * 128;
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * (chunk % 4 * 2 ^ row % 8)),
+                 "r"(decode_low(codes.x)), "r"(decode_high(codes.x)), "r"(decode_low(codes.y)), "r"(decode_high(codes.y)) : "memory");
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * ((chunk % 4 * 2 + 1) ^ row % 8)),
+                 "r"(decode_low(codes.z)), "r"(decode_high(codes.z)), "r"(decode_low(codes.w)), "r"(decode_high(codes.w)) : "memory");
 }
 
-// Starts the copies of a tile of K codes, swizzled, and of V codes, in order.
+// Starts the copy of a tile of K codes, swizzled, by THREADS threads.
 template <int D, int THREADS>
-__device__ __forceinline__ void copy_tile(uint32_t k_tile, uint32_t v_codes, const uint8_t* k, const uint8_t* v, int first, int S, int thread) {
-    constexpr int CHUNKS = D / 16;
-#pragma unroll 2
-    for (int piece = thread; piece < TILE / 16; piece += THREADS) {
-        int row = piece / CHUNKS, chunk = piece % CHUNKS;
+__device__ __forceinline__ void copy_codes(uint32_t tile, const uint8_t* k, int first, int S, int thread) {
+#pragma unroll
+    for (int i = 0; i < TILE / 16 / THREADS; i++) {
+        int piece = thread + THREADS * i, row = piece / (D / 16), chunk = piece % (D / 16);
         bool valid = first + row < S;
-        int from = (valid ? first + row : 0) * D + 16 * chunk;
-        copy16_async(k_tile + code_at<D>(row, chunk), k + from, valid);
-        copy16_async(v_codes + 16 * piece, v + from, valid);
+        copy16_async(tile + code_at<D>(row, chunk), k + (valid ? first + row : 0) * D + 16 * chunk, valid);
     }
 }
 

@@ -27,9 +27,6 @@
 #ifndef NUM_STAGES
 #define NUM_STAGES 8
 #endif
-#ifndef USE_TURNS
-#define USE_TURNS 1
-#endif
 
 constexpr int CONSUMERS = 4; // warpgroups
 constexpr int THREADS = 128 * (CONSUMERS + 1);
@@ -76,48 +73,55 @@ struct Shared {
     }
 };
 
-// Each producer warp makes every fourth tile on its own: it copies one while it
-// decodes the one before, and waits for no other warp. A fence waits for all
-// of its thread's copies, so that one warp alone would be too slow.
 template <int D>
 __device__ __forceinline__ void produce(const Problem& p, const Shared& shared) {
-    constexpr int KEYS = TILE / D, STAGES = stages(D);
-    int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32 % 4, 0), lane = threadIdx.x % 32;
-    uint32_t before = 0, number = warp; // tiles of the items before; this warp's next tile
-    int held = -1;                      // where the tile lies that is copied and not yet decoded
+    constexpr int KEYS = TILE / D, AHEAD = stages(D) / 2;
+    int thread = threadIdx.x % 128;
+    Ring<stages(D)> ring, ready;
+    int ahead = 0; // tiles that are copied and not yet decoded
 
+    // A thread decodes what it copied itself, so that only its own copies count.
     auto hand_over = [&]() {
-        decode_values<D, 32>(shared.v + held * 2 * TILE, shared.v_codes + held * TILE, lane);
+#pragma unroll
+        for (int i = 0; i < TILE / 16 / 128; i++) {
+            int piece = thread + 128 * i;
+            uint4 x;
+            asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(shared.v_codes + ready.stage() * TILE + 16 * piece) : "memory");
+            decode_piece<D>(shared.v + ready.stage() * 2 * TILE, x, piece);
+        }
         fence_to_tensor_cores();
         __syncwarp();
-        if (lane == 0) barrier_arrive(shared.full + 8 * held);
-        held = -1;
+        if (thread % 32 == 0) barrier_arrive(shared.full + 8 * ready.stage());
+        ready.next();
     };
 
     for (int work = blockIdx.x; work < p.work(); work += gridDim.x) {
         size_t base = (size_t)(work / p.blocks()) * p.S * D;
-        uint32_t tiles = (p.end(p.block(work)) + KEYS - 1) / KEYS;
-        for (; number < before + tiles; number += 4) {
-            int stage = number % STAGES;
-            uint32_t parity = number / STAGES % 2 ^ 1;
-            if (!barrier_over(shared.empty + 8 * stage, parity)) {
-                // The consumers may wait for the very tile that is held back here.
+        int end = p.end(p.block(work));
+        for (int key = 0; key < end; key += KEYS, ring.next()) {
+            if (!barrier_over(shared.empty + 8 * ring.stage(), ring.parity() ^ 1)) {
+                // The consumers may wait for the very tiles that are held back here.
                 wait_copies<0>();
-                if (held >= 0) hand_over();
-                barrier_wait(shared.empty + 8 * stage, parity);
+                for (; ahead > 0; ahead--) hand_over();
+                barrier_wait(shared.empty + 8 * ring.stage(), ring.parity() ^ 1);
             }
-            copy_tile<D, 32>(shared.k + stage * TILE, shared.v_codes + stage * TILE, p.k + base, p.v + base, (number - before) * KEYS, p.S, lane);
+            copy_codes<D, 128>(shared.k + ring.stage() * TILE, p.k + base, key, p.S, thread);
+#pragma unroll
+            for (int i = 0; i < TILE / 16 / 128; i++) {
+                int piece = thread + 128 * i, row = key + piece / (D / 16);
+                copy16_async(shared.v_codes + ring.stage() * TILE + 16 * piece, p.v + base + (row < p.S ? row * D + piece % (D / 16) * 16 : 0), row < p.S);
+            }
             commit_copies();
-            if (held >= 0) {
-                wait_copies<1>();
+            if (ahead == AHEAD) {
+                wait_copies<AHEAD>();
                 hand_over();
+            } else {
+                ahead++;
             }
-            held = stage;
         }
-        before += tiles;
     }
     wait_copies<0>();
-    if (held >= 0) hand_over();
+    for (; ahead > 0; ahead--) hand_over();
 }
 
 // Brings a warpgroup's 64 queries into shared memory.
@@ -134,12 +138,6 @@ __device__ __forceinline__ void load_queries(uint32_t to, const uint8_t* q, int 
     fence_to_tensor_cores();
     asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory");
 }
-
-// Warpgroups that all multiply and then all compute exp would leave one of the
-// two units idle at any time. In turns, each begins its products when the
-// one before it has its scores. Only where all have the same number of tiles.
-__device__ __forceinline__ void await_turn(int group) { asm volatile("bar.sync %0, 256;" ::"r"(group + 12) : "memory"); }
-__device__ __forceinline__ void pass_turn(int group) { asm volatile("bar.arrive %0, 256;" ::"r"(group + 12) : "memory"); }
 
 template <int D>
 __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) {
@@ -180,18 +178,14 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
 
             // This tile's Q·Kᵀ and the last one's P·V run together, and P·V runs
             // on while the weights are computed.
-            bool turns = USE_TURNS && !p.causal && tiles % key_groups == 0;
-            if (turns && tiles > key_groups && group == CONSUMERS - 1) pass_turn(0);
             for (t += key_groups; t < needed; t += key_groups) {
                 uint32_t last = number % STAGES;
                 number += key_groups;
                 barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
-                if (turns) await_turn(group);
                 begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
                 add_values<D>(o, weights, values_and_ones_operand(shared.v + last * 2 * TILE, shared.ones));
                 wgmma_wait<1>();
                 hold(s);
-                if (turns && (group < CONSUMERS - 1 || t + key_groups < needed)) pass_turn((group + 1) % CONSUMERS);
                 mask_scores<D>(s, t * KEYS, first_row, p.S, p.causal);
                 bool moved = to_weights<D == 128>(s, top, sum, rescale, scale);
                 if (moved) {
@@ -294,7 +288,7 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
     Problem p = {q, k, v, q_scale, k_scale, v_scale, o, B, H, S, causal != 0, choose_row_groups(B * H, S)};
     if (threadIdx.x == 0)
         for (int i = 0; i < stages(D); i++) {
-            barrier_init(shared.full + 8 * i, 1);
+            barrier_init(shared.full + 8 * i, 4);
             barrier_init(shared.empty + 8 * i, 4 * p.row_groups);
         }
     if (D == 64)

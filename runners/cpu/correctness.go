@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/problem"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Correctness runs every case of the gate and as many secret ones as it asks.
@@ -116,7 +115,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if evidence.Errors, err = d.compare(p.Args, first, want); err != nil {
 		return evidence, err
 	}
-	if p.Quantized() && c.Distribution == tensor.Normal {
+	if c.EndToEnd(d.worker.job.Manifest) {
 		original, err := expected(d.reference, p.ReferenceArgs(true))
 		if err != nil {
 			return evidence, err

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -20,6 +21,7 @@ const (
 	sampleTime = 1500 * time.Microsecond // a shorter sample would show the scheduler, not the kernel
 	maxBatch   = 64
 	inputSets  = 4 // that samples rotate over, and a batch's size at least
+	maxRetakes = 4 // blocks are planned so many times over, for a busy machine
 )
 
 // Round measures the shapes once in fresh processes: the baseline alone, then
@@ -94,6 +96,11 @@ func (t *table) seat(side rune, role runners.Role) error {
 		return err
 	}
 	t.children[side] = c
+	// An empty batch: the program is up when it answers.
+	if _, failure, err := c.launch(0, 0, 0); err != nil || failure != nil {
+		return errors.Join(err, fmt.Errorf("the %s's process does not answer", role))
+	}
+	c.waiting = watchWaiting(c.process.Pid())
 	return nil
 }
 
@@ -187,11 +194,11 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 func (t *table) alone() error {
 	for _, s := range t.settings {
 		for i := range max(int(t.gate.Pairs)/4, 4) + 1 {
-			took, err := t.sample(s, gates.SideBaseline)
+			took, spoiled, err := t.sample(s, gates.SideBaseline)
 			if err != nil {
 				return fmt.Errorf("timing the baseline alone on %s: %w", s.series.Shape, err)
 			}
-			if i > 0 { // the first one warms up
+			if i > 0 && !spoiled { // the first one warms up
 				s.series.Solo = append(s.series.Solo, took)
 			}
 		}
@@ -202,25 +209,35 @@ func (t *table) alone() error {
 // measure fills one shape's series: warm-up, then blocks of all three sides.
 func (t *table) measure(s *setting) (*gates.Failure, error) {
 	for side := range t.children {
-		if _, err := t.sample(s, side); err != nil {
+		if _, _, err := t.sample(s, side); err != nil {
 			return candidateFailure(err)
 		}
 	}
 	s.series.Verified, s.series.Worst = 0, &gates.Errors{}
-	order := runners.Blocks(t.rng, int(t.gate.Pairs))
-	for _, block := range order {
+	// On a busy machine blocks are taken again, in the order planned before; what
+	// was disturbed stays in the series, marked.
+	order := runners.Blocks(t.rng, int(t.gate.Pairs)*maxRetakes)
+	clean, taken := 0, 0
+	for ; taken < len(order) && clean < int(t.gate.Pairs); taken++ {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
-		for _, side := range block {
-			took, err := t.sample(s, side)
+		before := len(s.series.Spoiled)
+		for _, side := range order[taken] {
+			took, spoiled, err := t.sample(s, side)
 			if err != nil {
 				return candidateFailure(err)
 			}
+			if spoiled {
+				s.series.Spoiled = append(s.series.Spoiled, len(s.series.Nanos))
+			}
 			s.series.Nanos = append(s.series.Nanos, took)
 		}
+		if len(s.series.Spoiled) == before {
+			clean++
+		}
 	}
-	s.series.Order = strings.Join(order, " ")
+	s.series.Order = strings.Join(order[:taken], " ")
 	return nil, nil
 }
 
@@ -239,8 +256,8 @@ func candidateFailure(err error) (*gates.Failure, error) {
 
 // sample is one timed batch of one side: fresh input, poisoned output, clock,
 // then a copy of the outputs before anything else. It returns the time of one
-// launch in nanoseconds.
-func (t *table) sample(s *setting, side rune) (float64, error) {
+// launch in nanoseconds, and whether the machine took the processor away.
+func (t *table) sample(s *setting, side rune) (ns float64, spoiled bool, err error) {
 	c, l, n := t.children[side], s.layout, s.series.Batch
 	first := s.next
 	s.next = (s.next + n) % len(s.sets)
@@ -248,15 +265,17 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 	for i := range n {
 		l.fill(c.memory, i*l.Size, s.sets[set(i)].Args)
 	}
+	waited := c.waiting.total()
 	took, failure, err := c.launch(0, l.Size, n)
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, false, err
 	case failure != nil && side == gates.SideCandidate:
-		return 0, &failedError{*failure}
+		return 0, false, &failedError{*failure}
 	case failure != nil:
-		return 0, fmt.Errorf("the baseline failed: %s", failure.Detail)
+		return 0, false, fmt.Errorf("the baseline failed: %s", failure.Detail)
 	}
+	waited = c.waiting.total() - waited
 	outputs := make([][][]byte, n)
 	for i := range n {
 		outputs[i] = l.outputs(c.memory, i*l.Size)
@@ -264,11 +283,11 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 	if side == gates.SideCandidate {
 		for i := range n {
 			if err := t.verify(s, c, i, set(i), outputs[i]); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 		}
 	}
-	return float64(took.Nanoseconds()) / float64(n), nil
+	return float64(took.Nanoseconds()) / float64(n), disturbed(waited, took), nil
 }
 
 func (t *table) verify(s *setting, c *child, slot, set int, output [][]byte) error {

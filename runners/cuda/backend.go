@@ -21,7 +21,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -205,12 +204,11 @@ func (b *Backend) reference(ctx context.Context) (*worker.Side, error) {
 func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
-	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
 	var cases []worker.Case
 	for i, c := range runners.Cases(b.job, gate, b.rng) {
 		cases = append(cases, worker.Case{
 			Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret,
-			EndToEnd: quantized && c.Distribution == tensor.Normal, File: fmt.Sprintf("case%d", i),
+			EndToEnd: c.EndToEnd(m), File: fmt.Sprintf("case%d", i),
 		})
 	}
 	if err := b.expect(ctx, cases); err != nil {

@@ -36,7 +36,7 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 	}
 	slices.Sort(metrics)
 	metrics = slices.Compact(metrics)
-	result := &gates.Profile{}
+	result, start := &gates.Profile{}, time.Now()
 	for _, name := range gate.Shapes.Pick(b.job.ShapeNames()) {
 		p.Report(runners.Event{Gate: "profile", Text: name})
 		launches, problem, err := b.profileShape(ctx, ncu, name, metrics)
@@ -48,10 +48,14 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 		}
 		for _, l := range launches {
 			for _, m := range l.Metrics {
+				if !slices.Contains(metrics, m.Name) {
+					continue // ncu adds what it knows of device and launch
+				}
 				result.Metrics = append(result.Metrics, gates.Metric{Shape: name, Name: m.Name, Value: m.Value, Unit: m.Unit})
 			}
 		}
 	}
+	result.Seconds = time.Since(start).Seconds()
 	return result, nil
 }
 

@@ -42,16 +42,6 @@ func (a Arg) Array() bool { return a.Access != kernels.Scalar }
 func (a Arg) Reads() bool  { return a.Access == kernels.In || a.Access == kernels.InOut }
 func (a Arg) Writes() bool { return a.Access == kernels.Out || a.Access == kernels.InOut }
 
-// Quantized tells whether any argument lost precision on the way to the kernel.
-func (p *Problem) Quantized() bool {
-	for _, a := range p.Args {
-		if a.IsScale {
-			return true
-		}
-	}
-	return false
-}
-
 // New draws the arguments. The same manifest, shape, distribution and seed give
 // the same bytes on every machine.
 func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist tensor.Distribution, seed uint64) (*Problem, error) {

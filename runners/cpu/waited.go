@@ -1,0 +1,65 @@
+package cpu
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A stopwatch of the kernel's own: how long a process has been ready to run and
+// was not let. Time that a sample lost so says something about the machine and
+// nothing about the code.
+type waiting struct {
+	stat *os.File // nil where the kernel does not tell
+}
+
+// watchWaiting finds the program under the sandbox's first process, which is the
+// only one there.
+func watchWaiting(first int) waiting {
+	pid := first
+	for range 8 {
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if err != nil {
+			return waiting{}
+		}
+		next, err := strconv.Atoi(strings.TrimSpace(string(children)))
+		if err != nil {
+			break
+		}
+		pid = next
+	}
+	stat, err := os.Open(fmt.Sprintf("/proc/%d/schedstat", pid))
+	if err != nil {
+		return waiting{}
+	}
+	return waiting{stat}
+}
+
+// total is the waiting time since the process began; 0 where it is not known.
+func (w waiting) total() time.Duration {
+	if w.stat == nil {
+		return 0
+	}
+	var text [128]byte
+	n, _ := w.stat.ReadAt(text[:], 0)
+	fields := strings.Fields(string(text[:n])) // running, waiting, slices
+	if len(fields) < 2 {
+		return 0
+	}
+	ns, _ := strconv.ParseInt(fields[1], 10, 64)
+	return time.Duration(ns)
+}
+
+func (w waiting) close() {
+	if w.stat != nil {
+		w.stat.Close()
+	}
+}
+
+// disturbed tells whether the wait is more than a wake-up takes, and more than
+// a hundredth of the sample.
+func disturbed(wait, sample time.Duration) bool {
+	return wait > 50*time.Microsecond && wait > sample/100
+}
