@@ -86,6 +86,7 @@ type Shape struct {
 type Build struct {
 	Variant     string         `json:"variant"`
 	Source      string         `json:"source,omitempty"`
+	EntryLine   int            `json:"entry_line,omitempty"` // of the kernel function in Source
 	Toggles     map[string]int `json:"toggles,omitempty"`
 	Flags       []string       `json:"flags,omitempty"`
 	Arch        string         `json:"arch,omitempty"`

@@ -38,6 +38,9 @@ func (j *judgement) ptxas() GateResult {
 		r.Status, r.Reason = Failed, ReasonResources
 		r.Text = "Over budget: " + strings.Join(t.failures, "; ")
 		r.ToPass = t.toPass
+		for _, failure := range t.failures {
+			j.findings = append(j.findings, Diagnostic{File: c.Source, Line: c.EntryLine, Severity: "error", Message: failure})
+		}
 	case len(t.missing) > 0:
 		r.Status = Missing
 		r.Text = "not recorded: " + strings.Join(t.missing, ", ")

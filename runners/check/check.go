@@ -111,8 +111,10 @@ type checker struct {
 	started time.Time
 	scratch string
 
-	log      string // of the kernel at hand
-	manifest string // text
+	// Of the kernel at hand.
+	log       string
+	artifacts []string
+	manifest  string // text
 }
 
 func open(ctx context.Context, opt Options) (*checker, error) {
@@ -213,7 +215,10 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if err != nil {
 		return Result{}, err
 	}
-	c.log = worker.BuildLog()
+	c.log, c.artifacts = worker.BuildLog(), nil
+	if keeps, ok := worker.(interface{ Artifacts() []string }); ok {
+		c.artifacts = keeps.Artifacts()
+	}
 	return Result{Kernel: job.Manifest.Name, Evidence: evidence, Verdict: gates.Judge(job.Policy, policyFile, evidence)}, nil
 }
 

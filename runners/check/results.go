@@ -44,6 +44,15 @@ func (c *checker) write(r *Result, several bool) error {
 			return fmt.Errorf("writing results: %w", err)
 		}
 	}
+	for _, file := range c.artifacts {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(part, filepath.Base(file)), data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("keeping %s: %w", filepath.Base(file), err)
+		}
+	}
 	if err := os.Chmod(part, 0o755); err != nil {
 		return fmt.Errorf("writing results: %w", err)
 	}

@@ -39,8 +39,12 @@
 // nobody would know that what was timed was right. seed and distribution are
 // optional there.
 //
+// A line is at most 1 MiB long, a process prints at most 10,000 of them and
+// 16 MiB in all, and unknown keys are mistakes.
+//
 // The JSON of nvbench (--json) and of Google Benchmark
-// (--benchmark_format=json) is read as times too, from either place.
+// (--benchmark_format=json) is read as times too, from either place. Both write
+// to a file of any name, so /dev/fd/3 will do.
 //
 // # How a round is measured
 //

@@ -98,7 +98,7 @@ def figures(elements, max_abs, mean_abs, distance, size, bad, nan, inf):
     return {"elements": elements, "max_abs": max_abs, "mean_abs": mean_abs, "norm": norm, "bad": bad, "nan": nan, "inf": inf}
 
 
-def run(problem, abs=0.0, rel=0.0, warmup=3, backend=None, env=None, out=None):
+def run(problem, abs=0.0, rel=0.0, warmup=5, backend=None, env=None, out=None):
     """Does what the environment asks for. An element is bad when |error| > abs + rel * |expected|."""
     env = os.environ if env is None else env
     if out is None:

@@ -89,6 +89,12 @@ func (b *Backend) Tools() map[string]string { return map[string]string{"nvcc": b
 // BuildLog is everything that the compiler printed.
 func (b *Backend) BuildLog() string { return b.log.String() }
 
+// Artifacts is the files worth keeping beside the evidence: profiler reports.
+func (b *Backend) Artifacts() []string {
+	files, _ := filepath.Glob(filepath.Join(b.config.Scratch, "*.ncu-rep"))
+	return files
+}
+
 // archFor picks the architecture of the list that the device runs best: its own
 // with the architecture's special instructions, then its own plain.
 func archFor(device string, archs []kernels.Arch) (string, error) {
@@ -129,7 +135,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	if err != nil {
 		return build, err
 	}
-	build.OK, build.Code, build.Cached = true, cubin.Code, cubin.Cached
+	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.EntryLine
 	build.Diagnostics = runners.Diagnostics(cubin.Diagnostics)
 	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
 		return build, err

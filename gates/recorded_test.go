@@ -1,0 +1,41 @@
+package gates
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Evidence from a real GPU, judged again: a verdict does not change with the
+// years, nor with the program, unless somebody means it to.
+func TestRecordedOnH200(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		outcome Outcome
+		reason  Reason
+		least   float64 // the target's speedup, from its lower bound
+	}{
+		{"stage1", Pass, "", 0.1},
+		{"stage2", Pass, "", 0.25},
+		{"stage3a", Defer, ReasonTooSlow, -0.02},
+		{"cold", Pass, "", 0.25},
+		{"warm", Pass, "", 0.25},
+		{"broken", Defer, ReasonCorrectness, 0}, // a sum that is not rescaled
+		{"spills", Defer, ReasonResources, 0},   // a quarter of the registers
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := readEvidence(t, filepath.Join("..", "kernels", "sdpa_fp8", "evidence", c.name+".json"))
+			if e.Device.Name != "NVIDIA H200" || e.Provenance.Head.SHA == "" {
+				t.Errorf("the evidence does not say where it comes from: %+v", e.Device)
+			}
+			v := Judge(shippedPolicy(t, "h200"), "h200.yaml", e)
+			if v.Outcome != c.outcome || v.Reason != c.reason {
+				t.Fatalf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+			for _, row := range v.Comparisons {
+				if row.Role == "target" && *row.Speedup.Lower < c.least {
+					t.Errorf("the speedup on %s is %s", row.Shape, estimate(row.Speedup))
+				}
+			}
+		})
+	}
+}
