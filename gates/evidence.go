@@ -214,12 +214,13 @@ const (
 // A Series is one round's samples on one shape.
 type Series struct {
 	Shape   string    `json:"shape"`
-	Batch   int       `json:"batch"`             // launches per sample
-	Cold    bool      `json:"cold,omitempty"`    // caches were flushed before every sample
-	Order   string    `json:"order"`             // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
-	Nanos   []float64 `json:"ns"`                // time per launch, in Order
-	Spoiled []int     `json:"spoiled,omitempty"` // samples that something outside disturbed: kept, not used
-	Solo    []float64 `json:"solo_ns,omitempty"` // the baseline alone, before the candidate was loaded
+	Batch   int       `json:"batch"`                  // launches per sample
+	Cold    bool      `json:"cold,omitempty"`         // caches were flushed before every sample
+	Order   string    `json:"order"`                  // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
+	Nanos   []float64 `json:"ns"`                     // time per launch, in Order
+	Spoiled []int     `json:"spoiled,omitempty"`      // samples that something outside disturbed: kept, not used
+	Solo    []float64 `json:"solo_ns,omitempty"`      // the baseline alone, before the candidate was loaded
+	Lost    int       `json:"solo_spoiled,omitempty"` // samples of Solo that were disturbed, and taken again
 
 	Verified int     `json:"verified"`        // outputs of timed launches that were compared
 	Worst    *Errors `json:"worst,omitempty"` // the largest of each figure over them

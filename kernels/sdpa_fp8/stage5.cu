@@ -68,15 +68,16 @@ template <int D>
 __device__ __forceinline__ void consume(const Problem& p, uint32_t q_tile, uint32_t tiles, uint32_t full, uint32_t empty) {
     constexpr int KEYS = TILE / D;
     Ring<NUM_STAGES> ring;
-    int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); // known to be the same for all its lanes
+    int warp = threadIdx.x / 32;
     for (int work = blockIdx.x; work < p.work(); work += gridDim.x) {
-        int head = work / p.blocks(), block = p.block(work), end = p.end(block);
+        int head = work / p.blocks(), block = p.block(work);
         int first_row = block * ROWS + warp * 16;
         float scale = softmax_scale_log2(p.q_scale[head % p.H], p.k_scale[head % p.H], D);
+        scale = __shfl_sync(0xffffffffu, scale, 0);
         Rows<D, false> rows;
         rows.start(p.q + (size_t)head * p.S * D, first_row, p.S, q_tile + warp * 16 * D);
-#pragma unroll 1
-        for (int key = 0; key < end; key += KEYS, ring.next()) {
+        // The end is asked for anew each time: one register less in the loop.
+        for (int key = 0; key < p.end(p.block(work)); key += KEYS, ring.next()) {
             barrier_wait(full + 8 * ring.stage(), ring.parity());
             uint32_t k_tile = tiles + ring.stage() * 2 * TILE;
             float s[KEYS / 8][4];

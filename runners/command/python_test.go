@@ -5,8 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/kernelgate/kernelgate/gates"
 )
 
 // The snippet's own tests need no PyTorch: they hand in the clock.
@@ -26,22 +24,19 @@ func TestPythonBench(t *testing.T) {
 	}
 }
 
-// What the snippet prints is what the worker reads: a kernel in plain Python
-// passes through all gates, timed by the host's clock.
+// What the snippet prints is what the worker reads, from correctness to a round
+// by the host's clock.
 func TestPythonHarness(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("there is no /usr/bin/python3, the only one that the sandbox sees")
 	}
 	job, config := trial{}.job(t)
-	for dir, work := range map[string]string{job.Baseline.Dir: "20000", job.Candidate.Dir: "200"} {
-		bench := `import kernelgate_bench, sys
+	for _, dir := range []string{job.Baseline.Dir, job.Candidate.Dir} {
+		bench := `import kernelgate_bench
 print("noise")
 def problem(dims, seed, distribution):
     x = [float(seed % 1000 + i) for i in range(dims["N"])]
-    def launch():
-        for _ in range(` + work + `): pass
-        return [2 * v for v in x]
-    return launch, [2 * v for v in x]
+    return (lambda: [2 * v for v in x]), [2 * v for v in x]
 kernelgate_bench.run(problem)
 `
 		for name, text := range map[string]string{"bench.py": bench, "kernelgate_bench.py": PythonBench} {
@@ -51,15 +46,27 @@ kernelgate_bench.run(problem)
 		}
 	}
 	job.Manifest.Command.Bench = []string{"/usr/bin/python3", "bench.py"}
-	_, v, _ := gate(t, job, config)
-	for _, g := range v.Gates {
-		if g.Gate == "correctness" && (g.Status != gates.Passed || g.Text != "6/6 cases, max |err| 0, norm error 0%, deterministic, bit-identical to the baseline") {
-			t.Errorf("correctness: %s (%s)", g.Text, g.Status)
+	w := built(t, job, config)
+	asked := job.Policy.RuleFor(job.Change).Gates
+	c, err := w.Correctness(t.Context(), asked.Correctness, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Cases) != 6 {
+		t.Errorf("%d cases, want 6\n%s", len(c.Cases), w.BuildLog())
+	}
+	for _, k := range c.Cases {
+		if k.Failure != nil || k.Errors == nil || k.Errors.Norm != 0 || k.Deterministic == nil || !*k.Deterministic || k.BitParity == nil || !*k.BitParity {
+			t.Errorf("got %+v", k)
 		}
 	}
-	// The launches differ by a factor of a hundred, but a busy machine may
-	// still make the control wobble: then the verdict is about the runner.
-	if v.Outcome != gates.Pass && v.Reason != gates.ReasonRunner && v.Reason != gates.ReasonInconclusive {
-		t.Errorf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	r, err := w.Round(t.Context(), asked.Performance, []string{"small", "mission"}, silent{})
+	if err != nil || r.Failure != nil {
+		t.Fatalf("got %v, %v", r.Failure, err)
+	}
+	for _, s := range r.Series {
+		if len(s.Nanos) != 6 || s.Batch != 4 || s.Verified != 4 || s.Worst.Bad != 0 {
+			t.Errorf("got %+v", s)
+		}
 	}
 }

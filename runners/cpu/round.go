@@ -193,12 +193,15 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 // alone times the baseline before anything else runs, a few samples a shape.
 func (t *table) alone() error {
 	for _, s := range t.settings {
-		for i := range max(int(t.gate.Pairs)/4, 4) + 1 {
+		samples := max(int(t.gate.Pairs)/4, 4)
+		for i := 0; len(s.series.Solo) < samples && i <= samples*maxRetakes; i++ {
 			took, spoiled, err := t.sample(s, gates.SideBaseline)
-			if err != nil {
+			switch {
+			case err != nil:
 				return fmt.Errorf("timing the baseline alone on %s: %w", s.series.Shape, err)
-			}
-			if i > 0 && !spoiled { // the first one warms up
+			case spoiled:
+				s.series.Lost++
+			case i > 0: // the first one warms up
 				s.series.Solo = append(s.series.Solo, took)
 			}
 		}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,22 +20,33 @@ type waiting struct {
 // only one there.
 func watchWaiting(first int) waiting {
 	pid := first
-	for range 8 {
-		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-		if err != nil {
-			return waiting{}
-		}
-		next, err := strconv.Atoi(strings.TrimSpace(string(children)))
-		if err != nil {
-			break
-		}
+	for next := childOf(pid); next > 0; next = childOf(pid) {
 		pid = next
+	}
+	if pid == first {
+		return waiting{} // its own waits are not the program's
 	}
 	stat, err := os.Open(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err != nil {
 		return waiting{}
 	}
 	return waiting{stat}
+}
+
+// childOf is the only child of a process, or 0. Children are listed by the thread
+// that started them.
+func childOf(pid int) int {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue
+		}
+		if child, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return child
+		}
+	}
+	return 0
 }
 
 // total is the waiting time since the process began; 0 where it is not known.
