@@ -10,6 +10,12 @@ import (
 func (j *judgement) build() GateResult {
 	c, b := j.evidence.Candidate, j.evidence.Baseline
 	switch {
+	case j.evidence.Removed:
+		// Moving a kernel to another folder would shake off its gate.
+		return GateResult{
+			Status: Failed, Reason: ReasonSuspicious, Text: "The change removes the kernel's manifest, and with it the gate",
+			ToPass: []string{"keep kernel.yaml where it is, or ask a maintainer to /override with the reason"},
+		}
 	case c == nil && j.evidence.Imported != "":
 		return GateResult{Status: Passed, Text: "the report says that it was built"}
 	case c == nil:

@@ -168,7 +168,7 @@ func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
 		clean += len(s.samples.baseline) + len(s.samples.candidate)
 		spoiled += s.samples.spoiled
 	}
-	if spoiled > 3*clean {
+	if spoiled > clean {
 		c.fault = fmt.Sprintf("%d of %d samples were disturbed from outside", spoiled, spoiled+clean)
 	}
 }

@@ -23,6 +23,7 @@ type Evidence struct {
 	Shapes     []Shape         `json:"shapes"`
 	Notes      []string        `json:"notes,omitempty"`
 
+	Removed     bool         `json:"removed,omitempty"` // the head has no such kernel any more
 	Baseline    *Build       `json:"baseline,omitempty"`
 	Candidate   *Build       `json:"candidate,omitempty"`
 	SameCode    bool         `json:"same_code,omitempty"` // both built to equal machine code
@@ -214,13 +215,13 @@ const (
 // A Series is one round's samples on one shape.
 type Series struct {
 	Shape   string    `json:"shape"`
-	Batch   int       `json:"batch"`                  // launches per sample
-	Cold    bool      `json:"cold,omitempty"`         // caches were flushed before every sample
-	Order   string    `json:"order"`                  // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
-	Nanos   []float64 `json:"ns"`                     // time per launch, in Order
-	Spoiled []int     `json:"spoiled,omitempty"`      // samples that something outside disturbed: kept, not used
-	Solo    []float64 `json:"solo_ns,omitempty"`      // the baseline alone, before the candidate was loaded
-	Lost    int       `json:"solo_spoiled,omitempty"` // samples of Solo that were disturbed, and taken again
+	Batch   int       `json:"batch"`               // launches per sample
+	Cold    bool      `json:"cold,omitempty"`      // caches were flushed before every sample
+	Order   string    `json:"order"`               // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
+	Nanos   []float64 `json:"ns"`                  // time per launch, in Order
+	Spoiled []int     `json:"spoiled,omitempty"`   // samples that something outside disturbed: kept, not used
+	Waited  float64   `json:"waited_ns,omitempty"` // that launches had to wait for a processor, all samples together; it is not in Nanos
+	Solo    []float64 `json:"solo_ns,omitempty"`   // the baseline alone, before the candidate was loaded
 
 	Verified int     `json:"verified"`        // outputs of timed launches that were compared
 	Worst    *Errors `json:"worst,omitempty"` // the largest of each figure over them

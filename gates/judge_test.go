@@ -115,6 +115,9 @@ func TestVerdicts(t *testing.T) {
 		{"the baseline does not compile", func(e *Evidence) { e.Baseline = &Build{Error: "no such file"} }, Error, ReasonRunner,
 			"The baseline does not build on this runner: no such file"},
 
+		{"the kernel is gone", func(e *Evidence) { e.Removed, e.Candidate = true, nil }, Defer, ReasonSuspicious,
+			"The change removes the kernel's manifest, and with it the gate"},
+
 		{"too many registers", func(e *Evidence) { e.Candidate.Resources.Registers = some(136) }, Defer, ReasonResources,
 			"Over budget: registers 136 (at most 128); registers 136 is 56 more than the baseline's 80 (increase <= 8)"},
 		{"too many more registers", func(e *Evidence) { e.Candidate.Resources.Registers = some(96) }, Defer, ReasonResources,

@@ -13,7 +13,7 @@ type Need struct {
 // more than the verdict needs.
 func Next(p *policies.Policy, e *Evidence) Need {
 	j := &judgement{rule: ruleFor(p, e), evidence: e}
-	if e.Fault != "" {
+	if e.Fault != "" || e.Removed {
 		return Need{}
 	}
 	if e.Candidate == nil {

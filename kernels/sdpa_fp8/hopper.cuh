@@ -7,6 +7,8 @@
 #include "flash.cuh"
 #include "wgmma.cuh"
 
+static_assert(USE_XOR_SWIZZLE, "the tensor cores read swizzled tiles");
+
 constexpr int TILE = 4096;    // bytes of codes: 64 keys for D = 64, 32 for D = 128
 constexpr float HEADROOM = 8; // powers of two that a score may be above its row's reference
 

@@ -8,6 +8,7 @@
 // Bound by: shared-memory bandwidth of the two products, then the latency of
 // each tile's load, which nothing hides.
 // D = 64, non-causal.
+// Measured (H200, graph replay, µs): mission 50.1, batch512 76.0, long 518.
 //
 // Launch: grid ceildiv(S, 32)*H*B, block 128.
 

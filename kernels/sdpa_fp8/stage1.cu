@@ -6,6 +6,8 @@
 // codes of K and V 2 x 2 x 2 KiB.
 // Bound by: shared-memory bandwidth of the two products.
 // D = 64, non-causal.
+// Measured (H200, graph replay, µs): mission 46.7 (+7.4 % over stage 0), batch512
+// 75.3, long 512: there is little latency to hide when everything is in L2.
 //
 // Launch: grid ceildiv(S, 32)*H*B, block 128.
 

@@ -7,6 +7,8 @@
 // weights 2.5 (FP16), O 8.5, codes of K and V 2 x 2 x 2 KiB.
 // Bound by: the scalar Q·Kᵀ.
 // D = 64, non-causal.
+// Measured (H200, graph replay, µs): mission 35.4 (+32 % over stage 1), batch512
+// 54.4, long 335.
 //
 // Launch: grid ceildiv(S, 32)*H*B, block 128.
 

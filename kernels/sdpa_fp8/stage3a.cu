@@ -10,6 +10,8 @@
 // weights 4.5, O 8.5, codes of K and V 2 x 2 x 2 KiB.
 // Bound by: the scalar Q·Kᵀ, as before, so that no gain is to be expected.
 // D = 64, non-causal.
+// Measured (H200, graph replay, µs): mission 35.4, long 335, as stage 2; with XOR
+// 36.3 and 345.
 //
 // Launch: grid ceildiv(S, 32)*H*B, block 128.
 

@@ -15,6 +15,9 @@
 // Registers: at most 128 (scores 32, O 32, weights 16, Q 8, V 8 for D = 64).
 // Bound by: latency: one load, two products, exp, two merges, one store.
 // D = 64 or 128, causal or not. sm_90a alone.
+// Measured (H200, graph replay, µs): small 4.1, mission 5.7 (6.5 without pairs),
+// batch512 6.6, long 27.6. Profile at mission: 37 % of issue slots, special-
+// function units 21 %; stalls spread over loads, barriers and dependencies.
 //
 // Launch: with n = ceildiv(S, 64) tiles of queries a head, grid [H*B, 2*n] for
 // pairs of blocks that share keys, or [H*B, roundup(n, 2)] for blocks on their

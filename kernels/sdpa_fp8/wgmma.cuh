@@ -121,6 +121,7 @@ __device__ __forceinline__ void wgmma_values(float (&d)[64], const uint32_t (&a)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
 }
 
+// The same with 8 columns more, for sums.
 __device__ __forceinline__ void wgmma_values(float (&d)[36], const uint32_t (&a)[4], uint64_t b, int add) {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %41, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16 "

@@ -104,6 +104,7 @@ func gate(t *testing.T, job runners.Job, config Config) (*gates.Evidence, *gates
 }
 
 func TestVerdicts(t *testing.T) {
+	t.Parallel()
 	const onlyTimed = `[ "$KERNELGATE_MODE" = performance ] && `
 	for _, c := range []struct {
 		name    string
@@ -163,6 +164,7 @@ func TestVerdicts(t *testing.T) {
 // A change may be what mends a baseline that fails: then the candidate has
 // figures and nothing beside them.
 func TestBaselineCannotBeCompared(t *testing.T) {
+	t.Parallel()
 	job, config := trial{baseline: "exit 7", candidate: "us=80"}.job(t)
 	w := built(t, job, config)
 	c, err := w.Correctness(t.Context(), job.Policy.RuleFor(job.Change).Gates.Correctness, silent{})
@@ -212,6 +214,7 @@ func alive(t *testing.T, argument string) bool {
 // The kernel is right and faster; that its harness leaves a process behind
 // changes nothing.
 func TestEvidenceIsComplete(t *testing.T) {
+	t.Parallel()
 	e, v, w := trial{candidate: "before() { sleep 31415926 & }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80,79.5,900,80.5,80]}' >&3; }"}.gate(t)
 	if v.Outcome != gates.Pass || !strings.HasPrefix(v.Summary, "Proven: speedup +25.0\u00a0% [+25.0\u00a0%, +25.0\u00a0%] on mission") {
 		t.Fatalf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
@@ -273,6 +276,7 @@ func reversed(s string) string {
 // A harness sees neither the other side nor the caller's environment, and can
 // change nothing that a later process sees.
 func TestNothingIsShared(t *testing.T) {
+	t.Parallel()
 	job, config := trial{}.job(t)
 	config.Getenv = func(name string) string {
 		return map[string]string{"PATH": "/nowhere:/usr/bin:/bin", "SECRET": "s"}[name]
@@ -329,6 +333,7 @@ func TestBuildNeverEnds(t *testing.T) {
 }
 
 func TestVariantsDiffer(t *testing.T) {
+	t.Parallel()
 	job, config := trial{}.job(t)
 	w, err := NewWorker(t.Context(), job, config)
 	if err != nil {
@@ -365,6 +370,7 @@ func TestNewWorkerRefuses(t *testing.T) {
 
 // A program that cannot be started is the build's mistake, and named.
 func TestNoSuchProgram(t *testing.T) {
+	t.Parallel()
 	job, config := trial{}.job(t)
 	for _, c := range []struct{ name, program, says string }{
 		{"no such file", "./bench", "the bench command can not be started: run ./bench: no such file or directory"},

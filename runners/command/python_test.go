@@ -9,6 +9,7 @@ import (
 
 // The snippet's own tests need no PyTorch: they hand in the clock.
 func TestPythonBench(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3")
@@ -27,6 +28,7 @@ func TestPythonBench(t *testing.T) {
 // What the snippet prints is what the worker reads, from correctness to a round
 // by the host's clock.
 func TestPythonHarness(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("there is no /usr/bin/python3, the only one that the sandbox sees")
 	}

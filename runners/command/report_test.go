@@ -59,6 +59,7 @@ func TestReadLines(t *testing.T) {
 }
 
 func TestReadMistakes(t *testing.T) {
+	t.Parallel()
 	line := func(figures string) string { return `{"shape":"small",` + figures + `}` }
 	for _, c := range []struct{ name, results, want string }{
 		{"no JSON", "{\"shape\":\"small\",\"ns\":[1]}\nok", `line 2: "ok" is not a JSON object (print other text on stderr)`},

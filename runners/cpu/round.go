@@ -21,7 +21,6 @@ const (
 	sampleTime = 1500 * time.Microsecond // a shorter sample would show the scheduler, not the kernel
 	maxBatch   = 64
 	inputSets  = 4 // that samples rotate over, and a batch's size at least
-	maxRetakes = 4 // blocks are planned so many times over, for a busy machine
 )
 
 // Round measures the shapes once in fresh processes: the baseline alone, then
@@ -193,15 +192,12 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 // alone times the baseline before anything else runs, a few samples a shape.
 func (t *table) alone() error {
 	for _, s := range t.settings {
-		samples := max(int(t.gate.Pairs)/4, 4)
-		for i := 0; len(s.series.Solo) < samples && i <= samples*maxRetakes; i++ {
-			took, spoiled, err := t.sample(s, gates.SideBaseline)
-			switch {
-			case err != nil:
+		for i := range max(int(t.gate.Pairs)/4, 4) + 1 {
+			took, err := t.sample(s, gates.SideBaseline)
+			if err != nil {
 				return fmt.Errorf("timing the baseline alone on %s: %w", s.series.Shape, err)
-			case spoiled:
-				s.series.Lost++
-			case i > 0: // the first one warms up
+			}
+			if i > 0 { // the first one warms up
 				s.series.Solo = append(s.series.Solo, took)
 			}
 		}
@@ -212,35 +208,25 @@ func (t *table) alone() error {
 // measure fills one shape's series: warm-up, then blocks of all three sides.
 func (t *table) measure(s *setting) (*gates.Failure, error) {
 	for side := range t.children {
-		if _, _, err := t.sample(s, side); err != nil {
+		if _, err := t.sample(s, side); err != nil {
 			return candidateFailure(err)
 		}
 	}
 	s.series.Verified, s.series.Worst = 0, &gates.Errors{}
-	// On a busy machine blocks are taken again, in the order planned before; what
-	// was disturbed stays in the series, marked.
-	order := runners.Blocks(t.rng, int(t.gate.Pairs)*maxRetakes)
-	clean, taken := 0, 0
-	for ; taken < len(order) && clean < int(t.gate.Pairs); taken++ {
+	order := runners.Blocks(t.rng, int(t.gate.Pairs))
+	for _, block := range order {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
-		before := len(s.series.Spoiled)
-		for _, side := range order[taken] {
-			took, spoiled, err := t.sample(s, side)
+		for _, side := range block {
+			took, err := t.sample(s, side)
 			if err != nil {
 				return candidateFailure(err)
 			}
-			if spoiled {
-				s.series.Spoiled = append(s.series.Spoiled, len(s.series.Nanos))
-			}
 			s.series.Nanos = append(s.series.Nanos, took)
 		}
-		if len(s.series.Spoiled) == before {
-			clean++
-		}
 	}
-	s.series.Order = strings.Join(order[:taken], " ")
+	s.series.Order = strings.Join(order, " ")
 	return nil, nil
 }
 
@@ -259,8 +245,9 @@ func candidateFailure(err error) (*gates.Failure, error) {
 
 // sample is one timed batch of one side: fresh input, poisoned output, clock,
 // then a copy of the outputs before anything else. It returns the time of one
-// launch in nanoseconds, and whether the machine took the processor away.
-func (t *table) sample(s *setting, side rune) (ns float64, spoiled bool, err error) {
+// launch in nanoseconds, without what the machine let the process wait for a
+// processor: that says something about the machine and nothing about the code.
+func (t *table) sample(s *setting, side rune) (float64, error) {
 	c, l, n := t.children[side], s.layout, s.series.Batch
 	first := s.next
 	s.next = (s.next + n) % len(s.sets)
@@ -272,13 +259,14 @@ func (t *table) sample(s *setting, side rune) (ns float64, spoiled bool, err err
 	took, failure, err := c.launch(0, l.Size, n)
 	switch {
 	case err != nil:
-		return 0, false, err
+		return 0, err
 	case failure != nil && side == gates.SideCandidate:
-		return 0, false, &failedError{*failure}
+		return 0, &failedError{*failure}
 	case failure != nil:
-		return 0, false, fmt.Errorf("the baseline failed: %s", failure.Detail)
+		return 0, fmt.Errorf("the baseline failed: %s", failure.Detail)
 	}
-	waited = c.waiting.total() - waited
+	waited = min(c.waiting.total()-waited, took-1)
+	s.series.Waited += float64(waited.Nanoseconds())
 	outputs := make([][][]byte, n)
 	for i := range n {
 		outputs[i] = l.outputs(c.memory, i*l.Size)
@@ -286,11 +274,11 @@ func (t *table) sample(s *setting, side rune) (ns float64, spoiled bool, err err
 	if side == gates.SideCandidate {
 		for i := range n {
 			if err := t.verify(s, c, i, set(i), outputs[i]); err != nil {
-				return 0, false, err
+				return 0, err
 			}
 		}
 	}
-	return float64(took.Nanoseconds()) / float64(n), disturbed(waited, took), nil
+	return float64((took - waited).Nanoseconds()) / float64(n), nil
 }
 
 func (t *table) verify(s *setting, c *child, slot, set int, output [][]byte) error {

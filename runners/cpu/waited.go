@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A stopwatch of the kernel's own: how long a process has been ready to run and
-// was not let. Time that a sample lost so says something about the machine and
-// nothing about the code.
+// A waiting is a stopwatch of the kernel's own: how long a process has been ready
+// to run and was not let. No work is done in that time, so leaving it out gives a
+// kernel no advantage; leaving it in gives one to whoever was lucky.
 type waiting struct {
 	stat *os.File // nil where the kernel does not tell
 }
@@ -68,10 +68,4 @@ func (w waiting) close() {
 	if w.stat != nil {
 		w.stat.Close()
 	}
-}
-
-// disturbed tells whether the wait is more than a wake-up takes, and more than
-// a hundredth of the sample.
-func disturbed(wait, sample time.Duration) bool {
-	return wait > 50*time.Microsecond && wait > sample/100
 }

@@ -3,15 +3,12 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
 )
 
 // round measures every planned shape: the baseline alone before the candidate is
@@ -82,81 +79,6 @@ func (b *bench) run(round *gates.Round) error {
 		round.Series = append(round.Series, set.series)
 		if err != nil {
 			return fmt.Errorf("timing %s: %w", set.series.Shape, err)
-		}
-	}
-	return nil
-}
-
-// A setting is one shape of the round.
-type setting struct {
-	series gates.Series
-	plan   Plan
-	layout problem.Layout
-	sets   []*problem.Problem
-	want   [][][]float64   // by set, then output
-	right  [][][]byte      // the candidate's own verified output, by set
-	errors []*gates.Errors // of those outputs
-	images driver.Buffer   // one filled slot per set
-	slots  driver.Buffer   // one slot per launch of a batch
-	graphs map[rune]func() error
-}
-
-// stage draws the shape's inputs and brings them onto the GPU.
-func (b *bench) stage(plan Plan) (*setting, error) {
-	n := len(plan.Sets)
-	set := &setting{
-		plan: plan, series: gates.Series{Shape: plan.Shape, Batch: plan.Batch, Cold: true, Worst: &gates.Errors{}},
-		sets: make([]*problem.Problem, n), want: make([][][]float64, n), right: make([][][]byte, n), errors: make([]*gates.Errors, n),
-		graphs: map[rune]func() error{},
-	}
-	toggles := b.request.Candidate.Toggles
-	if err := parallel(n, func(i int) error {
-		var err error
-		c := plan.Sets[i]
-		if set.sets[i], err = problem.New(b.manifest, c.Shape, toggles, c.Distribution, c.Seed); err != nil {
-			return err
-		}
-		set.want[i], err = b.expected(set.sets[i].Args, c.File+wantSuffix)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	set.layout = problem.NewLayout(set.sets[0].Args, 0)
-	size := int64(set.layout.Size)
-	var err error
-	if set.images, err = b.ctx.Alloc(size * int64(n)); err != nil {
-		return nil, err
-	}
-	if set.slots, err = b.ctx.Alloc(size * int64(plan.Batch)); err != nil {
-		return nil, err
-	}
-	slot := make([]byte, size)
-	for i, p := range set.sets {
-		set.layout.Fill(slot, p.Args)
-		if err := b.stream.ToDevice(set.images.Slice(int64(i)*size, size), slot); err != nil {
-			return nil, err
-		}
-	}
-	return set, nil
-}
-
-// parallel does n things on all cores and returns the first error.
-func parallel(n int, do func(i int) error) error {
-	var wait sync.WaitGroup
-	errs := make([]error, n)
-	tickets := make(chan struct{}, runtime.NumCPU())
-	for i := range n {
-		wait.Add(1)
-		tickets <- struct{}{}
-		go func() {
-			defer func() { <-tickets; wait.Done() }()
-			errs[i] = do(i)
-		}()
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
 	}
 	return nil
@@ -301,97 +223,4 @@ func (b *bench) sample(set *setting, side rune) (ns float64, shift int, err erro
 		return 0, 0, b.blame(who, err)
 	}
 	return float64(took.Nanoseconds()) / float64(set.plan.Batch), shift, nil
-}
-
-// verifyAll runs the candidate once on every set and keeps the outputs, whose
-// errors are known now: a timed launch whose bits agree is as right as they are.
-func (b *bench) verifyAll(set *setting) error {
-	k := b.kernels[gates.SideCandidate]
-	size := int64(set.layout.Size)
-	slots := make([][]byte, len(set.sets))
-	for i := range set.sets {
-		if err := b.stream.CopyDevice(set.slots.Slice(0, size), set.images.Slice(int64(i)*size, size)); err != nil {
-			return err
-		}
-		launch, err := b.prepare(k, set.plan.Sets[0].Shape.Dims, set.sets[0].Args, set.layout, set.slots.Ptr)
-		if err != nil {
-			return err
-		}
-		if err := launch(); err != nil {
-			return err
-		}
-		if err := b.wait(k.who); err != nil {
-			return err
-		}
-		slots[i] = make([]byte, size)
-		if err := b.stream.ToHost(slots[i], set.slots.Slice(0, size)); err != nil {
-			return err
-		}
-	}
-	return parallel(len(slots), func(i int) error {
-		set.right[i] = set.layout.Outputs(slots[i])
-		var err error
-		set.errors[i], err = runners.Compare(b.manifest, set.sets[i].Args, set.right[i], set.want[i])
-		return err
-	})
-}
-
-// verify compares every output of the batch that was timed last, and one slot in
-// full: inputs and guards.
-func (b *bench) verify(set *setting, shift int) error {
-	size := int64(set.layout.Size)
-	whole := b.rng.IntN(set.plan.Batch)
-	for i := range set.plan.Batch {
-		from := (i + shift) % len(set.sets)
-		slot := set.slots.Slice(int64(i)*size, size)
-		got, err := b.outputs(set, slot)
-		if err != nil {
-			return err
-		}
-		e := set.errors[from]
-		if !equal(got, set.right[from]) {
-			if e, err = runners.Compare(b.manifest, set.sets[from].Args, got, set.want[from]); err != nil {
-				return err
-			}
-		}
-		set.series.Verified++
-		runners.Worse(set.series.Worst, e)
-		if i == whole {
-			if err := b.untouched(set, slot, from); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// outputs brings only the outputs of a slot to the host.
-func (b *bench) outputs(set *setting, slot driver.Buffer) ([][]byte, error) {
-	out := make([][]byte, len(set.sets[0].Args))
-	for i, a := range set.sets[0].Args {
-		if !a.Array() || !a.Writes() {
-			continue
-		}
-		out[i] = make([]byte, a.Size())
-		if err := b.stream.ToHost(out[i], slot.Slice(int64(set.layout.Offsets[i]), int64(a.Size()))); err != nil {
-			return nil, b.blame(candidate, err)
-		}
-	}
-	return out, nil
-}
-
-// untouched sees to it that the kernel left everything alone but its output.
-func (b *bench) untouched(set *setting, slot driver.Buffer, from int) error {
-	data := make([]byte, set.layout.Size)
-	if err := b.stream.ToHost(data, slot); err != nil {
-		return b.blame(candidate, err)
-	}
-	inputs, outside := set.layout.Changed(data, set.sets[from].Args)
-	switch {
-	case len(inputs) > 0:
-		return &kernelError{candidate, gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
-	case outside:
-		return &kernelError{candidate, gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
-	}
-	return nil
 }
