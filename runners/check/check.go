@@ -227,6 +227,9 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if err != nil {
 		return Result{}, err
 	}
+	if speaks, ok := worker.(interface{ Notes() []string }); ok {
+		job.Notes = append(job.Notes, speaks.Notes()...)
+	}
 	evidence, err := runners.Gather(ctx, job, worker, progress)
 	if err != nil {
 		return Result{}, err

@@ -172,18 +172,26 @@ func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) 
 // Read is one file's content; fs.ErrNotExist where the revision does not have
 // it.
 func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
+	data, _, err := r.read(ctx, rev, name)
+	return data, err
+}
+
+// read also tells whether the file may be executed.
+func (r *Repo) read(ctx context.Context, rev, name string) (data []byte, executable bool, err error) {
 	if rev == WorkTree {
 		info, err := os.Lstat(filepath.Join(r.dir, name))
 		if err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is not a regular file", name)
+			return nil, false, fmt.Errorf("%s is not a regular file", name)
 		}
-		return os.ReadFile(filepath.Join(r.dir, name))
+		data, err := os.ReadFile(filepath.Join(r.dir, name))
+		return data, err == nil && info.Mode()&0o100 != 0, err
 	}
-	if out, err := r.git(ctx, "ls-tree", "-z", "--full-tree", rev, "--", name); err != nil || !strings.HasPrefix(out, "100") {
-		return nil, errors.Join(err, fmt.Errorf("%s at %.12s: %w", name, rev, fs.ErrNotExist))
+	entry, err := r.git(ctx, "ls-tree", "-z", "--full-tree", rev, "--", name)
+	if err != nil || !strings.HasPrefix(entry, "100") {
+		return nil, false, errors.Join(err, fmt.Errorf("%s at %.12s: %w", name, rev, fs.ErrNotExist))
 	}
 	out, err := r.git(ctx, "cat-file", "blob", rev+":"+name)
-	return []byte(out), err
+	return []byte(out), strings.HasPrefix(entry, "100755"), err
 }
 
 // Kernels lists the folders that hold a kernel.yaml.
@@ -214,7 +222,7 @@ func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel
 		if !filepath.IsLocal(rel) || !keep(rel) {
 			continue
 		}
-		data, err := r.Read(ctx, rev, name)
+		data, executable, err := r.read(ctx, rev, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -225,7 +233,11 @@ func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return fmt.Errorf("exporting %s: %w", folder, err)
 		}
-		if err := os.WriteFile(target, data, 0o644); err != nil {
+		mode := fs.FileMode(0o644)
+		if executable {
+			mode = 0o755
+		}
+		if err := os.WriteFile(target, data, mode); err != nil {
 			return fmt.Errorf("exporting %s: %w", folder, err)
 		}
 	}

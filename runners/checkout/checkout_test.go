@@ -40,6 +40,9 @@ func repository(t *testing.T) *Repo {
 	write("k/one/gone.c", "gone")
 	write("k/oneself/kernel.yaml", "name: oneself")
 	write(".gitignore", "*.o\n")
+	if err := os.Chmod(filepath.Join(dir, "k/one/one.c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	git("add", "-A")
 	git("commit", "-qm", "first")
 	git("switch", "-qc", "topic")
@@ -122,6 +125,9 @@ func checkExport(t *testing.T, r *Repo, rev string, want map[string]string) {
 		if got[name] != text {
 			t.Errorf("%s is %q, want %q", name, got[name], text)
 		}
+	}
+	if info, err := os.Stat(filepath.Join(to, "one.c")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("a file that may be executed is exported as %v, %v", info.Mode(), err)
 	}
 }
 

@@ -112,22 +112,8 @@ func buildProblem(r sandbox.Result, log string) string {
 	if r.TimedOut || r.OutOfMemory || r.OutputTruncated {
 		return "the build command was stopped: " + strings.Join(r.Refused, "; ")
 	}
-	first, errors := "", 0
-	for _, d := range diagnostics(log) {
-		if d.Severity != "error" {
-			continue
-		}
-		if errors++; first == "" {
-			first = d.Message
-			if d.File != "" {
-				first = fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.Message)
-			}
-		}
-	}
-	switch {
-	case errors > 1:
-		return fmt.Sprintf("%s (and %d more errors)", first, errors-1)
-	case errors == 1:
+	switch first := toolchain.FirstError(toolchain.ParseDiagnostics(log)); {
+	case first != "":
 		return first
 	case r.Signal != 0:
 		return fmt.Sprintf("the build command died: %s", r.Signal)

@@ -103,8 +103,20 @@ func (e *CompileError) summary(r sandbox.Result) string {
 	if len(r.Refused) > 0 {
 		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
 	}
+	switch first := FirstError(e.Diagnostics); {
+	case first != "":
+		return first
+	case r.Signal != 0:
+		return fmt.Sprintf("the compiler died: %s", r.Signal)
+	}
+	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
+}
+
+// FirstError is the first error among the messages in one line, with the number
+// of those behind it; empty where there is none.
+func FirstError(messages []Diagnostic) string {
 	first, errors := "", 0
-	for _, d := range e.Diagnostics {
+	for _, d := range messages {
 		if d.Severity != "error" && d.Severity != "fatal" {
 			continue
 		}
@@ -115,15 +127,10 @@ func (e *CompileError) summary(r sandbox.Result) string {
 			}
 		}
 	}
-	switch {
-	case errors > 1:
+	if errors > 1 {
 		return fmt.Sprintf("%s (and %d more errors)", first, errors-1)
-	case errors == 1:
-		return first
-	case r.Signal != 0:
-		return fmt.Sprintf("the compiler died: %s", r.Signal)
 	}
-	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
+	return first
 }
 
 // Frames reads the stack frames that -fstack-usage wrote: bytes by function.
