@@ -220,7 +220,7 @@ type Series struct {
 	Order   string    `json:"order"`               // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
 	Nanos   []float64 `json:"ns"`                  // time per launch, in Order
 	Spoiled []int     `json:"spoiled,omitempty"`   // samples that something outside disturbed: kept, not used
-	Waited  float64   `json:"waited_ns,omitempty"` // that launches had to wait for a processor, all samples together; it is not in Nanos
+	Waited  float64   `json:"waited_ns,omitempty"` // cpu: what the clock on the wall showed beyond Nanos, all samples together
 	Solo    []float64 `json:"solo_ns,omitempty"`   // the baseline alone, before the candidate was loaded
 
 	Verified int     `json:"verified"`        // outputs of timed launches that were compared

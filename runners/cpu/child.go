@@ -25,7 +25,7 @@ type child struct {
 	timeout time.Duration
 	ended   chan ending
 	late    atomic.Bool
-	waiting waiting
+	clock   cpuClock
 }
 
 type ending struct {
@@ -134,7 +134,6 @@ func (c *child) close() {
 	c.process.Kill()
 	e := <-c.ended
 	c.ended <- e
-	c.waiting.close()
 	unix.Close(c.command)
 	unix.Close(c.reply)
 	c.memory.close()

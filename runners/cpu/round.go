@@ -99,7 +99,7 @@ func (t *table) seat(side rune, role runners.Role) error {
 	if _, failure, err := c.launch(0, 0, 0); err != nil || failure != nil {
 		return errors.Join(err, fmt.Errorf("the %s's process does not answer", role))
 	}
-	c.waiting = watchWaiting(c.process.Pid())
+	c.clock = clockOf(c.process.Pid())
 	return nil
 }
 
@@ -245,8 +245,9 @@ func candidateFailure(err error) (*gates.Failure, error) {
 
 // sample is one timed batch of one side: fresh input, poisoned output, clock,
 // then a copy of the outputs before anything else. It returns the time of one
-// launch in nanoseconds, without what the machine let the process wait for a
-// processor: that says something about the machine and nothing about the code.
+// launch in nanoseconds: the time that the kernel's process was running, for what
+// it waited for a processor says something about the machine and nothing about
+// the code.
 func (t *table) sample(s *setting, side rune) (float64, error) {
 	c, l, n := t.children[side], s.layout, s.series.Batch
 	first := s.next
@@ -255,7 +256,7 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 	for i := range n {
 		l.fill(c.memory, i*l.Size, s.sets[set(i)].Args)
 	}
-	waited := c.waiting.total()
+	before, _ := c.clock.read()
 	took, failure, err := c.launch(0, l.Size, n)
 	switch {
 	case err != nil:
@@ -265,8 +266,10 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 	case failure != nil:
 		return 0, fmt.Errorf("the baseline failed: %s", failure.Detail)
 	}
-	waited = min(c.waiting.total()-waited, took-1)
-	s.series.Waited += float64(waited.Nanoseconds())
+	if after, ok := c.clock.read(); ok && after > before {
+		s.series.Waited += float64((took - (after - before)).Nanoseconds())
+		took = after - before
+	}
 	outputs := make([][][]byte, n)
 	for i := range n {
 		outputs[i] = l.outputs(c.memory, i*l.Size)
@@ -278,7 +281,7 @@ func (t *table) sample(s *setting, side rune) (float64, error) {
 			}
 		}
 	}
-	return float64((took - waited).Nanoseconds()) / float64(n), nil
+	return float64(took.Nanoseconds()) / float64(n), nil
 }
 
 func (t *table) verify(s *setting, c *child, slot, set int, output [][]byte) error {

@@ -1,0 +1,216 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxKernels = 50
+	maxShapes  = 100
+	maxSeeds   = 100  // as in a policy
+	maxRounds  = 1000 // as in a policy
+	maxRef     = 200
+	maxReason  = 500
+)
+
+// An entry of the grammar is one command. A usage is Markdown for a code span.
+type entry struct {
+	of          Command // with nothing in it
+	usage, does string
+	read        func(arguments string) (Command, error)
+}
+
+var grammar = []entry{
+	{Rebench{}, "/rebench [kernel…] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
+		"Measures the head once more: every changed kernel, or those named. `vs=self` measures the noise.", readRebench},
+	{Cancel{}, "/cancel", "Stops the run and frees the GPU.", without(Cancel{})},
+	{Explain{}, "/explain", "Says which rule applies and what it asks.", without(Explain{})},
+	{Override{}, "/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
+	{OKToTest{}, "/ok-to-test <sha>", "Lets this one commit of a fork reach a runner.", readOKToTest},
+	{Tune{}, "/tune [kernel]", "Searches the kernel's toggles under the same gates.", readTune},
+	{ShowHelp{}, "/help", "Lists the commands.", without(ShowHelp{})},
+}
+
+// without reads a command that takes nothing.
+func without(c Command) func(string) (Command, error) {
+	return func(arguments string) (Command, error) {
+		if arguments != "" {
+			return nil, fmt.Errorf("%s is too much: it takes no argument (write `%s` alone on its line)", code(arguments), c)
+		}
+		return c, nil
+	}
+}
+
+func readOverride(arguments string) (Command, error) {
+	switch n := utf8.RuneCountInString(arguments); {
+	case !strings.ContainsFunc(arguments, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }):
+		return nil, errors.New("the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)")
+	case n > maxReason:
+		return nil, fmt.Errorf("the reason has %d characters (write at most %d)", n, maxReason)
+	}
+	return Override{arguments}, nil
+}
+
+var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+
+func readOKToTest(arguments string) (Command, error) {
+	const example = "(write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"
+	sha := strings.ToLower(arguments)
+	switch {
+	case sha == "":
+		return nil, errors.New("the sha is missing " + example)
+	case !commitID.MatchString(sha):
+		return nil, fmt.Errorf("sha: %s is no commit id %s", code(arguments), example)
+	}
+	return OKToTest{sha}, nil
+}
+
+func readTune(arguments string) (Command, error) {
+	kernel, more, _ := cutSpace(arguments)
+	switch {
+	case more != "":
+		return nil, fmt.Errorf("%s is too much: it takes one kernel at most (write a comment for each)", code(more))
+	case kernel != "" && !plainName.MatchString(kernel):
+		return nil, fmt.Errorf("kernel: %s", noName(kernel))
+	}
+	return Tune{kernel}, nil
+}
+
+// plainName is how manifests name kernels and shapes.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+func noName(text string) string {
+	return code(text) + " is no name (write letters, digits, `.`, `_` and `-`)"
+}
+
+var options = []string{"shapes", "seeds", "rounds", "vs"}
+
+func readRebench(arguments string) (Command, error) {
+	var r Rebench
+	given := map[string]bool{}
+	for _, word := range strings.FieldsFunc(arguments, space) {
+		key, value, option := strings.Cut(word, "=")
+		key = strings.ToLower(key)
+		if !option && key == "profile" {
+			option = true
+		}
+		if !option {
+			if !plainName.MatchString(word) {
+				return nil, fmt.Errorf("kernel: %s", noName(word))
+			}
+			r.Kernels = append(r.Kernels, word)
+			continue
+		}
+		if given[key] {
+			return nil, fmt.Errorf("%s is given twice (delete one)", code(key))
+		}
+		given[key] = true
+		if err := r.set(key, value, strings.Contains(word, "=")); err != nil {
+			return nil, err
+		}
+	}
+	return r, checkNames("kernel", r.Kernels, maxKernels)
+}
+
+// set reads one option.
+func (r *Rebench) set(key, value string, hasValue bool) (err error) {
+	switch key {
+	case "shapes":
+		r.Shapes = strings.Split(value, ",")
+		return checkNames("shapes", r.Shapes, maxShapes)
+	case "seeds":
+		r.Seeds, err = readSeeds(value)
+		return err
+	case "rounds":
+		n, ok := wholeNumber(value)
+		if !ok || n < 1 || n > maxRounds {
+			return fmt.Errorf("rounds: %s is no number of rounds (write 1 to %d, such as `rounds=20`)", code(value), maxRounds)
+		}
+		r.Rounds = int(n)
+	case "vs":
+		r.Versus = value
+		return checkRef(value)
+	case "profile":
+		if hasValue {
+			return fmt.Errorf("profile: takes no value, and %s is one (write `profile` alone)", code(value))
+		}
+		r.Profile = true
+	default:
+		hint := "write " + listed(options) + ", or `profile`"
+		if i := slices.IndexFunc(options, func(o string) bool { return oneTypo(key, o) }); i >= 0 {
+			hint = "write `" + options[i] + "=`"
+		}
+		return fmt.Errorf("%s is no argument (%s)", code(key+"="), hint)
+	}
+	return nil
+}
+
+func listed(options []string) string {
+	return "`" + strings.Join(options, "=`, `") + "=`"
+}
+
+func checkNames(argument string, names []string, most int) error {
+	if len(names) > most {
+		return fmt.Errorf("%s: %d names (write at most %d)", argument, len(names), most)
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		switch {
+		case name == "":
+			return fmt.Errorf("%s: a name is empty (write them with commas and no blanks, such as `%[1]s=a,b`)", argument)
+		case !plainName.MatchString(name):
+			return fmt.Errorf("%s: %s", argument, noName(name))
+		case seen[name]:
+			return fmt.Errorf("%s: %s is named twice (delete one)", argument, code(name))
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func readSeeds(text string) ([]int64, error) {
+	words := strings.Split(text, ",")
+	if len(words) > maxSeeds {
+		return nil, fmt.Errorf("seeds: %d of them (write at most %d)", len(words), maxSeeds)
+	}
+	seeds := make([]int64, len(words))
+	for i, word := range words {
+		n, ok := wholeNumber(word)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("seeds: %s is no seed (write whole numbers from 0 with commas and no blanks, such as `seeds=0,1`)", code(word))
+		case slices.Contains(seeds[:i], n):
+			return nil, fmt.Errorf("seeds: `%d` is named twice (delete one)", n)
+		}
+		seeds[i] = n
+	}
+	return seeds, nil
+}
+
+// wholeNumber reads digits alone: no sign, no blank.
+func wholeNumber(text string) (int64, bool) {
+	if strings.HasPrefix(text, "+") {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), err == nil
+}
+
+// checkRef lets through what can name a branch, a tag or a commit and means
+// nothing more to git: no option, no range, no path, no expression.
+func checkRef(ref string) error {
+	strange := func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._/-+@#=,%!", r) || r == utf8.RuneError
+	}
+	if ref == "" || len(ref) > maxRef || strings.HasPrefix(ref, "-") || strings.Contains(ref, "..") || strings.ContainsFunc(ref, strange) {
+		return fmt.Errorf("vs: %s is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)", code(ref))
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+// Package command reads the commands that people write in the comments of a
+// pull request, such as /rebench sdpa_fp8 rounds=20. It knows the words alone:
+// who may say them is the policy's business, whether a kernel or a ref exists
+// is the planner's.
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A Command is one of Rebench, Cancel, Explain, Override, OKToTest, Tune and
+// ShowHelp. String writes it as a comment that Parse reads back to the same.
+type Command interface {
+	fmt.Stringer
+	// Name is the word after the slash.
+	Name() string
+	// Role is what the author of the comment must be under the policy.
+	Role(policies.Commands) policies.Role
+}
+
+// Rebench measures once more. What is left empty is as the policy says.
+type Rebench struct {
+	Kernels []string
+	Shapes  []string
+	Seeds   []int64
+	Rounds  int
+	Versus  string // a branch, a tag, a commit, or Self
+	Profile bool
+}
+
+// Self as Rebench.Versus measures the candidate against itself: what is then
+// found is the noise of the machine.
+const Self = "self"
+
+// Cancel stops the run of the pull request's head.
+type Cancel struct{}
+
+// Explain asks which rule applies and what it demands.
+type Explain struct{}
+
+// Override lets the head pass in spite of the gates. The reason is as it was
+// written: escape it before it is shown.
+type Override struct{ Reason string }
+
+// OKToTest lets one commit of a fork reach a runner. SHA is 7 to 40 hex digits
+// in lower case.
+type OKToTest struct{ SHA string }
+
+// Tune searches the toggles of one kernel, or of every changed one if Kernel is
+// empty.
+type Tune struct{ Kernel string }
+
+// ShowHelp lists the commands.
+type ShowHelp struct{}
+
+func (Rebench) Name() string  { return "rebench" }
+func (Cancel) Name() string   { return "cancel" }
+func (Explain) Name() string  { return "explain" }
+func (Override) Name() string { return "override" }
+func (OKToTest) Name() string { return "ok-to-test" }
+func (Tune) Name() string     { return "tune" }
+func (ShowHelp) Name() string { return "help" }
+
+func (Rebench) Role(c policies.Commands) policies.Role  { return c.Rebench }
+func (Cancel) Role(c policies.Commands) policies.Role   { return c.Cancel }
+func (Explain) Role(c policies.Commands) policies.Role  { return c.Explain }
+func (Override) Role(c policies.Commands) policies.Role { return c.Override }
+func (OKToTest) Role(c policies.Commands) policies.Role { return c.OKToTest }
+func (Tune) Role(c policies.Commands) policies.Role     { return c.Tune }
+func (ShowHelp) Role(c policies.Commands) policies.Role { return c.Help }
+
+func (r Rebench) String() string {
+	words := append([]string{"/rebench"}, r.Kernels...)
+	if len(r.Shapes) > 0 {
+		words = append(words, "shapes="+strings.Join(r.Shapes, ","))
+	}
+	if len(r.Seeds) > 0 {
+		seeds := make([]string, len(r.Seeds))
+		for i, seed := range r.Seeds {
+			seeds[i] = strconv.FormatInt(seed, 10)
+		}
+		words = append(words, "seeds="+strings.Join(seeds, ","))
+	}
+	if r.Rounds > 0 {
+		words = append(words, "rounds="+strconv.Itoa(r.Rounds))
+	}
+	if r.Versus != "" {
+		words = append(words, "vs="+r.Versus)
+	}
+	if r.Profile {
+		words = append(words, "profile")
+	}
+	return strings.Join(words, " ")
+}
+
+func (Cancel) String() string     { return "/cancel" }
+func (Explain) String() string    { return "/explain" }
+func (o Override) String() string { return "/override " + o.Reason }
+func (o OKToTest) String() string { return "/ok-to-test " + o.SHA }
+func (t Tune) String() string     { return strings.TrimSuffix("/tune "+t.Kernel, " ") }
+func (ShowHelp) String() string   { return "/help" }

@@ -1,0 +1,262 @@
+package command_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+type Rebench = command.Rebench
+
+// commands are comments and what they say; a nil want is a comment that says
+// nothing to us.
+var commands = []struct {
+	name, body string
+	want       command.Command
+}{
+	{"bare", "/rebench", Rebench{}},
+	{"every argument", "/rebench sdpa_fp8 gemm shapes=mission,long seeds=0,1 rounds=20 vs=v1.2.0 profile",
+		Rebench{[]string{"sdpa_fp8", "gemm"}, []string{"mission", "long"}, []int64{0, 1}, 20, "v1.2.0", true}},
+	{"arguments in any order", "/rebench profile vs=self a rounds=1", Rebench{Kernels: []string{"a"}, Rounds: 1, Versus: command.Self, Profile: true}},
+	{"capitals", "/ReBench Sdpa ROUNDS=1000 Profile", Rebench{Kernels: []string{"Sdpa"}, Rounds: 1000, Profile: true}},
+	{"largest seed", "/rebench seeds=9223372036854775807,007", Rebench{Seeds: []int64{9223372036854775807, 7}}},
+	{"branch with slashes", "/rebench vs=origin/feature/x-1", Rebench{Versus: "origin/feature/x-1"}},
+	{"branch beyond ASCII", "/rebench vs=größer", Rebench{Versus: "größer"}},
+	{"ref with an equals sign", "/rebench vs=a=b", Rebench{Versus: "a=b"}},
+	{"cancel", "/cancel", command.Cancel{}},
+	{"explain", "/explain  ", command.Explain{}},
+	{"help", "/HELP", command.ShowHelp{}},
+	{"tune all", "/tune", command.Tune{}},
+	{"tune one", "/tune sdpa_fp8", command.Tune{Kernel: "sdpa_fp8"}},
+	{"override", "/override accuracy first,  see #12 — ok?", command.Override{Reason: "accuracy first,  see #12 — ok?"}},
+	{"override with code", "/override `<!--` is literal here", command.Override{Reason: "`<!--` is literal here"}},
+	{"override of the longest reason", "/override " + strings.Repeat("ü", 500), command.Override{Reason: strings.Repeat("ü", 500)}},
+	{"approval", "/ok-to-test 1A2b3c4", command.OKToTest{SHA: "1a2b3c4"}},
+	{"approval in full", "/ok-to-test " + strings.Repeat("0a", 20), command.OKToTest{SHA: strings.Repeat("0a", 20)}},
+
+	{"after text", "Thanks!\n/cancel", command.Cancel{}},
+	{"after a blank line", "Thanks!\n\n/cancel\n\nbye", command.Cancel{}},
+	{"carriage returns", "Thanks!\r\n/rebench rounds=3\r\nbye", Rebench{Rounds: 3}},
+	{"three blanks", "   /cancel", command.Cancel{}},
+	{"hard and wide blanks", "\u00a0/rebench\u00a0a\u3000rounds=2\u200b", Rebench{Kernels: []string{"a"}, Rounds: 2}},
+	{"byte order mark", "\ufeff/cancel", command.Cancel{}},
+	{"tab between words", "/tune\tsdpa", command.Tune{Kernel: "sdpa"}},
+	{"only the first counts", "/cancel\n/rebench", command.Cancel{}},
+	{"another bot's first", "/lgtm\n/rebench", nil},
+	{"a further line of a list item", "- done\n  /cancel", command.Cancel{}},
+	{"hidden argument", "/rebench a <!-- b --> c", Rebench{Kernels: []string{"a", "c"}}},
+	{"hidden argument over lines", "/rebench a <!-- b\nc -->", Rebench{Kernels: []string{"a"}}},
+
+	{"nothing", "", nil},
+	{"no slash", "please rebench", nil},
+	{"in a sentence", "please /rebench", nil},
+	{"a path", "/etc/passwd is unreadable", nil},
+	{"a path of ours", "/help/me", nil},
+	{"a comment of C", "// rebench", nil},
+	{"a lone slash", "/ rebench", nil},
+	{"another bot's", "/lgtm", nil},
+	{"two typos", "/rebnh", nil},
+	{"list item", "- /rebench", nil},
+
+	{"quoted", "> /rebench\n\nno, thanks", nil},
+	{"quoted twice", ">> /rebench", nil},
+	{"quoted after blanks", "  > /rebench", nil},
+	{"quoted, then said", "> /cancel\n\n/rebench", Rebench{}},
+	{"said right below a quote", "> why?\n/explain", command.Explain{}},
+	{"quoted fence left open", "> ```\n> x\n\n/cancel", command.Cancel{}},
+	{"quote of HTML", "<blockquote>\n<blockquote>x</blockquote>\n/rebench\n</blockquote>", nil},
+	{"fenced", "```\n/rebench\n```", nil},
+	{"fenced with a language", "```sh\n/rebench\n```\n", nil},
+	{"fenced with tildes", "~~~\n/rebench\n```\n/rebench\n~~~", nil},
+	{"fenced at length", "````\n```\n/rebench\n```\n````", nil},
+	{"fence never closed", "```\ncode\n\n/rebench", nil},
+	{"fence after blanks", "   ```\n/rebench\n   ```", nil},
+	{"after a fence", "```\n/rebench\n```\n/cancel", command.Cancel{}},
+	{"no fence: info with a backtick", "``` a`b\n/cancel", command.Cancel{}},
+	{"fence in a list item", "- ```\n  /rebench\n  ```", nil},
+	{"fence below a list item", "1. see\n   ```\n   /rebench\n   ```", nil},
+	{"fence that its list item ends", "- a\n  ```\n  code\n\ntext\n```\n/rebench\n```", nil},
+	{"after a list item's fence", "- ```\n  x\n\n/cancel", command.Cancel{}},
+	{"indented", "text\n\n    /rebench", nil},
+	{"indented by a tab", "\t/rebench", nil},
+	{"indented by blank and tab", "  \t/rebench", nil},
+	{"inline code", "`/rebench`", nil},
+	{"inline code over lines", "run `x\n/rebench` again", nil},
+	{"inline code that ends in a deep line", "run `x\n/rebench\n      y`", nil},
+	{"backtick that opens nothing", "it`s slow\n/rebench", Rebench{}},
+	{"backtick escaped", "a \\` b\n/cancel\n`", command.Cancel{}},
+	{"pre", "<PRE class=x>\n/rebench\n</pre>", nil},
+	{"code element", "<code>\n/rebench\n</code>\n/cancel", command.Cancel{}},
+	{"HTML comment", "<!--\n/rebench\n-->", nil},
+	{"HTML comment with a blank line", "<!-- template\n\n/rebench\n\n--> \n\n/cancel", command.Cancel{}},
+	{"HTML comment never closed", "<!--\n/rebench", nil},
+	{"HTML comment in a paragraph", "hello <!-- see\n/rebench -->", nil},
+	{"after an HTML comment's end", "<!--\n--> /rebench\n", nil},
+
+	{"mail: answer above", "/rebench\r\n\r\nOn Tue, 3 Mar 2026 at 10:00, Ann <a@example.com> wrote:\r\n> /cancel\r\n", Rebench{}},
+	{"mail: answer below", "On Tue, Ann <a@example.com> wrote:\n> /cancel\n\n/rebench", Rebench{}},
+	{"mail: quoted alone", "Thanks.\n\nOn Tue, Ann wrote:\n\n> /rebench", nil},
+	{"mail: not marked", "Thanks.\n\nOn Tue, 3 Mar 2026 at 10:00, Ann <a@example.com> wrote:\n\n/rebench", nil},
+	{"mail: not marked, wrapped", "Thanks.\n\nOn Tue, 3 Mar 2026 at 10:00, Ann <a@example.com>\nwrote:\n\n/rebench", nil},
+	{"mail: original message", "Thanks.\n-----Original Message-----\nFrom: Ann\n\n/rebench", nil},
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range commands {
+		t.Run(test.name, func(t *testing.T) {
+			got, ok, err := command.Parse(test.body)
+			if err != nil || ok != (test.want != nil) {
+				t.Fatalf("got %v, %v, %v", got, ok, err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if ok {
+				checkRoundTrip(t, got)
+			}
+		})
+	}
+}
+
+func checkRoundTrip(t *testing.T, c command.Command) {
+	t.Helper()
+	again, ok, err := command.Parse(c.String())
+	if !ok || err != nil || !cmp.Equal(c, again) {
+		t.Fatalf("%#v is written %q, which reads %#v, %v, %v", c, c, again, ok, err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	tests := []struct{ name, body, command, want string }{
+		{"letter missing", "/rebnch a", "rebench", "`/rebnch` is no command (write `/rebench`, or `/help` for a list)"},
+		{"letter added", "/cancell", "cancel", "`/cancell` is no command (write `/cancel`, or `/help` for a list)"},
+		{"letter wrong", "/Tuna", "tune", "`/Tuna` is no command (write `/tune`, or `/help` for a list)"},
+		{"letters swapped", "/ok-to-tset 1a2b3c4", "ok-to-test", "`/ok-to-tset` is no command (write `/ok-to-test`, or `/help` for a list)"},
+		{"full stop", "/explain.", "explain", "`/explain.` is no command (write `/explain`, or `/help` for a list)"},
+		{"cancel with an argument", "/cancel @everyone", "cancel", "`/cancel`: `@everyone` is too much: it takes no argument (write `/cancel` alone on its line)"},
+		{"unknown option", "/rebench speed=9", "rebench", "`/rebench`: `speed=` is no argument (write `shapes=`, `seeds=`, `rounds=`, `vs=`, or `profile`)"},
+		{"misspelt option", "/rebench round=9", "rebench", "`/rebench`: `round=` is no argument (write `rounds=`)"},
+		{"option twice", "/rebench rounds=1 rounds=2", "rebench", "`/rebench`: `rounds` is given twice (delete one)"},
+		{"no rounds", "/rebench rounds=0", "rebench", "`/rebench`: rounds: `0` is no number of rounds (write 1 to 1000, such as `rounds=20`)"},
+		{"too many rounds", "/rebench rounds=1001", "rebench", "`/rebench`: rounds: `1001` is no number of rounds (write 1 to 1000, such as `rounds=20`)"},
+		{"rounds beyond 64 bits", "/rebench rounds=99999999999999999999", "rebench", "`/rebench`: rounds: `99999999999999999999` is no number of rounds (write 1 to 1000, such as `rounds=20`)"},
+		{"signed rounds", "/rebench rounds=+1", "rebench", "`/rebench`: rounds: `+1` is no number of rounds (write 1 to 1000, such as `rounds=20`)"},
+		{"negative seed", "/rebench seeds=0,-1", "rebench", "`/rebench`: seeds: `-1` is no seed (write whole numbers from 0 with commas and no blanks, such as `seeds=0,1`)"},
+		{"seed twice", "/rebench seeds=1,01", "rebench", "`/rebench`: seeds: `1` is named twice (delete one)"},
+		{"too many seeds", "/rebench seeds=" + strings.Repeat("1,", 100) + "1", "rebench", "`/rebench`: seeds: 101 of them (write at most 100)"},
+		{"blank after a comma", "/rebench shapes=a, b", "rebench", "`/rebench`: shapes: a name is empty (write them with commas and no blanks, such as `shapes=a,b`)"},
+		{"strange shape", "/rebench shapes=../x", "rebench", "`/rebench`: shapes: `../x` is no name (write letters, digits, `.`, `_` and `-`)"},
+		{"strange kernel", "/rebench `sdpa`", "rebench", "`/rebench`: kernel: `'sdpa'` is no name (write letters, digits, `.`, `_` and `-`)"},
+		{"kernel twice", "/rebench a a", "rebench", "`/rebench`: kernel: `a` is named twice (delete one)"},
+		{"profile with a value", "/rebench profile=yes", "rebench", "`/rebench`: profile: takes no value, and `yes` is one (write `profile` alone)"},
+		{"ref like an option", "/rebench vs=--upload-pack=x", "rebench", "`/rebench`: vs: `--upload-pack=x` is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"range", "/rebench vs=a..b", "rebench", "`/rebench`: vs: `a..b` is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"ref with a control character", "/rebench vs=a\x01b", "rebench", "`/rebench`: vs: `a\ufffdb` is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"expression", "/rebench vs=main^{tree}", "rebench", "`/rebench`: vs: `main^{tree}` is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"long ref", "/rebench vs=" + strings.Repeat("a", 201), "rebench", "`/rebench`: vs: `" + strings.Repeat("a", 60) + "…` is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"no ref", "/rebench vs=", "rebench", "`/rebench`: vs: an empty value is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"no reason", "/override", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
+		{"reason on the next line", "/override\nbecause", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
+		{"invisible reason", "/override <!-- because --> …", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
+		{"long reason", "/override " + strings.Repeat("ü", 501), "override", "`/override`: the reason has 501 characters (write at most 500)"},
+		{"no sha", "/ok-to-test", "ok-to-test", "`/ok-to-test`: the sha is missing (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
+		{"short sha", "/ok-to-test 1a2b3c", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c` is no commit id (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
+		{"branch for a sha", "/ok-to-test main", "ok-to-test", "`/ok-to-test`: sha: `main` is no commit id (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
+		{"two shas", "/ok-to-test 1a2b3c4 1a2b3c5", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c4 1a2b3c5` is no commit id (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
+		{"two kernels to tune", "/tune a b", "tune", "`/tune`: `b` is too much: it takes one kernel at most (write a comment for each)"},
+		{"strange kernel to tune", "/tune a/b", "tune", "`/tune`: kernel: `a/b` is no name (write letters, digits, `.`, `_` and `-`)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, ok, err := command.Parse(test.body)
+			var mistake *command.Error
+			if c != nil || ok || !errors.As(err, &mistake) {
+				t.Fatalf("got %v, %v, %v", c, ok, err)
+			}
+			if mistake.Command != test.command {
+				t.Errorf("means %q, want %q", mistake.Command, test.command)
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRoles(t *testing.T) {
+	roles := policies.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", Tune: "t", Help: "h"}
+	for body, want := range map[string]policies.Role{
+		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/tune": "t", "/help": "h",
+	} {
+		c, _, err := command.Parse(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Role(roles); got != want {
+			t.Errorf("%s needs %q, want %q", body, got, want)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	const path = "testdata/help.md"
+	got := command.Help(policies.Commands{
+		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", Help: "read",
+	})
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("no golden file (go test ./bot/command -update writes it): %v", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-golden +got; -update accepts):\n%s", path, diff)
+	}
+	if c, ok, err := command.Parse(got); ok || err != nil {
+		t.Errorf("the help is itself a command: %v, %v", c, err)
+	}
+}
+
+// Whatever a comment holds, Parse answers with a command that can be written
+// and read back, or with a reply that pings nobody, or not at all.
+func FuzzParse(f *testing.F) {
+	for _, test := range commands {
+		f.Add(test.body)
+	}
+	f.Add("/override a ` <!-- x --> \n `")
+	f.Add("/override a <!<!-- x -->-- y -->")
+	f.Add("/rebench shapes=a,,b @org/team")
+	f.Fuzz(func(t *testing.T, body string) {
+		c, ok, err := command.Parse(body)
+		if ok != (c != nil) || ok && err != nil {
+			t.Fatalf("got %#v, %v, %v", c, ok, err)
+		}
+		if ok {
+			checkRoundTrip(t, c)
+		}
+		if err == nil {
+			return
+		}
+		reply := err.Error()
+		if strings.Count(reply, "`")%2 != 0 || strings.ContainsAny(reply, "\r\n") {
+			t.Fatalf("reply %q", reply)
+		}
+		for i, piece := range strings.Split(reply, "`") {
+			if i%2 == 0 && strings.ContainsAny(piece, "@<#[*\\") {
+				t.Fatalf("reply %q shows %q outside of code", reply, piece)
+			}
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Help renders the commands, and whom the policy lets use them, as Markdown.
+func Help(roles policies.Commands) string {
+	var b strings.Builder
+	b.WriteString("| comment | what it does | needs |\n| --- | --- | --- |\n")
+	for _, g := range grammar {
+		needs := string(g.of.Role(roles))
+		if needs == "" {
+			needs = "nobody may"
+		}
+		// A bar ends a table's cell even in a code span.
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(g.usage, "|", `\|`), g.does, needs)
+	}
+	b.WriteString("\nOnly the first line of a comment that starts with `/` is read; quotes and code never are, nor is an edited comment.\n")
+	return b.String()
+}

@@ -1,0 +1,172 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+const (
+	commitTimeout = 30 * time.Second
+
+	// A batch costs some eight fsyncs for its staging area, whatever its size. Below this size one fsync a message is cheaper.
+	batchFrom = 16
+	// The bounds keep a group's latency low; the server itself takes 1,000 messages.
+	groupMax   = 256
+	groupBytes = 8 << 20
+)
+
+// A committer writes messages to disk in groups: those that came while the last group was being written.
+type committer struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	queue   chan *write
+	closing chan struct{}
+	once    sync.Once
+	ended   chan struct{}
+}
+
+type write struct {
+	msg  *nats.Msg
+	done chan error // buffered: a caller that gave up must not stop the others
+}
+
+func newCommitter(nc *nats.Conn, js jetstream.JetStream) *committer {
+	c := &committer{nc: nc, js: js, queue: make(chan *write, groupMax), closing: make(chan struct{}), ended: make(chan struct{})}
+	go c.loop()
+	return c
+}
+
+// put returns when msg is on disk. After a cancelled ctx the message may be stored or not.
+func (c *committer) put(ctx context.Context, msg *nats.Msg) error {
+	w := &write{msg: msg, done: make(chan error, 1)}
+	select {
+	case c.queue <- w:
+	case <-c.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-w.done:
+		return err
+	case <-c.ended:
+		// The loop may have answered just before it ended.
+		select {
+		case err := <-w.done:
+			return err
+		default:
+			return ErrClosed
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *committer) close() {
+	c.once.Do(func() { close(c.closing) })
+	<-c.ended
+}
+
+func (c *committer) loop() {
+	defer close(c.ended)
+	for {
+		var first *write
+		select {
+		case first = <-c.queue:
+		case <-c.closing:
+			return
+		}
+		c.write(c.gather(first))
+	}
+}
+
+// gather takes what is waiting already, and waits for nothing.
+func (c *committer) gather(first *write) []*write {
+	group, bytes := []*write{first}, len(first.msg.Data)
+	for len(group) < groupMax && bytes < groupBytes {
+		select {
+		case w := <-c.queue:
+			group = append(group, w)
+			bytes += len(w.msg.Data)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+func (c *committer) write(group []*write) {
+	if len(group) >= batchFrom && c.writeBatch(group) == nil {
+		for _, w := range group {
+			w.done <- nil
+		}
+		return
+	}
+	// One message that is refused takes its whole batch with it; one by one, each gets its own answer. Messages of a
+	// batch whose answer was lost are refused here as duplicates, which is what they then are.
+	futures := make([]jetstream.PubAckFuture, len(group))
+	for i, w := range group {
+		var err error
+		if futures[i], err = c.js.PublishMsgAsync(w.msg); err != nil {
+			w.done <- err
+		}
+	}
+	for i, f := range futures {
+		if f == nil {
+			continue
+		}
+		select {
+		case <-f.Ok():
+			group[i].done <- nil
+		case err := <-f.Err():
+			group[i].done <- err
+		}
+	}
+}
+
+// writeBatch stores all of group or nothing.
+func (c *committer) writeBatch(group []*write) error {
+	id := nuid.Next()
+	for i, w := range group {
+		m := nats.NewMsg(w.msg.Subject)
+		m.Data = w.msg.Data
+		for k, v := range w.msg.Header {
+			m.Header[k] = v
+		}
+		m.Header.Set("Nats-Batch-Id", id)
+		m.Header.Set("Nats-Batch-Sequence", strconv.Itoa(i+1))
+		if i < len(group)-1 {
+			if err := c.nc.PublishMsg(m); err != nil {
+				return err
+			}
+			continue
+		}
+		m.Header.Set("Nats-Batch-Commit", "1")
+		answer, err := c.nc.RequestMsg(m, commitTimeout)
+		if err != nil {
+			return err
+		}
+		var ack struct {
+			Error *jetstream.APIError `json:"error"`
+			Count int                 `json:"count"`
+		}
+		if err := json.Unmarshal(answer.Data, &ack); err != nil {
+			return fmt.Errorf("commit of a batch: %w", err)
+		}
+		if ack.Error != nil {
+			return ack.Error
+		}
+		if ack.Count != len(group) {
+			return fmt.Errorf("commit of a batch: %d of %d messages stored", ack.Count, len(group))
+		}
+	}
+	return nil
+}

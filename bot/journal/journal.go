@@ -1,0 +1,185 @@
+// Package journal is the bot's only source of truth: what GitHub sent, what is to be done and what became of it, on disk
+// before anybody is told. It does not interpret any of it: deliveries, jobs and events are bytes with an identity.
+//
+// # Where it is kept
+//
+// In NATS JetStream. By default the server runs inside this process, reached through a pipe, with no port open and with
+// SyncAlways: a write is answered after fsync. Options.URL names an external server or cluster instead; the code is the
+// same, but the promise is then that server's: set sync_interval: always there, or three replicas.
+//
+//	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept Options.Keep
+//	JOBS        work for runners, gone when done     jobs.<label>.<id>
+//	EVENTS      facts about runs, for good           events.<run>
+//	DELIVERY_STATE, LEASES                           what became of each delivery; who holds which job
+//	BUNDLES, ARTIFACTS                               source for runners, what they bring back
+//
+// # Deliveries: processed, not seen
+//
+// GitHub's redelivery bears the id of the first. Each id has a subject of its own, and a delivery is stored with "nothing is
+// on this subject yet" as its condition, so a second copy is refused by the server, for as long as the first is kept. A
+// refused copy is dropped when the first was processed or is going to be; when it was given up, the copy is stored and
+// processed. The mark "processed" is written after the handler returned, and is what decides: the consumer merely
+// remembers where to go on reading. A crash in between runs the handler again, so handlers must be idempotent.
+//
+// # Group commit
+//
+// The server answers after fsync, one fsync a message: it does not group concurrent publishes. That is fast on a good disk
+// and hopeless on one that takes 5 ms. So deliveries that arrive while a commit is under way wait and go together: few of
+// them one by one, from 16 on as an atomic batch, which the server stores with a fixed number of fsyncs whatever its size.
+// Nobody waits for company: a delivery that is alone is committed at once.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
+type Options struct {
+	Dir string // where the embedded server keeps its files
+	URL string // an external server instead; Dir is then unused
+
+	// NATS holds connection options for URL: credentials, certificates.
+	NATS     []nats.Option
+	Replicas int // copies of each stream on an external cluster; 1
+
+	Keep        time.Duration   // how long deliveries are kept; 30 days. GitHub redelivers up to 3 days.
+	KeepBundles time.Duration   // how long source bundles are kept; 7 days
+	Retry       []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
+	LeaseFor    time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
+
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	if o.Keep == 0 {
+		o.Keep = 30 * 24 * time.Hour
+	}
+	if o.KeepBundles == 0 {
+		o.KeepBundles = 7 * 24 * time.Hour
+	}
+	if o.Retry == nil {
+		o.Retry = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	}
+	if o.LeaseFor == 0 {
+		o.LeaseFor = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// A Journal is an open journal. Its methods may be called from many goroutines.
+type Journal struct {
+	Bundles   *Blobs // source trees on their way to runners
+	Artifacts *Blobs // what runners bring back
+
+	opt  Options
+	lock *dirLock       // nil with an external server
+	srv  *server.Server // nil with an external server
+	nc   *nats.Conn
+	js   jetstream.JetStream
+
+	deliveries jetstream.Stream
+	jobs       jetstream.Stream
+	events     jetstream.Stream
+	state      jetstream.KeyValue // what became of deliveries
+	leases     jetstream.KeyValue
+
+	commit *committer
+}
+
+// Open starts the embedded server, or connects to the external one, and makes sure that the streams exist.
+func Open(ctx context.Context, o Options) (_ *Journal, err error) {
+	if (o.Dir == "") == (o.URL == "") {
+		return nil, errors.New("open journal: give a folder for the embedded server or the URL of an external one, and not both")
+	}
+	j := &Journal{opt: o.withDefaults()}
+	defer func() {
+		if err != nil {
+			_ = j.Close()
+		}
+	}()
+	if o.Dir != "" {
+		err = j.embed()
+	} else {
+		err = j.connect()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkServer(j.nc, o.URL); err != nil {
+		return nil, err
+	}
+	if j.js, err = jetstream.New(j.nc, jetstream.WithPublishAsyncTimeout(commitTimeout)); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	if err := j.declare(ctx); err != nil {
+		return nil, err
+	}
+	j.commit = newCommitter(j.nc, j.js)
+	return j, nil
+}
+
+// embed starts the server in this process and connects to it through memory.
+func (j *Journal) embed() (err error) {
+	if j.lock, err = lockDir(j.opt.Dir); err != nil {
+		return err
+	}
+	if j.srv, err = startServer(j.opt.Dir, true, j.opt.Log); err != nil {
+		return err
+	}
+	if j.nc, err = nats.Connect("", nats.InProcessServer(j.srv), nats.Name("kernelgate")); err != nil {
+		return fmt.Errorf("open journal %s: connect to the embedded server: %w", j.opt.Dir, err)
+	}
+	return nil
+}
+
+func (j *Journal) connect() (err error) {
+	opts := append([]nats.Option{nats.Name("kernelgate"), nats.MaxReconnects(-1)}, j.opt.NATS...)
+	if j.nc, err = nats.Connect(j.opt.URL, opts...); err != nil {
+		return fmt.Errorf("open journal: connect to NATS at %s: %w; check the address and the credentials, or leave the URL out to use the embedded server", j.opt.URL, err)
+	}
+	if j.nc.MaxPayload() < maxPayload {
+		j.opt.Log.Warn("the NATS server takes messages smaller than GitHub sends: raise max_payload to 32MB",
+			"url", j.opt.URL, "max_payload", j.nc.MaxPayload())
+	}
+	return nil
+}
+
+// Close finishes commits under way, closes the connection and stops the embedded server.
+func (j *Journal) Close() error {
+	if j.commit != nil {
+		j.commit.close()
+	}
+	var err error
+	if j.nc != nil {
+		if !j.nc.IsClosed() {
+			err = j.nc.Flush()
+		}
+		j.nc.Close()
+	}
+	if j.srv != nil {
+		j.srv.Shutdown()
+		j.srv.WaitForShutdown()
+	}
+	if err != nil {
+		err = fmt.Errorf("close journal: %w", err)
+	}
+	return errors.Join(err, j.lock.release())
+}

@@ -1,0 +1,111 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// maxPayload leaves room above GitHub's largest webhook, 25 MB.
+const maxPayload = 32 << 20
+
+// startServer starts a JetStream server over dir that no other process can reach.
+func startServer(dir string, syncAlways bool, log *slog.Logger) (*server.Server, error) {
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "kernelgate",
+		DontListen: true,
+		JetStream:  true,
+		StoreDir:   dir,
+		SyncAlways: syncAlways,
+		MaxPayload: maxPayload,
+		MaxPending: 8 * maxPayload,
+		NoSigs:     true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", dir, err)
+	}
+	srv.SetLogger(serverLog{log}, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(time.Minute) || !srv.JetStreamEnabled() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		return nil, fmt.Errorf("open journal %s: the embedded server did not start; its log says why (check free disk space and the folder's owner)", dir)
+	}
+	return srv, nil
+}
+
+// serverLog hands the server's lines to slog. Its notices are a start-up banner: of interest only when debugging.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Noticef(f string, v ...any) { l.log.Debug(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Warnf(f string, v ...any)   { l.log.Warn(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Errorf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Fatalf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Debugf(string, ...any)      {}
+func (l serverLog) Tracef(string, ...any)      {}
+
+// A dirLock keeps a second process out: the server itself would let it in, and both would write the same files.
+type dirLock struct{ f *os.File }
+
+func lockDir(dir string) (*dirLock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open journal: make folder %s: %w; choose a folder that this user may write", dir, err)
+	}
+	path := filepath.Join(dir, "LOCK")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w; choose a folder that this user may write", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("open journal: lock %s: %w; keep the journal on a local disk", path, err)
+		}
+		holder, _ := os.ReadFile(path)
+		return nil, fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder",
+			dir, ErrLocked, strings.TrimSpace(string(holder)))
+	}
+	if err := errors.Join(f.Truncate(0), writeAt0(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal: write %s: %w", path, err), f.Close())
+	}
+	return &dirLock{f}, nil
+}
+
+func writeAt0(f *os.File, s string) error {
+	_, err := f.WriteAt([]byte(s), 0)
+	return err
+}
+
+// release leaves the file: removing it would let two later processes lock two files of one name.
+func (l *dirLock) release() error {
+	if l == nil {
+		return nil
+	}
+	return l.f.Close()
+}
+
+// checkServer refuses servers without atomic batches, which came with 2.12.
+func checkServer(nc *nats.Conn, url string) error {
+	version := nc.ConnectedServerVersion()
+	if ok, err := atLeast(version, 2, 12); err != nil || !ok {
+		return fmt.Errorf("open journal: the NATS server at %s is version %q; kernelgate needs 2.12 or later: upgrade it, or leave the URL out to use the embedded server", url, version)
+	}
+	return nil
+}
+
+func atLeast(version string, major, minor int) (bool, error) {
+	var a, b int
+	if _, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &a, &b); err != nil {
+		return false, fmt.Errorf("version %q: %w", version, err)
+	}
+	return a > major || a == major && b >= minor, nil
+}

@@ -1,0 +1,142 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	// ErrLocked says that another process has the journal's folder open.
+	ErrLocked = errors.New("the journal is in use by another process")
+	// ErrConflict says that a run has moved on since the writer last looked.
+	ErrConflict = errors.New("the run has a newer event")
+	// ErrLeaseLost says that the job went to another runner, or is finished.
+	ErrLeaseLost = errors.New("the lease is lost")
+	// ErrCancelled says that nobody wants the job's result any more.
+	ErrCancelled = errors.New("the job was cancelled")
+	// ErrNotFound says that there is no such thing in the journal.
+	ErrNotFound = errors.New("not in the journal")
+	// ErrClosed says that the journal was closed.
+	ErrClosed = errors.New("the journal is closed")
+)
+
+// declare creates the streams, or brings those of an older version up to date.
+func (j *Journal) declare(ctx context.Context) error {
+	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, Replicas: j.opt.Replicas, AllowDirect: true}
+
+	deliveries := common
+	deliveries.Name, deliveries.Subjects = "DELIVERIES", []string{"deliveries.*.*"}
+	deliveries.MaxAge = j.opt.Keep
+	deliveries.AllowAtomicPublish = true
+	deliveries.Compression = jetstream.S2Compression
+
+	jobs := common
+	jobs.Name, jobs.Subjects = "JOBS", []string{"jobs.*.*"}
+	jobs.Retention = jetstream.WorkQueuePolicy
+
+	events := common
+	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
+	events.DenyDelete, events.DenyPurge = true, true
+	events.Compression = jetstream.S2Compression
+
+	for _, s := range []struct {
+		into *jetstream.Stream
+		cfg  jetstream.StreamConfig
+	}{{&j.deliveries, deliveries}, {&j.jobs, jobs}, {&j.events, events}} {
+		var err error
+		if *s.into, err = j.js.CreateOrUpdateStream(ctx, s.cfg); err != nil {
+			return declareError("stream "+s.cfg.Name, err)
+		}
+	}
+
+	// A mark is written after its delivery and kept as long, so it outlives it.
+	for _, b := range []struct {
+		into *jetstream.KeyValue
+		name string
+		ttl  time.Duration
+	}{{&j.state, "DELIVERY_STATE", j.opt.Keep}, {&j.leases, "LEASES", 30 * 24 * time.Hour}} {
+		kv, err := j.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: b.name, TTL: b.ttl, History: 1, Storage: jetstream.FileStorage, Replicas: j.opt.Replicas,
+		})
+		if err != nil {
+			return declareError("bucket "+b.name, err)
+		}
+		*b.into = kv
+	}
+
+	for _, b := range []struct {
+		into **Blobs
+		name string
+		ttl  time.Duration
+	}{{&j.Bundles, "BUNDLES", j.opt.KeepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
+		store, err := j.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: b.name, TTL: b.ttl, Storage: jetstream.FileStorage, Replicas: j.opt.Replicas,
+		})
+		if err != nil {
+			return declareError("object store "+b.name, err)
+		}
+		*b.into = &Blobs{name: strings.ToLower(b.name), store: store}
+	}
+	return nil
+}
+
+func declareError(what string, err error) error {
+	next := "check the server's log"
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		next = "enable JetStream on that server and for this account"
+	}
+	return fmt.Errorf("open journal: set up %s: %w; %s", what, err, next)
+}
+
+// checkToken keeps names that become part of a subject from meaning more than themselves there.
+func checkToken(what, s string) error {
+	valid := s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	}) < 0
+	if !valid {
+		return fmt.Errorf("%s %q: use 1 to 128 letters, digits, - and _", what, s)
+	}
+	return nil
+}
+
+// isConflict recognises a write refused because the subject's last sequence is not the expected one.
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	return api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// getRecord reads a JSON value; a missing one is the zero value with revision 0.
+func getRecord[T any](ctx context.Context, kv jetstream.KeyValue, key string) (rec T, revision uint64, err error) {
+	entry, err := kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return rec, 0, nil
+	}
+	if err != nil {
+		return rec, 0, fmt.Errorf("read %s/%s: %w", kv.Bucket(), key, err)
+	}
+	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
+		return rec, 0, fmt.Errorf("read %s/%s: %w", kv.Bucket(), key, err)
+	}
+	return rec, entry.Revision(), nil
+}
+
+func putRecord[T any](ctx context.Context, kv jetstream.KeyValue, key string, rec T) error {
+	data, err := json.Marshal(rec)
+	if err == nil {
+		_, err = kv.Put(ctx, key, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s/%s: %w", kv.Bucket(), key, err)
+	}
+	return nil
+}
