@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +24,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/demo"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
@@ -98,7 +96,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout), doctorCommand(stdout), gpuWorkerCommand())
+	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), doctorCommand(stdout), gpuWorkerCommand())
 	return root
 }
 
@@ -212,17 +210,13 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 		Example: "  kernelgate judge results/20260102T030405Z/evidence.json --policy l4\n  kernelgate judge evidence.json --policy p.yaml --format markdown",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			policy, file, err := readPolicy(policyName)
+			policy, file, err := check.ReadPolicy(policyName)
 			if err != nil {
 				return err
 			}
-			data, err := os.ReadFile(args[0])
+			evidence, err := check.ReadEvidence(args[0])
 			if err != nil {
-				return check.BadInput{Err: fmt.Errorf("reading evidence: %w", err)}
-			}
-			evidence, err := gates.ParseEvidence(args[0], data)
-			if err != nil {
-				return check.BadInput{Err: err}
+				return err
 			}
 			v := gates.Judge(policy, file, evidence)
 			switch format {
@@ -244,6 +238,39 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
 	cmd.Flags().StringVar(&format, "format", format, "terminal, markdown or json")
+	return cmd
+}
+
+func historyCommand(stdout io.Writer) *cobra.Command {
+	policyName := ""
+	cmd := &cobra.Command{
+		Use:     "history KERNEL",
+		Short:   "The performance history of a kernel, from the evidence stored beside it",
+		Long:    "Judges every KERNEL/evidence/*.json by the policy and prints, as Markdown, what each variant\ngained over the one before it, and what did not work.",
+		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			policy, file, err := check.ReadPolicy(policyName)
+			if err != nil {
+				return err
+			}
+			files, err := filepath.Glob(filepath.Join(args[0], "evidence", "*.json"))
+			if err != nil || len(files) == 0 {
+				return check.BadInput{Err: fmt.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", args[0])}
+			}
+			var verdicts []*gates.Verdict
+			for _, f := range files {
+				evidence, err := check.ReadEvidence(f)
+				if err != nil {
+					return err
+				}
+				verdicts = append(verdicts, gates.Judge(policy, file, evidence))
+			}
+			fmt.Fprint(stdout, report.History(filepath.Base(args[0]), verdicts))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
 	return cmd
 }
 
@@ -283,7 +310,7 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 		Short:   "Check policies, and manifests named kernel.yaml; every mistake is told at once",
 		Example: "  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return lint(stdout, args) },
+		RunE:    func(_ *cobra.Command, args []string) error { return check.Lint(stdout, args) },
 	})
 	var change policies.Change
 	explain := &cobra.Command{
@@ -292,7 +319,7 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 		Example: "  kernelgate policy explain l4 --label tensor-cores",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			policy, file, err := readPolicy(args[0])
+			policy, file, err := check.ReadPolicy(args[0])
 			if err != nil {
 				return err
 			}
@@ -309,61 +336,6 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 	f.BoolVar(&change.Draft, "draft", false, "the pull request is a draft")
 	cmd.AddCommand(explain)
 	return cmd
-}
-
-func lint(stdout io.Writer, files []string) error {
-	var problems []error
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		what := ""
-		if filepath.Base(file) == "kernel.yaml" {
-			m, parseErr := kernels.Parse(file, text)
-			if err = parseErr; err == nil {
-				what = fmt.Sprintf("kernel %s, %s, shapes %s, variants %s", m.Name, m.Mode, strings.Join(m.ShapeNames(), " "), strings.Join(m.VariantNames(), " "))
-			}
-		} else {
-			p, parseErr := policies.Parse(file, text)
-			if err = parseErr; err == nil {
-				what = "policy with the rules " + strings.Join(p.RuleNames(), ", ")
-			}
-		}
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		fmt.Fprintf(stdout, "%s: ok: %s\n", file, what)
-	}
-	if len(problems) > 0 {
-		return check.BadInput{Err: errors.Join(problems...)}
-	}
-	return nil
-}
-
-func readPolicy(name string) (*policies.Policy, string, error) {
-	var text []byte
-	var err error
-	file := name
-	switch {
-	case name == "":
-		err = fmt.Errorf("no policy was named (write --policy FILE, or one of %s)", strings.Join(policies.ShippedNames(), ", "))
-	case slices.Contains(policies.ShippedNames(), name):
-		file = name + ".yaml"
-		text, err = policies.Shipped(name)
-	default:
-		text, err = os.ReadFile(name)
-	}
-	if err != nil {
-		return nil, "", check.BadInput{Err: err}
-	}
-	p, err := policies.Parse(file, text)
-	if err != nil {
-		return nil, "", check.BadInput{Err: err}
-	}
-	return p, file, nil
 }
 
 func severity(o gates.Outcome) int {

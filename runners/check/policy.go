@@ -36,16 +36,8 @@ func (c *checker) policy(ctx context.Context, job *runners.Job) (string, error) 
 }
 
 func (c *checker) policyText(ctx context.Context, job *runners.Job) (string, []byte, error) {
-	if named := c.opt.Policy; named != "" {
-		if slices.Contains(policies.ShippedNames(), named) {
-			text, err := policies.Shipped(named)
-			return named + ".yaml", text, err
-		}
-		text, err := os.ReadFile(named)
-		if err != nil {
-			return "", nil, badInput("reading the policy: %w (name a file, or one of %s)", err, strings.Join(policies.ShippedNames(), ", "))
-		}
-		return named, text, nil
+	if c.opt.Policy != "" {
+		return policyNamed(c.opt.Policy)
 	}
 	text, err := c.repo.Read(ctx, c.base, PolicyFile)
 	if err == nil {

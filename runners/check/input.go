@@ -1,0 +1,95 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// ReadPolicy reads a policy by the name that a user gives it: a file's, or a
+// shipped one's. The second result is the file name for messages.
+func ReadPolicy(name string) (*policies.Policy, string, error) {
+	file, text, err := policyNamed(name)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := policies.Parse(file, text)
+	if err != nil {
+		return nil, "", BadInput{err}
+	}
+	return p, file, nil
+}
+
+func policyNamed(name string) (string, []byte, error) {
+	shipped := strings.Join(policies.ShippedNames(), ", ")
+	if name == "" {
+		return "", nil, badInput("no policy was named (write --policy FILE, or one of %s)", shipped)
+	}
+	if slices.Contains(policies.ShippedNames(), name) {
+		text, err := policies.Shipped(name)
+		return name + ".yaml", text, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", nil, badInput("reading the policy: %w (name a file, or one of %s)", err, shipped)
+	}
+	return name, text, nil
+}
+
+// ReadEvidence reads stored evidence.
+func ReadEvidence(file string) (*gates.Evidence, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, badInput("reading evidence: %w", err)
+	}
+	e, err := gates.ParseEvidence(file, data)
+	if err != nil {
+		return nil, BadInput{err}
+	}
+	return e, nil
+}
+
+// Lint reads policies, and manifests named kernel.yaml, and says what each is.
+// Every mistake in every file is in the error.
+func Lint(out io.Writer, files []string) error {
+	var problems []error
+	for _, file := range files {
+		what, err := lint(file)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		fmt.Fprintf(out, "%s: ok: %s\n", file, what)
+	}
+	if len(problems) > 0 {
+		return BadInput{errors.Join(problems...)}
+	}
+	return nil
+}
+
+func lint(file string) (what string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	if filepath.Base(file) == kernels.FileName {
+		m, err := kernels.Parse(file, text)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("kernel %s, %s, shapes %s, variants %s", m.Name, m.Mode, strings.Join(m.ShapeNames(), " "), strings.Join(m.VariantNames(), " ")), nil
+	}
+	p, err := policies.Parse(file, text)
+	if err != nil {
+		return "", err
+	}
+	return "policy with the rules " + strings.Join(p.RuleNames(), ", "), nil
+}
