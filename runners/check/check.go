@@ -264,5 +264,14 @@ func (c *checker) backend(ctx context.Context, job runners.Job, scratch string) 
 		}
 		return cuda.New(ctx, job, config)
 	}
-	return command.NewWorker(ctx, job, command.Config{Scratch: scratch, Seed: c.opt.Seed, Getenv: c.opt.Getenv})
+	return command.NewWorker(ctx, job, command.Config{Scratch: scratch, Seed: c.opt.Seed, Getenv: c.opt.Getenv, Devices: gpuDevices()})
+}
+
+// gpuDevices is what a harness needs to reach the host's GPUs, if it has any.
+func gpuDevices() []string {
+	files, _ := filepath.Glob("/dev/nvidia*")
+	return slices.DeleteFunc(files, func(file string) bool {
+		info, err := os.Stat(file)
+		return err != nil || info.Mode()&os.ModeCharDevice == 0
+	})
 }

@@ -77,7 +77,12 @@ func (l layout) landlock() error {
 		}
 		return nil
 	}
-	err := errors.Join(allow("/tmp", landlockWrite, true), allow("/proc", landlockRead, true))
+	proc := uint64(landlockRead)
+	if l.devices() {
+		// The GPU's driver names its threads in /proc/self, or does not start.
+		proc |= unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	err := errors.Join(allow("/tmp", landlockWrite, true), allow("/proc", proc, true))
 	for _, d := range standardDevices {
 		err = errors.Join(err, allow(d, landlockDevice&^unix.LANDLOCK_ACCESS_FS_IOCTL_DEV, false))
 	}

@@ -53,7 +53,7 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if err := c.Layout.landlock(); err != nil {
 		return err
 	}
-	filter, err := newFilter()
+	filter, err := newFilter(c.Layout.devices())
 	if err != nil {
 		return err
 	}

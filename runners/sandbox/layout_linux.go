@@ -17,6 +17,12 @@ type layout struct {
 	Links  []link
 }
 
+// devices tells whether the program may use devices of the caller's choice, and
+// so needs what their drivers need.
+func (l layout) devices() bool {
+	return slices.ContainsFunc(l.Mounts, func(m mountAt) bool { return m.Kind == device })
+}
+
 type mountKind int
 
 const (

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,6 +117,42 @@ func TestPaths(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "real/inner/out/made")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDriversNeeds is what libcuda asks for before it starts: a Unix socket and a
+// name for its thread. Nobody gets them without a device, nor any other socket
+// with one.
+func TestDriversNeeds(t *testing.T) {
+	needSandbox(t)
+	const program = `import socket
+def ask(name, what):
+    try:
+        what()
+        print(name, "granted")
+    except OSError:
+        print(name, "refused")
+ask("unix", lambda: socket.socket(socket.AF_UNIX))
+ask("inet", lambda: socket.socket(socket.AF_INET))
+ask("vsock", lambda: socket.socket(40))
+ask("comm", lambda: open("/proc/self/comm", "w").write("x"))
+`
+	python, err := exec.LookPath("/usr/bin/python3")
+	if err != nil {
+		t.Skip("there is no /usr/bin/python3 to ask with")
+	}
+	for _, c := range []struct {
+		devices []string
+		want    string
+	}{
+		{nil, "unix refused\ninet refused\nvsock refused\ncomm refused\n"},
+		{[]string{"/dev/tty"}, "unix granted\ninet refused\nvsock refused\ncomm granted\n"},
+	} {
+		s := shell("")
+		s.Args, s.Devices = []string{python, "-c", program}, c.devices
+		if r, out := run(t, s); !r.OK() || out != c.want {
+			t.Errorf("with devices %v: got %+v, %q, want %q", c.devices, r, out, c.want)
+		}
 	}
 }
 

@@ -33,9 +33,11 @@ type Spec struct {
 	Dir  string   // the working directory inside; /tmp when empty
 	Env  []string // the whole environment
 
-	Read    []string // files and directories seen read-only, at the same path; sockets in them can not be connected to
-	Write   []string // existing directories; changed in a private copy, which is brought back when the program ends by itself
-	Devices []string // device files that may be read, written and controlled, such as /dev/nvidia0
+	Read  []string // files and directories seen read-only, at the same path; sockets in them can not be connected to
+	Write []string // existing directories; changed in a private copy, which is brought back when the program ends by itself
+	// Devices may be read, written and controlled, such as /dev/nvidia0. With any, the program may also make Unix
+	// sockets, so that a socket in a Read path can be connected to, and write below /proc: drivers need both.
+	Devices []string
 
 	// ExtraFiles are inherited as descriptors 3, 4, …; nothing else is. A memfd among them should be sealed against
 	// growing, and against writing if it is meant to be read only: how it was opened does not hold the program.

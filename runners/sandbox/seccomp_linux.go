@@ -41,7 +41,9 @@ const x32Bit = 0x40000000
 // A filter is a program for the kernel's packet-filter machine that looks at each system call.
 type filter []unix.SockFilter
 
-func newFilter() (filter, error) {
+// newFilter makes the filter. With unixSockets a program may make sockets of that
+// family, and still of no other: the GPU's driver will not start without.
+func newFilter(unixSockets bool) (filter, error) {
 	arch, ok := auditArch[runtime.GOARCH]
 	if !ok {
 		return nil, fmt.Errorf("filter the system calls: no filter is known for %s; use amd64 or arm64", runtime.GOARCH)
@@ -52,15 +54,24 @@ func newFilter() (filter, error) {
 		atLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 		answer  = unix.BPF_RET | unix.BPF_K
 
-		callOffset, archOffset = 0, 4 // in the kernel's struct seccomp_data
+		callOffset, archOffset, argumentOffset = 0, 4, 16 // in the kernel's struct seccomp_data
 	)
 	f := filter{
 		{Code: load, K: archOffset},
 		{Code: equal, K: arch, Jt: 1},
 		{Code: answer, K: unix.SECCOMP_RET_KILL_PROCESS},
 		{Code: load, K: callOffset},
-		{Code: atLeast, K: x32Bit, Jt: uint8(len(refusedCalls) + 1)},
 	}
+	if unixSockets {
+		f = append(f,
+			unix.SockFilter{Code: equal, K: unix.SYS_SOCKET, Jf: 4},
+			unix.SockFilter{Code: load, K: argumentOffset},
+			unix.SockFilter{Code: equal, K: unix.AF_UNIX, Jf: 1},
+			unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW},
+			unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		)
+	}
+	f = append(f, unix.SockFilter{Code: atLeast, K: x32Bit, Jt: uint8(len(refusedCalls) + 1)})
 	// Each match jumps over the rest of the list and the permission to the refusal.
 	for i, call := range slices.All(refusedCalls) {
 		f = append(f, unix.SockFilter{Code: equal, K: uint32(call), Jt: uint8(len(refusedCalls) - i)})
