@@ -7,12 +7,14 @@ build:
 	@mkdir -p bin
 	@go build -o $(BIN) .
 
-# Everything that the tests need beside Go and a C compiler: Go modules, and the
-# CUDA 13 compiler, which comes from PyPI into a cache. Without network the second
-# is left out with a message, except in CI, where tests must not skip.
+# Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
+# 13 compiler from PyPI, and GitHub's example payloads from npm, each into a cache.
+# Without network the latter two are left out with a message, except in CI, where
+# tests must not skip.
 setup:
 	@go mod download
 	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
+	@bot/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
 
 # The story of one kernel on this machine: no account, no GPU.
 demo: build
@@ -31,7 +33,7 @@ test: setup lint
 
 # Speeds and sizes, as ratios within one run.
 bench:
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/tensor ./runners/sandbox
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/tensor ./runners/sandbox ./bot/webhook ./bot/journal
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s

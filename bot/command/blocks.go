@@ -77,6 +77,7 @@ type blocks struct {
 	list     int    // the column of the open list item's text
 	previous kind
 	starts   bool // the line begins a paragraph of its own
+	heading  bool // and ends it
 }
 
 // A fence opens a code block; the zero fence is none.
@@ -93,7 +94,7 @@ func (b *blocks) next(line string) kind {
 }
 
 func (b *blocks) classify(line string) kind {
-	b.starts = false
+	b.starts, b.heading = b.heading, false
 	column, rest := indent(line)
 	empty := strings.TrimFunc(line, space) == ""
 	switch {
@@ -108,10 +109,10 @@ func (b *blocks) classify(line string) kind {
 	case empty:
 		return blank
 	}
-	b.fence = fence{} // its list item has ended
-	if b.previous == blank && column < b.list {
+	if left := b.fence.mark != 0 || b.previous == blank; left && column < b.list {
 		b.list = 0
 	}
+	b.fence = fence{}
 	if strings.HasPrefix(strings.TrimLeftFunc(line, space), ">") {
 		return quoted
 	}
@@ -125,7 +126,7 @@ func (b *blocks) classify(line string) kind {
 	case column-outer > 3:
 		return hidden
 	}
-	for marker := listMarker.FindString(rest); marker != ""; marker = listMarker.FindString(rest) {
+	for marker := b.marker(rest); marker != ""; marker = b.marker(rest) {
 		b.starts = true
 		column += len(marker)
 		rest = rest[len(marker):]
@@ -140,7 +141,8 @@ func (b *blocks) classify(line string) kind {
 		b.countHTML(rest)
 		return hidden
 	}
-	b.starts = b.starts || strings.HasPrefix(rest, "#")
+	b.heading = strings.HasPrefix(rest, "#")
+	b.starts = b.starts || b.heading
 	return text
 }
 
@@ -148,6 +150,16 @@ var (
 	listMarker  = regexp.MustCompile(`^(?:[-+*]|[0-9]{1,9}[.)]) {1,4}`)
 	htmlOpening = regexp.MustCompile(`(?i)^(?:<!--|<(?:pre|code|blockquote|script|style|textarea)(?:[> \t]|$))`)
 )
+
+// marker is what begins a list item. Within a paragraph a list may begin with 1
+// alone: a line that starts with a year is no item.
+func (b *blocks) marker(rest string) string {
+	marker := listMarker.FindString(rest)
+	if b.previous == text && b.list == 0 && strings.Trim(marker, "-+*1.) ") != "" {
+		return ""
+	}
+	return marker
+}
 
 // countHTML follows the open element to its end. Its last line is not read
 // either: GitHub takes that whole for HTML.

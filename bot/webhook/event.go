@@ -1,0 +1,167 @@
+package webhook
+
+import "strings"
+
+// An Event is one of PullRequest, IssueComment, MergeGroup, CheckRun,
+// CheckSuite, Push, Installation, InstallationRepositories, Ping and Ignored.
+type Event interface{ isEvent() }
+
+// Origin is where an event came from.
+type Origin struct {
+	Repository   Repository
+	Installation int64 // the App's; 0 for a repository's own hook
+	Sender       User  // empty where GitHub names none
+}
+
+// A Repository is one on GitHub. The list of an Installation has no
+// DefaultBranch.
+type Repository struct {
+	ID            int64
+	FullName      string // owner/name
+	DefaultBranch string
+	Private       bool
+}
+
+// Owner is the account in FullName.
+func (r Repository) Owner() string {
+	owner, _, _ := strings.Cut(r.FullName, "/")
+	return owner
+}
+
+// Name is FullName without the account.
+func (r Repository) Name() string {
+	_, name, _ := strings.Cut(r.FullName, "/")
+	return name
+}
+
+// A User is an account. A deleted one has no name.
+type User struct {
+	ID    int64
+	Login string
+	Bot   bool
+}
+
+// A PullRequest was opened, synchronize(d), reopened, ready_for_review,
+// converted_to_draft, labeled, unlabeled, edited or closed. The state is the one
+// after that.
+type PullRequest struct {
+	Origin
+	Action      string
+	Number      int
+	Title       string
+	Author      User
+	Draft       bool
+	Open        bool
+	Merged      bool
+	Labels      []string
+	HeadSHA     string
+	HeadRef     string
+	HeadRepo    Repository // zero if the fork is gone
+	BaseSHA     string
+	BaseRef     string
+	MergeCommit string // GitHub's test merge, or what was merged; empty if not made yet
+
+	Before   string // synchronize: the head before
+	Label    string // labeled, unlabeled: which
+	BaseWas  string // edited: the base branch before, if that changed
+	TitleWas string // edited: the title before, if that changed (rules may go by the title)
+}
+
+// Fork tells whether the head is not in the repository itself. A head whose
+// repository is gone counts as one.
+func (p PullRequest) Fork() bool { return p.HeadRepo.ID != p.Repository.ID }
+
+// An IssueComment was written on a pull request.
+type IssueComment struct {
+	Origin
+	Number int // of the pull request
+	Open   bool
+	ID     int64
+	Body   string
+	Author User
+}
+
+// A MergeGroup asks for checks (checks_requested) or is gone (destroyed).
+type MergeGroup struct {
+	Origin
+	Action  string
+	HeadSHA string
+	HeadRef string // such as refs/heads/gh-readonly-queue/main/pr-104-…
+	BaseSHA string
+	BaseRef string // such as refs/heads/main
+	Reason  string // destroyed: merged, invalidated or dequeued
+}
+
+// A CheckRun was asked for again (rerequested), or one of its buttons was
+// pressed (requested_action).
+type CheckRun struct {
+	Origin
+	Action       string
+	ID           int64
+	Name         string
+	AppID        int64
+	ExternalID   string
+	HeadSHA      string
+	HeadBranch   string
+	PullRequests []int // empty for forks: find those by HeadSHA
+	Button       string
+}
+
+// A CheckSuite was asked for again.
+type CheckSuite struct {
+	Origin
+	ID           int64
+	AppID        int64
+	HeadSHA      string
+	HeadBranch   string
+	PullRequests []int // empty for forks: find those by HeadSHA
+}
+
+// A Push moved or made a branch.
+type Push struct {
+	Origin
+	Branch string
+	Before string
+	After  string
+	Forced bool
+}
+
+// Default tells whether the repository's main branch was pushed to.
+func (p Push) Default() bool { return p.Branch == p.Repository.DefaultBranch }
+
+// An Installation of the App was created, deleted, suspend(ed), unsuspend(ed)
+// or got new_permissions_accepted. Its Origin has no repository.
+type Installation struct {
+	Origin
+	Action       string
+	Account      User
+	Repositories []Repository
+}
+
+// InstallationRepositories were added to an installation or removed.
+type InstallationRepositories struct {
+	Origin
+	Account User
+	Added   []Repository
+	Removed []Repository
+}
+
+// A Ping says that a hook was made.
+type Ping struct {
+	Origin
+	HookID int64
+}
+
+// Ignored is a delivery that changes nothing for kernelgate.
+type Ignored struct{ Reason string }
+
+func (PullRequest) isEvent()              {}
+func (IssueComment) isEvent()             {}
+func (MergeGroup) isEvent()               {}
+func (CheckRun) isEvent()                 {}
+func (CheckSuite) isEvent()               {}
+func (Push) isEvent()                     {}
+func (Installation) isEvent()             {}
+func (InstallationRepositories) isEvent() {}
+func (Ping) isEvent()                     {}
+func (Ignored) isEvent()                  {}

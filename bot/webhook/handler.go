@@ -1,0 +1,195 @@
+// Package webhook takes GitHub's webhooks in: Handler proves that a delivery is
+// GitHub's and hands it on unread, Decode reads a stored one. It decides nothing
+// about what a delivery leads to.
+//
+// The events are structs of its own and not go-github's. Those name every field
+// that GitHub sends, all optional, so that a missing commit id is a nil pointer
+// somewhere later; these name what kernelgate needs, and Decode has checked it.
+//
+// GitHub signs the body alone. The event's name and the delivery's id come from
+// headers that nothing proves: they may sort and de-duplicate deliveries, never
+// grant anything.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"time"
+)
+
+// A Delivery is one webhook as it came, with a good signature.
+type Delivery struct {
+	ID       string // GitHub's; a redelivery bears the same
+	Event    string // such as pull_request
+	Received time.Time
+	Body     []byte // the JSON, not yet looked at
+}
+
+// DefaultMaxBytes is the most that GitHub sends.
+const DefaultMaxBytes = 25 << 20
+
+// A Handler is the endpoint that GitHub posts to. It answers 202 once Store has
+// returned, so that whatever GitHub believes delivered is stored. Deadlines are
+// the server's.
+type Handler struct {
+	// Secrets are those that GitHub may have signed with: while one is being
+	// replaced, the old and the new. An empty one is no secret.
+	Secrets [][]byte
+	// MaxBytes bounds a body; 0 is DefaultMaxBytes.
+	MaxBytes int64
+	// Store keeps a delivery for good, or fails. It may see one more than once.
+	Store func(context.Context, Delivery) error
+	// Now is time.Now if nil.
+	Now func() time.Time
+	// Log never gets a secret, a signature or a body; nil discards.
+	Log *slog.Logger
+}
+
+// retryAfter is in seconds. GitHub does not heed it; proxies and people do.
+const retryAfter = "30"
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	log := h.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	d, err := h.receive(w, r)
+	if err != nil {
+		var no refusal
+		if !errors.As(err, &no) {
+			no = refusal{http.StatusBadRequest, "the body could not be read"}
+		}
+		log.WarnContext(r.Context(), "webhook refused", "status", no.status, "reason", no.reason, "remote", r.RemoteAddr)
+		switch no.status {
+		case http.StatusMethodNotAllowed:
+			w.Header().Set("Allow", http.MethodPost)
+		case http.StatusUnauthorized:
+			no.reason = "unauthorized" // which part is wrong helps only who has no secret
+		}
+		http.Error(w, no.reason, no.status)
+		return
+	}
+	log = log.With("delivery", d.ID, "event", d.Event, "bytes", len(d.Body))
+	if d.Event == "ping" {
+		// It says that the hook works, and so does the answer.
+		log.InfoContext(r.Context(), "webhook pinged")
+		answer(w, http.StatusOK, "pong")
+		return
+	}
+	if err := h.Store(r.Context(), d); err != nil {
+		log.ErrorContext(r.Context(), "webhook not stored: redeliver it from the hook's page once the store works", "error", err)
+		w.Header().Set("Retry-After", retryAfter)
+		http.Error(w, "not stored; redeliver later", http.StatusServiceUnavailable)
+		return
+	}
+	log.InfoContext(r.Context(), "webhook stored")
+	answer(w, http.StatusAccepted, "accepted")
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}
+
+// A refusal is a request that is not stored, and why. The reason holds nothing
+// of the request.
+type refusal struct {
+	status int
+	reason string
+}
+
+func (r refusal) Error() string { return r.reason }
+
+var (
+	deliveryID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	eventName  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+)
+
+// receive checks what is cheap first, and nothing of the body before its
+// signature.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request) (Delivery, error) {
+	var d Delivery
+	if r.Method != http.MethodPost {
+		return d, refusal{http.StatusMethodNotAllowed, "GitHub sends POST"}
+	}
+	contentType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	isForm := contentType == "application/x-www-form-urlencoded"
+	if err != nil || !isForm && contentType != "application/json" || r.Header.Get("Content-Encoding") != "" {
+		return d, refusal{http.StatusUnsupportedMediaType, "set the hook's content type to application/json"}
+	}
+	var ok bool
+	if d.Event, ok = single(r.Header, "X-GitHub-Event", eventName); !ok {
+		return d, refusal{http.StatusBadRequest, "X-GitHub-Event is missing or strange"}
+	}
+	if d.ID, ok = single(r.Header, "X-GitHub-Delivery", deliveryID); !ok {
+		return d, refusal{http.StatusBadRequest, "X-GitHub-Delivery is missing or strange"}
+	}
+	hexDigest, ok := single(r.Header, "X-Hub-Signature-256", signatureText)
+	if !ok {
+		return d, refusal{http.StatusUnauthorized, "X-Hub-Signature-256 is missing or strange"}
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return d, err
+	}
+	if !signedBy(h.Secrets, body, hexDigest) {
+		return d, refusal{http.StatusUnauthorized, "the signature is not by any of our secrets"}
+	}
+	d.Received = time.Now()
+	if h.Now != nil {
+		d.Received = h.Now()
+	}
+	d.Body = body
+	if isForm {
+		d.Body, err = formPayload(body)
+	}
+	return d, err
+}
+
+// single is a header that is there once and looks as it should.
+func single(header http.Header, name string, looks *regexp.Regexp) (string, bool) {
+	values := header.Values(name)
+	if len(values) != 1 || !looks.MatchString(values[0]) {
+		return "", false
+	}
+	return values[0], true
+}
+
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	most := h.MaxBytes
+	if most <= 0 {
+		most = DefaultMaxBytes
+	}
+	tooLarge := refusal{http.StatusRequestEntityTooLarge, "the body is too large"}
+	if r.ContentLength > most {
+		return nil, tooLarge
+	}
+	// The stated length saves copies, but is only believed where it costs little.
+	const believed = 1 << 20
+	var buffer bytes.Buffer
+	buffer.Grow(int(min(max(r.ContentLength, 0), believed)) + bytes.MinRead)
+	_, err := io.Copy(&buffer, http.MaxBytesReader(w, r.Body, most))
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return nil, tooLarge
+	}
+	return buffer.Bytes(), err
+}
+
+// formPayload is the JSON in a form-encoded body.
+func formPayload(body []byte) ([]byte, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(form["payload"]) != 1 {
+		return nil, refusal{http.StatusBadRequest, "the form has no single payload"}
+	}
+	return []byte(form.Get("payload")), nil
+}

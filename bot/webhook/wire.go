@@ -1,0 +1,120 @@
+package webhook
+
+// The wire types are GitHub's JSON, cut down to what Event needs. None embeds
+// another: the names in encoding/json's errors are then GitHub's own.
+
+type wireRepository struct {
+	ID            int64  `json:"id"`
+	FullName      string `json:"full_name"`
+	DefaultBranch string `json:"default_branch"`
+	Private       bool   `json:"private"`
+}
+
+func (r wireRepository) repository() Repository {
+	return Repository(r)
+}
+
+type wireUser struct {
+	ID    int64  `json:"id"`
+	Login string `json:"login"`
+	Type  string `json:"type"`
+}
+
+func (u wireUser) user() User { return User{u.ID, u.Login, u.Type == "Bot"} }
+
+type wireInstallation struct {
+	ID      int64    `json:"id"`
+	Account wireUser `json:"account"`
+}
+
+type wirePullRequest struct {
+	Number      int         `json:"number"`
+	Title       string      `json:"title"`
+	State       string      `json:"state"`
+	Draft       bool        `json:"draft"`
+	Merged      bool        `json:"merged"`
+	MergeCommit string      `json:"merge_commit_sha"`
+	User        wireUser    `json:"user"`
+	Labels      []wireLabel `json:"labels"`
+	Head        wireBranch  `json:"head"`
+	Base        wireBranch  `json:"base"`
+}
+
+type wireLabel struct {
+	Name string `json:"name"`
+}
+
+type wireBranch struct {
+	SHA  string          `json:"sha"`
+	Ref  string          `json:"ref"`
+	Repo *wireRepository `json:"repo"`
+}
+
+type wireChanges struct {
+	Title wireChange `json:"title"`
+	Base  struct {
+		Ref wireChange `json:"ref"`
+	} `json:"base"`
+}
+
+type wireChange struct {
+	From string `json:"from"`
+}
+
+type wireIssue struct {
+	Number      int       `json:"number"`
+	State       string    `json:"state"`
+	PullRequest *struct{} `json:"pull_request"`
+}
+
+type wireComment struct {
+	ID   int64    `json:"id"`
+	Body string   `json:"body"`
+	User wireUser `json:"user"`
+}
+
+type wireMergeGroup struct {
+	HeadSHA string `json:"head_sha"`
+	HeadRef string `json:"head_ref"`
+	BaseSHA string `json:"base_sha"`
+	BaseRef string `json:"base_ref"`
+}
+
+// A wireCheck is a check run or a check suite.
+type wireCheck struct {
+	ID         int64    `json:"id"`
+	Name       string   `json:"name"`
+	ExternalID string   `json:"external_id"`
+	HeadSHA    string   `json:"head_sha"`
+	HeadBranch string   `json:"head_branch"`
+	App        wireThis `json:"app"`
+	Suite      struct {
+		HeadBranch string `json:"head_branch"`
+	} `json:"check_suite"`
+	PullRequests []struct {
+		Number int `json:"number"`
+		Base   struct {
+			Repo wireThis `json:"repo"`
+		} `json:"base"`
+	} `json:"pull_requests"`
+}
+
+// numbers are those of the pull requests in the repository. GitHub also lists
+// what is open elsewhere with the same head, such as in a fork.
+func (c wireCheck) numbers(in Repository) []int {
+	var numbers []int
+	for _, pr := range c.PullRequests {
+		if pr.Base.Repo.ID == in.ID && pr.Number > 0 {
+			numbers = append(numbers, pr.Number)
+		}
+	}
+	return numbers
+}
+
+type wireThis struct {
+	ID int64 `json:"id"`
+}
+
+type wireButton struct {
+	Identifier string `json:"identifier"`
+}
