@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -34,7 +35,6 @@ func (j *Journal) declare(ctx context.Context) error {
 	deliveries.Name, deliveries.Subjects = "DELIVERIES", []string{"deliveries.*.*"}
 	deliveries.MaxAge = j.opt.Keep
 	deliveries.AllowAtomicPublish = true
-	deliveries.Compression = jetstream.S2Compression
 
 	jobs := common
 	jobs.Name, jobs.Subjects = "JOBS", []string{"jobs.*.*"}
@@ -88,7 +88,7 @@ func (j *Journal) declare(ctx context.Context) error {
 
 func declareError(what string, err error) error {
 	next := "check the server's log"
-	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		next = "enable JetStream on that server and for this account"
 	}
 	return fmt.Errorf("open journal: set up %s: %w; %s", what, err, next)

@@ -1,0 +1,172 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A Delivery is one webhook as it came.
+type Delivery struct {
+	ID       string    // X-GitHub-Delivery
+	Event    string    // X-GitHub-Event
+	Key      string    // deliveries of one key are processed in order, e.g. "owner/repo"; "" stands alone
+	Received time.Time // when it came
+	Body     []byte
+}
+
+// A DeadDelivery is one that was given up: every attempt to process it failed.
+type DeadDelivery struct {
+	ID       string    `json:"id"`
+	Event    string    `json:"event"`
+	Received time.Time `json:"received"`
+	Attempts int       `json:"attempts"`
+	Error    string    `json:"error"` // of the last attempt
+	At       time.Time `json:"at"`
+	Seq      uint64    `json:"seq"` // the copy that was given up
+}
+
+// deliveryState is what became of a delivery so far.
+type deliveryState struct {
+	Seq      uint64 `json:"seq"` // which copy the attempts were made on
+	Attempts int    `json:"attempts"`
+	Error    string `json:"error,omitempty"`
+	Done     bool   `json:"done,omitempty"`
+}
+
+const (
+	headerKey      = "Kernelgate-Key"
+	headerReceived = "Kernelgate-Received"
+	headerRevived  = "Kernelgate-Revived"
+	headerExpect   = jetstream.ExpectedLastSubjSeqHeader
+)
+
+// Delivery ids have no dot, so this cannot be one.
+func deadKey(id string) string { return "dead." + id }
+
+// Accept puts d on disk. It reports false for a copy of a delivery that was processed or is waiting to be: after a nil
+// error the delivery is safe in either case. A copy of one that was given up is accepted as new.
+func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
+	if err := errors.Join(checkToken("delivery id", d.ID), checkToken("event", d.Event)); err != nil {
+		return false, fmt.Errorf("accept delivery: %w", err)
+	}
+	if room := j.nc.MaxPayload() - 4096; int64(len(d.Body)) > room {
+		return false, fmt.Errorf("accept delivery %s: its %d bytes are more than the %d that the NATS server takes; raise max_payload there", d.ID, len(d.Body), room)
+	}
+	err := j.commit.put(ctx, d.message(0))
+	if err == nil {
+		return true, nil
+	}
+	if !isConflict(err) {
+		return false, fmt.Errorf("accept delivery %s: %w", d.ID, err)
+	}
+	dead, found, err := j.dead(ctx, d.ID)
+	if err != nil || !found {
+		return false, err
+	}
+	return j.revive(ctx, d, dead)
+}
+
+// message carries the condition that the subject's last sequence is expect.
+func (d Delivery) message(expect uint64) *nats.Msg {
+	m := nats.NewMsg("deliveries." + d.Event + "." + d.ID)
+	m.Data = d.Body
+	m.Header.Set(headerExpect, strconv.FormatUint(expect, 10))
+	m.Header.Set(headerReceived, d.Received.Format(time.RFC3339Nano))
+	if d.Key != "" {
+		m.Header.Set(headerKey, url.QueryEscape(d.Key))
+	}
+	if expect > 0 {
+		m.Header.Set(headerRevived, "1")
+	}
+	return m
+}
+
+func parseDelivery(subject string, header nats.Header, body []byte) (Delivery, error) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 3 {
+		return Delivery{}, fmt.Errorf("subject %q is not deliveries.<event>.<id>", subject)
+	}
+	d := Delivery{Event: parts[1], ID: parts[2], Body: body}
+	var errReceived, errKey error
+	d.Received, errReceived = time.Parse(time.RFC3339Nano, header.Get(headerReceived))
+	d.Key, errKey = url.QueryUnescape(header.Get(headerKey))
+	return d, errors.Join(errReceived, errKey)
+}
+
+// revive stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
+func (j *Journal) revive(ctx context.Context, d Delivery, dead DeadDelivery) (bool, error) {
+	err := j.commit.put(ctx, d.message(dead.Seq))
+	if isConflict(err) {
+		return false, nil
+	}
+	if err == nil {
+		err = j.state.Purge(ctx, deadKey(d.ID))
+	}
+	if err != nil {
+		return false, fmt.Errorf("revive delivery %s: %w", d.ID, err)
+	}
+	return true, nil
+}
+
+// Revive puts a delivery that was given up back in line, as a redelivery by GitHub would.
+func (j *Journal) Revive(ctx context.Context, id string) error {
+	dead, found, err := j.dead(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("revive delivery %s: %w among the dead", id, ErrNotFound)
+	}
+	msg, err := j.deliveries.GetMsg(ctx, dead.Seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fmt.Errorf("revive delivery %s: %w any more: it is older than deliveries are kept", id, ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("revive delivery %s: %w", id, err)
+	}
+	d, err := parseDelivery(msg.Subject, msg.Header, msg.Data)
+	if err != nil {
+		return fmt.Errorf("revive delivery %s: %w", id, err)
+	}
+	_, err = j.revive(ctx, d, dead)
+	return err
+}
+
+func (j *Journal) dead(ctx context.Context, id string) (DeadDelivery, bool, error) {
+	if err := checkToken("delivery id", id); err != nil {
+		return DeadDelivery{}, false, err
+	}
+	dead, revision, err := getRecord[DeadDelivery](ctx, j.state, deadKey(id))
+	return dead, revision > 0, err
+}
+
+// Dead lists the deliveries that were given up, oldest first.
+func (j *Journal) Dead(ctx context.Context) ([]DeadDelivery, error) {
+	keys, err := j.state.ListKeysFiltered(ctx, "dead.*")
+	if err != nil {
+		return nil, fmt.Errorf("list dead deliveries: %w", err)
+	}
+	defer keys.Stop()
+	var list []DeadDelivery
+	for key := range keys.Keys() {
+		dead, revision, err := getRecord[DeadDelivery](ctx, j.state, key)
+		if err != nil {
+			return nil, err
+		}
+		if revision > 0 {
+			list = append(list, dead)
+		}
+	}
+	slices.SortFunc(list, func(a, b DeadDelivery) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list, nil
+}

@@ -1,0 +1,355 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func accept(t testing.TB, j *Journal, d Delivery) bool {
+	t.Helper()
+	d.Event = "push"
+	isNew, err := j.Accept(testContext(t), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return isNew
+}
+
+// processing runs Process in the background; stop ends it and waits.
+func processing(t *testing.T, j *Journal, handle func(context.Context, Delivery) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(testContext(t))
+	ended := make(chan error, 1)
+	go func() { ended <- j.Process(ctx, handle) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// next waits for one value.
+func next[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-testContext(t).Done():
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+func TestDeliveryComesBackAsItCame(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	sent := Delivery{ID: "a-1", Event: "push", Key: "owner/repo ü\r\n", Body: []byte("\x00{}"),
+		Received: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+	accept(t, j, sent)
+	got := make(chan Delivery, 1)
+	processing(t, j, func(_ context.Context, d Delivery) error { got <- d; return nil })
+	if diff := cmp.Diff(sent, next(t, got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAcceptRefusesNamesThatAreSubjects(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	for _, d := range []Delivery{{ID: "", Event: "push"}, {ID: "a.b", Event: "push"}, {ID: "*", Event: "push"},
+		{ID: "a", Event: ">"}, {ID: strings.Repeat("a", 129), Event: "push"}} {
+		if _, err := j.Accept(testContext(t), d); err == nil {
+			t.Errorf("accepted %+v", d)
+		}
+	}
+}
+
+func TestLargestWebhook(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	accept(t, j, Delivery{ID: "big", Body: make([]byte, 25<<20)})
+	size := make(chan int, 1)
+	processing(t, j, func(_ context.Context, d Delivery) error { size <- len(d.Body); return nil })
+	if got := next(t, size); got != 25<<20 {
+		t.Errorf("%d bytes came back", got)
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	if !accept(t, j, Delivery{ID: "a"}) {
+		t.Error("the first is not new")
+	}
+	if accept(t, j, Delivery{ID: "a"}) {
+		t.Error("a copy of one that waits is new")
+	}
+	got := make(chan string, 10)
+	handle := func(_ context.Context, d Delivery) error { got <- d.ID; return nil }
+	stop := processing(t, j, handle)
+	next(t, got)
+	stop()
+	if accept(t, j, Delivery{ID: "a"}) {
+		t.Error("a copy of one that was processed is new")
+	}
+	accept(t, j, Delivery{ID: "b"})
+	processing(t, j, handle)
+	if id := next(t, got); id != "b" {
+		t.Errorf("%s was processed twice", id)
+	}
+}
+
+func TestConcurrentDuplicatesAreStoredOnce(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	const ids, copies = 40, 4 // enough at once for batches, each with copies in it
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	fresh := make(map[string]int)
+	for i := range ids * copies {
+		wg.Go(func() {
+			id := fmt.Sprint("d", i%ids)
+			isNew, err := j.Accept(testContext(t), Delivery{ID: id, Event: "push", Body: []byte("{}")})
+			if err != nil {
+				t.Error(err)
+			}
+			if isNew {
+				mu.Lock()
+				fresh[id]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range fresh {
+		if n != 1 {
+			t.Errorf("%s was new %d times", id, n)
+		}
+	}
+	info, err := j.deliveries.Info(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fresh) != ids || info.State.Msgs != ids {
+		t.Errorf("%d new and %d stored, want %d", len(fresh), info.State.Msgs, ids)
+	}
+}
+
+func TestOrderWithinKeyAndRetry(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{Retry: []time.Duration{time.Millisecond, time.Millisecond}})
+	for _, id := range []string{"a1", "b1", "a2", "a3", "b2"} {
+		accept(t, j, Delivery{ID: id, Key: id[:1]})
+	}
+	failures := 2
+	all := make(chan struct{})
+	var order []string
+	processing(t, j, func(_ context.Context, d Delivery) error {
+		if d.ID == "a1" && failures > 0 {
+			if failures--; failures == 0 {
+				panic("the handler panics")
+			}
+			return errors.New("not yet")
+		}
+		if order = append(order, d.ID); len(order) == 5 {
+			close(all)
+		}
+		return nil
+	})
+	next(t, all)
+	of := func(key string) []string {
+		return slices.DeleteFunc(slices.Clone(order), func(id string) bool { return id[:1] != key })
+	}
+	if diff := cmp.Diff([][]string{{"a1", "a2", "a3"}, {"b1", "b2"}}, [][]string{of("a"), of("b")}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailingKeyHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{Retry: []time.Duration{time.Hour}})
+	accept(t, j, Delivery{ID: "a1", Key: "a"})
+	accept(t, j, Delivery{ID: "a2", Key: "a"})
+	accept(t, j, Delivery{ID: "b1", Key: "b"})
+	got := make(chan string, 10)
+	processing(t, j, func(_ context.Context, d Delivery) error {
+		got <- d.ID
+		if d.Key == "a" {
+			return errors.New("down")
+		}
+		return nil
+	})
+	if first, second := next(t, got), next(t, got); first != "a1" || second != "b1" {
+		t.Errorf("handled %s, %s; want a1, b1", first, second)
+	}
+}
+
+func TestDeadLetterAndRedelivery(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	o := Options{Dir: dir, Retry: []time.Duration{time.Millisecond}, Now: func() time.Time { return now }}
+	j := open(t, o)
+	ctx := testContext(t)
+	accept(t, j, Delivery{ID: "bad", Key: "k", Received: now})
+	accept(t, j, Delivery{ID: "good", Key: "k", Received: now})
+	got := make(chan string, 10)
+	stop := processing(t, j, func(_ context.Context, d Delivery) error {
+		got <- d.ID
+		if d.ID == "bad" {
+			return errors.New("cannot be understood")
+		}
+		return nil
+	})
+	for _, want := range []string{"bad", "bad", "good"} {
+		if id := next(t, got); id != want {
+			t.Errorf("handled %s, want %s", id, want)
+		}
+	}
+	stop()
+	dead, err := j.Dead(ctx)
+	want := []DeadDelivery{{ID: "bad", Event: "push", Received: now, Attempts: 2, Error: "cannot be understood", At: now, Seq: 1}}
+	if diff := cmp.Diff(want, dead); err != nil || diff != "" {
+		t.Fatal(diff, err)
+	}
+
+	// Dead it stays, also after a restart, until GitHub sends it again.
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = open(t, o)
+	handle := func(_ context.Context, d Delivery) error { got <- d.ID; return nil }
+	accept(t, j, Delivery{ID: "other"})
+	stop = processing(t, j, handle)
+	if id := next(t, got); id != "other" {
+		t.Errorf("handled %s, want other", id)
+	}
+	if !accept(t, j, Delivery{ID: "bad", Key: "k", Received: now}) {
+		t.Error("a copy of one that was given up is not new")
+	}
+	if id := next(t, got); id != "bad" {
+		t.Errorf("handled %s, want bad", id)
+	}
+	stop()
+	if accept(t, j, Delivery{ID: "bad", Key: "k", Received: now}) {
+		t.Error("a copy of one that was processed at last is new")
+	}
+	if dead, err := j.Dead(ctx); err != nil || len(dead) != 0 {
+		t.Errorf("still dead: %v, %v", dead, err)
+	}
+	if err := j.Revive(ctx, "bad"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("reviving the living: %v, want ErrNotFound", err)
+	}
+}
+
+func TestRevive(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{Retry: []time.Duration{}})
+	ctx := testContext(t)
+	accept(t, j, Delivery{ID: "a", Body: []byte("kept")})
+	got := make(chan Delivery, 10)
+	fail := true
+	processing(t, j, func(_ context.Context, d Delivery) error {
+		got <- d
+		if fail && d.ID == "a" {
+			fail = false
+			return errors.New("broken")
+		}
+		return nil
+	})
+	next(t, got)
+	accept(t, j, Delivery{ID: "b"}) // once this is handled, a has been given up
+	next(t, got)
+	if err := j.Revive(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if d := next(t, got); d.ID != "a" || string(d.Body) != "kept" {
+		t.Errorf("handled %+v", d)
+	}
+}
+
+// An attempt that was counted but never ended is one that took the process with it.
+func TestDeliveryThatKillsTheProcessIsGivenUp(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{Retry: []time.Duration{time.Millisecond}})
+	ctx := testContext(t)
+	accept(t, j, Delivery{ID: "killer"})
+	if err := putRecord(ctx, j.state, "killer", deliveryState{Seq: 1, Attempts: 2}); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, j, Delivery{ID: "next"})
+	got := make(chan string, 10)
+	processing(t, j, func(_ context.Context, d Delivery) error { got <- d.ID; return nil })
+	if id := next(t, got); id != "next" {
+		t.Errorf("handled %s, want next", id)
+	}
+	dead, err := j.Dead(ctx)
+	if err != nil || len(dead) != 1 || dead[0].ID != "killer" || !strings.Contains(dead[0].Error, "process ended") {
+		t.Errorf("dead: %+v, %v", dead, err)
+	}
+}
+
+func TestShutdownIsNotAFailure(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{Retry: []time.Duration{}})
+	accept(t, j, Delivery{ID: "a"})
+	for range 3 {
+		started := make(chan struct{}, 1)
+		stop := processing(t, j, func(ctx context.Context, _ Delivery) error {
+			started <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		next(t, started)
+		stop()
+	}
+	if dead, err := j.Dead(testContext(t)); err != nil || len(dead) != 0 {
+		t.Errorf("dead: %v, %v", dead, err)
+	}
+}
+
+func TestSecondProcessEndsTheFirst(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	handle := func(context.Context, Delivery) error { return nil }
+	ended := make(chan error, 1)
+	started := make(chan struct{}, 1)
+	accept(t, j, Delivery{ID: "a"})
+	go func() {
+		ended <- j.Process(testContext(t), func(context.Context, Delivery) error { started <- struct{}{}; return nil })
+	}()
+	next(t, started)
+	processing(t, j, handle)
+	if err := next(t, ended); err == nil || !strings.Contains(err.Error(), "another bot") {
+		t.Errorf("the first ended with %v", err)
+	}
+}
+
+// More than fit into one fetch, handled more slowly than they come.
+func TestBacklogIsProcessedInOrder(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	const n = 3*processAhead + 5
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprint("d", i)
+		accept(t, j, Delivery{ID: ids[i], Key: "k", Body: []byte("{}")})
+	}
+	got := make(chan string) // unbuffered: the handler waits for its reader
+	processing(t, j, func(_ context.Context, d Delivery) error { got <- d.ID; return nil })
+	for i, want := range ids {
+		if id := next(t, got); id != want {
+			t.Fatalf("number %d is %s, want %s", i, id, want)
+		}
+	}
+}

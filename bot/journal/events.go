@@ -1,0 +1,134 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const headerKind = "Kernelgate-Kind"
+
+// An Event is a fact about a run. Seq orders the facts about all runs.
+type Event struct {
+	Seq  uint64
+	Run  string
+	Kind string
+	At   time.Time
+	Data json.RawMessage
+}
+
+// Append writes a fact about run as JSON and returns its sequence. expect is the sequence of the run's last event that the
+// writer knows, 0 for none; when the run has moved on the server refuses with ErrConflict, and the writer must read again
+// before it decides anything. A write whose answer was lost, and is repeated, is refused the same way.
+func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind string, payload any) (uint64, error) {
+	if err := errors.Join(checkToken("run", run), checkToken("kind", kind)); err != nil {
+		return 0, fmt.Errorf("append event: %w", err)
+	}
+	data, err := json.Marshal(payload)
+	if err != nil {
+		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
+	}
+	msg := nats.NewMsg("events." + run)
+	msg.Data = data
+	msg.Header.Set(headerKind, kind)
+	ack, err := j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
+	if isConflict(err) {
+		return 0, fmt.Errorf("append %s to run %s after event %d: %w", kind, run, expect, ErrConflict)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
+	}
+	return ack.Sequence, nil
+}
+
+// Last returns the run's newest event, or ErrNotFound.
+func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
+	if err := checkToken("run", run); err != nil {
+		return Event{}, err
+	}
+	msg, err := j.events.GetLastMsgForSubject(ctx, "events."+run)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return Event{}, fmt.Errorf("run %s: %w", run, ErrNotFound)
+	}
+	if err != nil {
+		return Event{}, fmt.Errorf("last event of run %s: %w", run, err)
+	}
+	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: msg.Time, Data: msg.Data}, nil
+}
+
+// Replay hands every event after the sequence `after` to apply, up to the newest at the time of the call, and returns the
+// sequence of the last one applied. 0 replays everything.
+func (j *Journal) Replay(ctx context.Context, after uint64, apply func(Event) error) (uint64, error) {
+	info, err := j.events.Info(ctx)
+	if err != nil {
+		return after, fmt.Errorf("replay events: %w", err)
+	}
+	return j.read(ctx, "events.*", after, info.State.LastSeq, apply)
+}
+
+// ReplayRun is Replay for one run from its beginning.
+func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) error) (uint64, error) {
+	last, err := j.Last(ctx, run)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return j.read(ctx, "events."+run, 0, last.Seq, apply)
+}
+
+// Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply fails.
+func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
+	const never = 1<<64 - 1
+	_, err := j.read(ctx, "events.*", after, never, apply)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// read applies the events with after < Seq <= until, in order; there must be one with Seq == until, or never will be.
+func (j *Journal) read(ctx context.Context, subject string, after, until uint64, apply func(Event) error) (uint64, error) {
+	if after >= until {
+		return after, nil
+	}
+	consumer, err := j.events.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subject},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:    after + 1,
+	})
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	iter, err := consumer.Messages()
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	defer iter.Stop()
+	for after < until {
+		msg, err := iter.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return after, fmt.Errorf("read events after %d: %w", after, err)
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return after, fmt.Errorf("read events after %d: %w", after, err)
+		}
+		e := Event{
+			Seq: meta.Sequence.Stream, At: meta.Timestamp, Data: msg.Data(),
+			Run: strings.TrimPrefix(msg.Subject(), "events."), Kind: msg.Headers().Get(headerKind),
+		}
+		if err := apply(e); err != nil {
+			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
+		}
+		after = e.Seq
+	}
+	return after, nil
+}

@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAppendRefusesTheLate(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	first, err := j.Append(ctx, "r", 0, "queued", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(ctx, "other", 0, "queued", nil); err != nil {
+		t.Fatal(err)
+	}
+	second, err := j.Append(ctx, "r", first, "leased", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, expect := range map[string]uint64{"zombie": first, "as new": 0, "from the future": second + 1} {
+		if _, err := j.Append(ctx, "r", expect, "measured", nil); !errors.Is(err, ErrConflict) {
+			t.Errorf("%s: %v, want ErrConflict", name, err)
+		}
+	}
+	if last, err := j.Last(ctx, "r"); err != nil || last.Seq != second || last.Kind != "leased" {
+		t.Errorf("last is %+v, %v", last, err)
+	}
+	if _, err := j.Last(ctx, "nobody"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("last of no run: %v, want ErrNotFound", err)
+	}
+	if _, err := j.Append(ctx, "a.b", 0, "queued", nil); err == nil {
+		t.Error("a run's name may not hold a dot")
+	}
+}
+
+func TestReplayAndFollow(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	write := func(from, to int) {
+		for i := from; i <= to; i++ {
+			if _, err := j.Append(ctx, fmt.Sprint("run", i), 0, "queued", i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var got []string
+	collect := func(e Event) error { got = append(got, fmt.Sprint(e.Seq, e.Run, e.Kind, string(e.Data))); return nil }
+
+	if last, err := j.Replay(ctx, 0, collect); err != nil || last != 0 || got != nil {
+		t.Fatal("an empty journal:", last, err, got)
+	}
+	write(1, 5)
+	last, err := j.Replay(ctx, 3, collect)
+	if diff := cmp.Diff([]string{"4run4queued4", "5run5queued5"}, got); err != nil || last != 5 || diff != "" {
+		t.Fatal("from the middle:", last, err, diff)
+	}
+	if last, err := j.Replay(ctx, 5, collect); err != nil || last != 5 || len(got) != 2 {
+		t.Fatal("from the end:", last, err, got)
+	}
+	broken := errors.New("broken")
+	last, err = j.Replay(ctx, 0, func(e Event) error {
+		if e.Seq == 3 {
+			return broken
+		}
+		return nil
+	})
+	if !errors.Is(err, broken) || last != 2 {
+		t.Errorf("a projection that fails at 3: last %d, %v", last, err)
+	}
+	if _, err := j.Append(ctx, "run2", 2, "passed", nil); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	if last, err := j.ReplayRun(ctx, "run2", func(e Event) error { kinds = append(kinds, e.Kind); return nil }); err != nil || last != 6 {
+		t.Error("one run:", last, err)
+	}
+	if diff := cmp.Diff([]string{"queued", "passed"}, kinds); diff != "" {
+		t.Error("one run:", diff)
+	}
+	if last, err := j.ReplayRun(ctx, "nobody", collect); err != nil || last != 0 {
+		t.Error("no run:", last, err)
+	}
+
+	follow, cancel := context.WithCancel(ctx)
+	seqs, ended := make(chan uint64, 10), make(chan error, 1)
+	go func() { ended <- j.Follow(follow, 5, func(e Event) error { seqs <- e.Seq; return nil }) }()
+	if seq := next(t, seqs); seq != 6 {
+		t.Errorf("followed from %d, want 6", seq)
+	}
+	write(7, 7)
+	if seq := next(t, seqs); seq != 7 {
+		t.Errorf("then %d, want 7", seq)
+	}
+	cancel()
+	if err := next(t, ended); err != nil {
+		t.Error(err)
+	}
+}
