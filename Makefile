@@ -8,13 +8,15 @@ build:
 	@go build -o $(BIN) .
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
-# 13 compiler from PyPI, and GitHub's example payloads from npm, each into a cache.
+# 13 compiler from PyPI, and GitHub's example payloads and API description from npm,
+# each into a cache.
 # Without network the latter two are left out with a message, except in CI, where
 # tests must not skip.
 setup:
 	@go mod download
 	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
 	@bot/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
+	@bot/fakehub/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
 
 # The story of one kernel on this machine: no account, no GPU.
 demo: build

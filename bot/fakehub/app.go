@@ -30,9 +30,9 @@ type App struct {
 	s       *Server
 	id      int64
 	opt     AppOptions
-	bot     *user
-	owner   *user
-	hook    *hook
+	bot     *account
+	owner   *account
+	hook    *Hook
 	created time.Time
 	insts   []*Installation
 }
@@ -41,7 +41,7 @@ type App struct {
 type Installation struct {
 	app     *App
 	id      int64
-	account *user
+	account *account
 	repos   []*Repo
 	created time.Time
 }
@@ -73,7 +73,7 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 	a := &App{s: s, id: s.id(), opt: opt, created: s.now(), owner: s.user(opt.Slug + "-owner")}
 	a.bot = s.user(opt.Slug + "[bot]")
 	a.bot.kind = "Bot"
-	a.hook = &hook{s: s, id: s.id(), app: a, events: opt.Events, created: a.created}
+	a.hook = &Hook{s: s, id: s.id(), app: a, events: opt.Events, created: a.created}
 	s.apps = append(s.apps, a)
 	if opt.HookURL != "" {
 		a.setHook(opt.HookURL, opt.HookSecret)

@@ -10,7 +10,7 @@ import (
 
 // An actor is whoever calls: nobody, a user, an App or one of its installations.
 type actor struct {
-	user  *user
+	user  *account
 	app   *App
 	token *token
 	addr  string

@@ -85,6 +85,7 @@ func tree(v reflect.Value) any {
 	case reflect.Struct:
 		out := map[string]any{}
 		fields(v, out)
+		amend(v.Type(), out)
 		return out
 	case reflect.Slice:
 		out := make([]any, v.Len())
@@ -127,6 +128,37 @@ func fields(v reflect.Value, out map[string]any) {
 			out[name] = nil
 			if f.Type.Kind() == reflect.Slice {
 				out[name] = []any{}
+			}
+		}
+	}
+}
+
+// amend adds what GitHub sends and go-github's structs have no field for, and
+// drops what they send and GitHub does not.
+func amend(t reflect.Type, out map[string]any) {
+	switch t {
+	case reflect.TypeFor[github.Repository]():
+		if n, ok := out["forks_count"]; ok {
+			out["forks"] = n
+		}
+	case reflect.TypeFor[github.SignatureVerification]():
+		out["verified_at"] = nil
+	case reflect.TypeFor[github.IssueComment]():
+		out["performed_via_github_app"] = nil
+	case reflect.TypeFor[github.RequiredStatusCheck]():
+		if _, ok := out["app_id"]; !ok {
+			out["app_id"] = nil
+		}
+	case reflect.TypeFor[github.Commit]():
+		url, _ := out["url"].(string)
+		if tree, ok := out["tree"].(map[string]any); ok {
+			base, _, _ := strings.Cut(url, "/git/commits/")
+			tree["url"] = fmt.Sprint(base, "/git/trees/", tree["sha"])
+		}
+	case reflect.TypeFor[github.Protection]():
+		for _, name := range []string{"restrictions", "required_pull_request_reviews"} {
+			if out[name] == nil {
+				delete(out, name)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 }
 
 // admitGit answers a stranger 401 and whoever may not know of the repository 404.
-func (s *Server) admitGit(r *http.Request, owner, name string, push bool) (*Repo, *user, *apiError) {
+func (s *Server) admitGit(r *http.Request, owner, name string, push bool) (*Repo, *account, *apiError) {
 	a, err := s.authenticate(r)
 	if err != nil {
 		return nil, nil, unauthorised("Invalid username or password.")
@@ -85,7 +85,7 @@ func (r *Repo) advertise(w http.ResponseWriter, rq *http.Request, service string
 	_, _ = w.Write(out) // whoever hung up wants no answer
 }
 
-func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, service string, who *user) {
+func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, service string, who *account) {
 	body := io.Reader(rq.Body)
 	if rq.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(rq.Body)

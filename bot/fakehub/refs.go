@@ -1,6 +1,7 @@
 package fakehub
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ const queuePrefix = "gh-readonly-queue/"
 
 // reconcile notices what has changed in git, whoever changed it: pushes over HTTP,
 // people's commits and merges all end here, so that each has the same effects.
-func (r *Repo) reconcile(who *user) error {
+func (r *Repo) reconcile(who *account) error {
 	heads, err := r.git.heads()
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (r *Repo) reconcile(who *user) error {
 
 // moved carries out what follows from a branch's move: events, suites, the pull
 // requests from it and those onto it.
-func (r *Repo) moved(who *user, branch, before, after string) error {
+func (r *Repo) moved(who *account, branch, before, after string) error {
 	r.pushed = r.s.now()
 	r.emitPush(who, branch, before, after)
 	if after != "" {
@@ -78,17 +79,24 @@ func (r *Repo) moved(who *user, branch, before, after string) error {
 			return err
 		}
 	}
-	return nil
+	return r.outdate(branch, after)
+}
+
+// pushEvent has the whole repository, of which go-github's struct has a part.
+type pushEvent struct {
+	github.PushEvent
+	Repo *github.Repository `json:"repository"`
 }
 
 // emitPush tells of a push with the commits that are new on the branch.
-func (r *Repo) emitPush(who *user, branch, before, after string) {
-	e := &github.PushEvent{
+func (r *Repo) emitPush(who *account, branch, before, after string) {
+	e := pushEvent{Repo: r.render()}
+	e.PushEvent = github.PushEvent{
 		Ref: ptr("refs/heads/" + branch), Before: ptr(orZero(before)), After: ptr(orZero(after)),
 		Created: ptr(before == ""), Deleted: ptr(after == ""), Forced: ptr(before != "" && after != "" && !r.git.isAncestor(before, after)),
 		Compare: ptr(r.html("/compare/%.12s...%.12s", orZero(before), orZero(after))),
-		Repo:    r.renderPush(), Pusher: &github.CommitAuthor{Name: ptr(who.login), Email: ptr(who.login + "@users.noreply.example")},
-		Sender: who.render(r.s.url),
+		Pusher:  &github.CommitAuthor{Name: ptr(who.login), Email: ptr(who.login + "@users.noreply.example")},
+		Sender:  who.render(r.s.url),
 	}
 	if after != "" {
 		span := []string{after}
@@ -106,9 +114,9 @@ func (r *Repo) emitPush(who *user, branch, before, after string) {
 		}
 	}
 	r.emit("push", "", nil, func(in *github.Installation) any {
-		e := *e
+		e := e
 		e.Installation = in
-		return &e
+		return e
 	})
 }
 
@@ -117,4 +125,15 @@ func orZero(sha string) string {
 		return zeroSHA
 	}
 	return sha
+}
+
+// sortedHeads are the branches by name.
+func (r *Repo) sortedHeads() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, name := range slices.Sorted(maps.Keys(r.heads)) {
+			if !yield(name, r.heads[name]) {
+				return
+			}
+		}
+	}
 }

@@ -21,7 +21,7 @@ type RepoOptions struct {
 type Repo struct {
 	s           *Server
 	id          int64
-	owner       *user
+	owner       *account
 	name        string
 	branch      string
 	private     bool
@@ -39,7 +39,7 @@ type Repo struct {
 	runs       []*checkRun
 	suites     []*checkSuite
 	statuses   []*status
-	hooks      []*hook
+	hooks      []*Hook
 	protection map[string]*Protection
 	groups     []*mergeGroup
 	lastNumber int

@@ -48,7 +48,7 @@ type Server struct {
 	changed chan struct{}
 	rand    *rand.Rand
 	lastID  int64
-	users   map[string]*user
+	users   map[string]*account
 	tokens  map[string]*token
 	apps    []*App
 	repos   []*Repo
@@ -84,11 +84,11 @@ func New(opt Options) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
 		opt: opt, url: "http://" + listener.Addr().String(), ctx: ctx, stop: stop,
-		client:  &http.Client{Timeout: opt.HookTimeout},
+		client:  &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		changed: make(chan struct{}),
 		rand:    rand.New(rand.NewPCG(opt.Seed, 0x6b67)),
 		lastID:  1000,
-		users:   map[string]*user{}, tokens: map[string]*token{}, meters: map[string]*meter{},
+		users:   map[string]*account{}, tokens: map[string]*token{}, meters: map[string]*meter{},
 		seen: map[string]uint64{}, queues: map[string]*outbox{},
 	}
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}

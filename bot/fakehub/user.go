@@ -39,7 +39,7 @@ func (r Role) legacy() string {
 	return string(r)
 }
 
-type user struct {
+type account struct {
 	id    int64
 	login string
 	kind  string // User, Organization or Bot
@@ -48,7 +48,7 @@ type user struct {
 // A token is a personal access token, or an installation's.
 type token struct {
 	value   string
-	user    *user
+	user    *account
 	inst    *Installation
 	expires time.Time
 	perms   map[string]string // installation tokens: what it may do
@@ -85,10 +85,10 @@ func (s *Server) RevokeToken(value string) {
 	delete(s.tokens, value)
 }
 
-func (s *Server) user(login string) *user {
+func (s *Server) user(login string) *account {
 	u := s.users[login]
 	if u == nil {
-		u = &user{id: s.id(), login: login, kind: "User"}
+		u = &account{id: s.id(), login: login, kind: "User"}
 		s.users[login] = u
 	}
 	return u
@@ -108,7 +108,7 @@ func (r *Repo) Grant(login string, role Role) error {
 
 // role is what the user may do here: the owner everything, a stranger what
 // everyone may.
-func (r *Repo) role(u *user) Role {
+func (r *Repo) role(u *account) Role {
 	if u == r.owner {
 		return Admin
 	}
@@ -122,7 +122,7 @@ func (r *Repo) role(u *user) Role {
 }
 
 // association is the word GitHub puts beside an author's name.
-func (r *Repo) association(u *user) string {
+func (r *Repo) association(u *account) string {
 	role := r.roles[u.login]
 	switch {
 	case u == r.owner:
