@@ -1,5 +1,7 @@
 # kernelgate: `make demo` shows it, `make test` proves it.
 .PHONY: demo test bench lint setup build fuzz
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
 
 BIN := bin/kernelgate
 
