@@ -51,7 +51,8 @@ type Backend interface {
 	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
 	// Correctness runs the cases that the gate asks for.
 	Correctness(ctx context.Context, gate *policies.CorrectnessGate, p Progress) (*gates.Correctness, error)
-	// Round measures the shapes once, in fresh processes.
+	// Round measures the shapes once, in fresh processes, and reports each shape by
+	// its name.
 	Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p Progress) (gates.Round, error)
 	// Profile counts the metrics that the gate names.
 	Profile(ctx context.Context, gate *policies.ProfileGate, p Progress) (*gates.Profile, error)
@@ -236,9 +237,10 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 			p.Exhausted = true
 			return nil
 		}
-		g.reportRound(p, until)
+		now := g.roundEvent(p, until)
+		g.progress.Report(now)
 		start := time.Now()
-		round, err := g.backend.Round(within, gate, names, g.progress)
+		round, err := g.backend.Round(within, gate, names, withinRound{g.progress, now})
 		if err != nil {
 			return fmt.Errorf("measuring round %d: %w", len(p.Rounds)+1, err)
 		}
@@ -253,15 +255,28 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	return nil
 }
 
-// reportRound tells the interval so far, and the time that is left to the next
+// roundEvent tells the interval so far, and the time that is left to the next
 // look.
-func (g *gatherer) reportRound(p *gates.Performance, until int) {
+func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 	e := Event{Gate: "performance", Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
 		e.Left = time.Duration(p.Seconds / float64(n) * float64(until-n) * float64(time.Second))
 		e.Detail = gates.SoFar(&policies.Rule{Gates: g.gates}, g.evidence)
 	}
-	g.progress.Report(e)
+	return e
+}
+
+// withinRound adds what a backend says during a round, the shape at hand, to what
+// is known of the round.
+type withinRound struct {
+	to  Progress
+	now Event
+}
+
+func (w withinRound) Report(e Event) {
+	now := w.now
+	now.Text += " " + e.Text
+	w.to.Report(now)
 }
 
 func (g *gatherer) profile(ctx context.Context) error {

@@ -49,6 +49,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 		return round, err
 	}
 	for _, s := range t.settings {
+		p.Report(runners.Event{Text: s.series.Shape})
 		failure, err := t.measure(s)
 		if err != nil {
 			return round, fmt.Errorf("timing %s: %w", s.series.Shape, err)

@@ -20,7 +20,7 @@ const (
 )
 
 // Round measures the shapes in a fresh process.
-func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, _ runners.Progress) (gates.Round, error) {
+func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
 	if b.plans == nil {
 		if err := b.plan(ctx, shapes); err != nil {
 			return gates.Round{}, fmt.Errorf("preparing to measure: %w", err)
@@ -32,6 +32,9 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 	err := b.start(ctx, request, func(r worker.Reply) {
 		if r.Round != nil {
 			round = r.Round
+		}
+		if r.Progress != "" {
+			p.Report(runners.Event{Text: r.Progress})
 		}
 	})
 	if err == nil && round == nil {

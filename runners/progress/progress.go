@@ -53,14 +53,15 @@ func truncate(text string, width int) string {
 type Plain struct {
 	Out  io.Writer
 	gate string
+	done int
 }
 
 // Report prints the event if a reader of a log would want it.
 func (p *Plain) Report(e runners.Event) {
-	if e.Gate == p.gate && e.Unit == "cases" {
+	if e.Gate == p.gate && (e.Unit == "cases" || e.Unit == "rounds" && e.Done == p.done) {
 		return
 	}
-	p.gate = e.Gate
+	p.gate, p.done = e.Gate, e.Done
 	if e.Unit == "cases" {
 		e = runners.Event{Gate: e.Gate, Text: fmt.Sprintf("comparing %d cases with the reference", e.Total)}
 	}

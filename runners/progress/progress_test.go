@@ -13,6 +13,7 @@ var events = []runners.Event{
 	{Gate: "correctness", Text: "small, seed 0, normal inputs", Done: 0, Total: 12, Unit: "cases"},
 	{Gate: "correctness", Text: "small, seed 1, normal inputs", Done: 1, Total: 12, Unit: "cases"},
 	{Gate: "performance", Text: "measuring", Done: 0, Total: 6, Unit: "rounds"},
+	{Gate: "performance", Text: "measuring mission", Done: 0, Total: 6, Unit: "rounds"},
 	{Gate: "performance", Text: "measuring", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 4200 * time.Millisecond},
 }
 
