@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 func TestMain(m *testing.M) {
@@ -162,6 +165,23 @@ func TestBadKernels(t *testing.T) {
 				t.Errorf("got  %s (%s): %q\nwant %s (%s): …%q…", v.Outcome, v.Reason, v.Summary, c.outcome, c.reason, c.says)
 			}
 		})
+	}
+}
+
+// A kernel that knows the inputs of seed 0, and is right on those alone.
+func TestRightForOneSeedAlone(t *testing.T) {
+	m, _ := languages(t)
+	known := "0"
+	for _, shape := range m.Shapes {
+		p, err := problem.New(m, shape, nil, tensor.Normal, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known += fmt.Sprintf(" || x[0] == %.9gf", p.Args[0].Real[0])
+	}
+	_, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = ("+known+") ? 2 * x[i] : 0; }", time.Minute)
+	if v.Reason != gates.ReasonCorrectness || !strings.Contains(v.Summary, "first: small, seed 1, normal inputs: norm error 100%") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 }
 

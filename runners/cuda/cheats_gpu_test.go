@@ -33,7 +33,7 @@ func TestKernelsOnGPU(t *testing.T) {
 		{"writes its inputs", around("    if (i < N) { y[i] = 2 * x[i]; ((float *)x)[i] = 0; }"), gates.ReasonCorrectness, "the kernel wrote to its input x"},
 		{"writes nothing", around("    (void)i;"), gates.ReasonCorrectness, "elements were never written"},
 		{"writes half", around("    if (i < N && i % 2) y[i] = 2 * x[i];"), gates.ReasonCorrectness, "elements were never written"},
-		{"is right for seed 0 alone", around("    if (i >= N) return;\n    if (N == 1000 && x[1] > 100) y[i] = 0;\n    y[i] = (N == 1000 || N == 1000000) ? 2 * x[i] : 0;"), gates.ReasonCorrectness, "secret shape (N="},
+		{"is right for the public shapes alone", around("    if (i < N) y[i] = (N == 1000 || N == 1000000) ? 2 * x[i] : 0;"), gates.ReasonCorrectness, "secret shape (N="},
 		{"keeps its result in a global", "__device__ float kept[1000000];\n__device__ int count;\n" + around(
 			"    if (i >= N) return;\n    if (N == 1000000 && count >= 8 * 1000000) { y[i] = kept[i]; return; }\n    y[i] = kept[i % 1000000] = 2 * x[i];\n    if (N == 1000000) atomicAdd(&count, 1);"),
 			gates.ReasonCorrectness, "while it was timed"},
