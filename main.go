@@ -32,6 +32,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/progress"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // What the program's exit tells a script.
@@ -154,8 +155,8 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				return fmt.Errorf("finding this program: %w", err)
 			}
 			opt.Worker = []string{program, workerCommand}
-			if cache, err := os.UserCacheDir(); err == nil {
-				opt.Cache = filepath.Join(cache, "kernelgate", "builds")
+			if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
+				opt.Cache = cache.Dir
 			}
 			status := exitPass
 			checked := 0

@@ -133,10 +133,8 @@ func boundsProblem(b policies.ErrorBounds, e Errors) string {
 // missingCases is what the policy asks and the evidence does not have. An
 // author who can choose the cases could leave out the ones that fail.
 func missingCases(gate *policies.CorrectnessGate, e *Evidence) []string {
-	var names, missing []string
-	for _, s := range e.Shapes {
-		names = append(names, s.Name)
-	}
+	names := e.shapeNames()
+	var missing []string
 	for _, name := range gate.Shapes.Unknown(names) {
 		missing = append(missing, fmt.Sprintf("shape %s, which the kernel's manifest does not have", name))
 	}

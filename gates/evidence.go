@@ -83,6 +83,15 @@ type Shape struct {
 	Peak  string  `json:"peak,omitempty"` // the number format whose peak bounds it
 }
 
+// shapeNames lists the shapes in the manifest's order.
+func (e *Evidence) shapeNames() []string {
+	var names []string
+	for _, s := range e.Shapes {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // A Build is one side's way through the compiler.
 type Build struct {
 	Variant     string         `json:"variant"`

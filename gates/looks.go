@@ -76,7 +76,7 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 	if gate == nil || e.Performance == nil {
 		return ""
 	}
-	goals, _ := goalsOf(gate, e.Shapes)
+	goals, _ := goalsOf(gate, e)
 	for _, role := range []string{"target", "guard"} {
 		for _, g := range goals {
 			if g.role != role {

@@ -25,7 +25,7 @@ func (j *judgement) performance() GateResult {
 	if r, bad := timedFailure(j.rule.Gates.Correctness, p.Rounds); bad {
 		return r
 	}
-	goals, unknown := goalsOf(gate, j.evidence.Shapes)
+	goals, unknown := goalsOf(gate, j.evidence)
 	if len(unknown) > 0 {
 		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
 	}
@@ -112,11 +112,8 @@ type goalOf struct {
 }
 
 // goalsOf gives every shape its role; a target is not guarded as well.
-func goalsOf(gate *policies.PerformanceGate, shapes []Shape) (goals []goalOf, unknown []string) {
-	var names []string
-	for _, s := range shapes {
-		names = append(names, s.Name)
-	}
+func goalsOf(gate *policies.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
+	names := e.shapeNames()
 	pick := func(g *policies.Goal) []string {
 		if g == nil {
 			return nil
@@ -125,7 +122,7 @@ func goalsOf(gate *policies.PerformanceGate, shapes []Shape) (goals []goalOf, un
 		return g.Shapes.Pick(names)
 	}
 	targets, guards := pick(gate.Target), pick(gate.Guard)
-	for _, s := range shapes {
+	for _, s := range e.Shapes {
 		switch {
 		case slices.Contains(targets, s.Name):
 			goals = append(goals, goalOf{s, "target", gate.Target})
@@ -137,10 +134,10 @@ func goalsOf(gate *policies.PerformanceGate, shapes []Shape) (goals []goalOf, un
 }
 
 // TimedShapes is the shapes that a rule wants timed, in the manifest's order.
-func TimedShapes(rule *policies.Rule, shapes []Shape) []string {
+func TimedShapes(rule *policies.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
-		goals, _ := goalsOf(rule.Gates.Performance, shapes)
+		goals, _ := goalsOf(rule.Gates.Performance, e)
 		for _, g := range goals {
 			names = append(names, g.shape.Name)
 		}

@@ -19,12 +19,8 @@ func (j *judgement) profile() GateResult {
 		j.notes = append(j.notes, "The profile gate was skipped: "+p.Skipped)
 		return GateResult{Status: NotRun, Text: "skipped: " + p.Skipped}
 	}
-	var names []string
-	for _, s := range j.evidence.Shapes {
-		names = append(names, s.Name)
-	}
 	var failures, missing []string
-	for _, shape := range gate.Shapes.Pick(names) {
+	for _, shape := range gate.Shapes.Pick(j.evidence.shapeNames()) {
 		f, m := j.profileShape(gate, p, shape)
 		failures, missing = append(failures, f...), append(missing, m...)
 	}

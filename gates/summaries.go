@@ -14,7 +14,7 @@ import (
 // of the noise between processes and is too narrow, so it can only keep a
 // doubtful figure from passing, and the verdict says so.
 func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summaries []Summary) GateResult {
-	goals, _ := goalsOf(gate, j.evidence.Shapes)
+	goals, _ := goalsOf(gate, j.evidence)
 	alpha := (1 - float64(gate.Confidence)) / 2
 	z := math.Sqrt2 * math.Erfinv(1-2*alpha)
 	var passed, failed, open []string

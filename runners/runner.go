@@ -28,6 +28,13 @@ type Job struct {
 	Notes      []string
 }
 
+// Rule is what the policy asks of this kernel's change.
+func (j Job) Rule() *policies.Rule {
+	change := j.Change
+	change.Kernel = j.Manifest.Name
+	return j.Policy.RuleFor(change)
+}
+
 // A Role is a side's part in the comparison.
 type Role string
 
@@ -93,9 +100,7 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 
 // Resume goes on with evidence that is not enough for a verdict yet.
 func Resume(ctx context.Context, job Job, b Backend, e *gates.Evidence, progress Progress) error {
-	change := job.Change
-	change.Kernel = job.Manifest.Name
-	g := gatherer{job: job, backend: b, evidence: e, progress: progress, gates: job.Policy.RuleFor(change).Gates}
+	g := gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
 	for {
 		need := gates.Next(job.Policy, e)
 		if need.Gate == "" {
@@ -154,7 +159,7 @@ type gatherer struct {
 	backend  Backend
 	evidence *gates.Evidence
 	progress Progress
-	gates    policies.Gates
+	rule     *policies.Rule
 }
 
 func (g *gatherer) step(ctx context.Context, need gates.Need) error {
@@ -180,7 +185,7 @@ func limit(ctx context.Context, e policies.Enforcement) (context.Context, contex
 }
 
 func (g *gatherer) build(ctx context.Context) error {
-	within, cancel := limit(ctx, g.gates.Build.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Build.Enforcement)
 	defer cancel()
 	build := func(role Role, side Side) (*gates.Build, error) {
 		g.progress.Report(Event{Gate: "build", Text: "compiling the " + string(role)})
@@ -209,10 +214,10 @@ func (g *gatherer) build(ctx context.Context) error {
 }
 
 func (g *gatherer) correctness(ctx context.Context) error {
-	within, cancel := limit(ctx, g.gates.Correctness.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Correctness.Enforcement)
 	defer cancel()
 	start := time.Now()
-	c, err := g.backend.Correctness(within, g.gates.Correctness, g.progress)
+	c, err := g.backend.Correctness(within, g.rule.Gates.Correctness, g.progress)
 	if err != nil {
 		return fmt.Errorf("comparing outputs: %w", err)
 	}
@@ -224,14 +229,14 @@ func (g *gatherer) correctness(ctx context.Context) error {
 // performance measures rounds until there are enough for the next look, or the
 // budget is spent.
 func (g *gatherer) performance(ctx context.Context, until int) error {
-	gate := g.gates.Performance
+	gate := g.rule.Gates.Performance
 	within, cancel := limit(ctx, gate.Enforcement)
 	defer cancel()
 	if g.evidence.Performance == nil {
 		g.evidence.Performance = &gates.Performance{}
 	}
 	p := g.evidence.Performance
-	names := gates.TimedShapes(&policies.Rule{Gates: g.gates}, g.evidence.Shapes)
+	names := gates.TimedShapes(g.rule, g.evidence)
 	for len(p.Rounds) < until {
 		if p.Seconds >= time.Duration(gate.Budget).Seconds() && len(p.Rounds) >= 2 {
 			p.Exhausted = true
@@ -261,7 +266,7 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 	e := Event{Gate: "performance", Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
 		e.Left = time.Duration(p.Seconds / float64(n) * float64(until-n) * float64(time.Second))
-		e.Detail = gates.SoFar(&policies.Rule{Gates: g.gates}, g.evidence)
+		e.Detail = gates.SoFar(g.rule, g.evidence)
 	}
 	return e
 }
@@ -280,10 +285,10 @@ func (w withinRound) Report(e Event) {
 }
 
 func (g *gatherer) profile(ctx context.Context) error {
-	within, cancel := limit(ctx, g.gates.Profile.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Profile.Enforcement)
 	defer cancel()
 	g.progress.Report(Event{Gate: "profile", Text: "profiling"})
-	p, err := g.backend.Profile(within, g.gates.Profile, g.progress)
+	p, err := g.backend.Profile(within, g.rule.Gates.Profile, g.progress)
 	if err != nil {
 		return fmt.Errorf("profiling: %w", err)
 	}

@@ -90,9 +90,7 @@ func (c *checker) variants(job *runners.Job) error {
 // otherBaseline honours a policy that compares with something else than the
 // merge base.
 func (c *checker) otherBaseline(ctx context.Context, job *runners.Job, folder, dir string) error {
-	change := job.Change
-	change.Kernel = job.Manifest.Name
-	gate := job.Policy.RuleFor(change).Gates.Performance
+	gate := job.Rule().Gates.Performance
 	if gate == nil {
 		return nil
 	}

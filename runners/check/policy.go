@@ -89,9 +89,7 @@ func (c *checker) staticOnly(job *runners.Job) {
 // checkShapes refuses a policy that asks for shapes which the kernel does not
 // have, before anything is built.
 func checkShapes(file string, job *runners.Job) error {
-	change := job.Change
-	change.Kernel = job.Manifest.Name
-	rule := job.Policy.RuleFor(change)
+	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
 	var wrong []string
 	see := func(field string, s policies.Shapes) {

@@ -116,7 +116,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 		return b, err
 	}
 	b.Code = object.info.Code
-	b.Resources = object.resources(m.Entry)
+	b.Resources = object.resources()
 	b.Diagnostics = runners.Diagnostics(object.diagnostics)
 	sample, err := problem.New(m, m.Shapes[0], toggles, "zero", 0)
 	if err != nil {
@@ -216,7 +216,7 @@ func (w *Worker) link(ctx context.Context, name, kernel, stub string) (string, e
 	return exe, err
 }
 
-func (o object) resources(entry string) *gates.Resources {
+func (o object) resources() *gates.Resources {
 	stack := 0
 	for _, bytes := range o.frames {
 		stack = max(stack, bytes)

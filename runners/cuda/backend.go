@@ -211,7 +211,8 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	m := b.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
 	var cases []worker.Case
-	for i, c := range runners.Cases(b.job, gate, b.rng) {
+	asked := runners.Cases(b.job, gate, b.rng)
+	for i, c := range asked {
 		cases = append(cases, worker.Case{
 			Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret,
 			EndToEnd: c.EndToEnd(m), File: fmt.Sprintf("case%d", i),
@@ -224,8 +225,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	request.Cases = cases
 	report := func() {
 		if done := len(result.Cases); done < len(cases) {
-			c := cases[done]
-			p.Report(runners.Event{Gate: "correctness", Text: fmt.Sprintf("%s, seed %d, %s inputs", c.Shape.Name, c.Seed, c.Distribution), Done: done, Total: len(cases), Unit: "cases"})
+			p.Report(runners.Event{Gate: "correctness", Text: asked[done].Name(), Done: done, Total: len(cases), Unit: "cases"})
 		}
 	}
 	report()

@@ -130,7 +130,7 @@ func (s *session) cases() error {
 	}
 	for _, c := range s.request.Cases {
 		evidence, err := s.compare(c, cand, base)
-		failure, err := splitFailure(err)
+		failure, err := candidateFailure(err)
 		if err != nil {
 			return fmt.Errorf("%s, seed %d, %s inputs: %w", c.Shape, c.Seed, c.Distribution, err)
 		}
@@ -143,13 +143,6 @@ func (s *session) cases() error {
 		}
 	}
 	return nil
-}
-
-func splitFailure(err error) (*gates.Failure, error) {
-	if err == nil {
-		return nil, nil
-	}
-	return candidateFailure(err)
 }
 
 func (c Case) evidence() gates.Case {
@@ -249,7 +242,7 @@ func (s *session) calibrate() error {
 		}
 		for _, plan := range s.request.Plans {
 			t, err := s.rough(k, plan.Sets[0])
-			if failure, err := splitFailure(err); err != nil {
+			if failure, err := candidateFailure(err); err != nil {
 				return err
 			} else if failure != nil {
 				return s.send(Reply{Micros: micros}) // the round itself will tell

@@ -20,7 +20,7 @@ func (s *session) round() error {
 	round := gates.Round{Seed: s.request.Seed, Before: s.fitness()}
 	b := &bench{session: s, rng: rand.New(rand.NewPCG(s.request.Seed, 1)), kernels: map[rune]*kernel{}}
 	err := b.run(&round)
-	failure, err := splitFailure(err)
+	failure, err := candidateFailure(err)
 	if err != nil {
 		return err
 	}

@@ -14,12 +14,12 @@ func (b *bench) verifyAll(set *setting) error {
 	k := b.kernels[gates.SideCandidate]
 	size := int64(set.layout.Size)
 	slots := make([][]byte, len(set.sets))
+	launch, err := b.prepare(k, set.plan.Sets[0].Shape.Dims, set.sets[0].Args, set.layout, set.slots.Ptr)
+	if err != nil {
+		return err
+	}
 	for i := range set.sets {
 		if err := b.stream.CopyDevice(set.slots.Slice(0, size), set.images.Slice(int64(i)*size, size)); err != nil {
-			return err
-		}
-		launch, err := b.prepare(k, set.plan.Sets[0].Shape.Dims, set.sets[0].Args, set.layout, set.slots.Ptr)
-		if err != nil {
 			return err
 		}
 		if err := launch(); err != nil {
