@@ -100,18 +100,20 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 
 // Resume goes on with evidence that is not enough for a verdict yet.
 func Resume(ctx context.Context, job Job, b Backend, e *gates.Evidence, progress Progress) error {
-	g := gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
+	return (&gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule(), attempt: 1}).run(ctx)
+}
+
+// run takes the steps that the gates ask for, until they ask for no more.
+func (g *gatherer) run(ctx context.Context) error {
 	for {
-		need := gates.Next(job.Policy, e)
+		need := gates.Next(g.job.Policy, g.evidence)
 		if need.Gate == "" {
 			return nil
 		}
-		err := g.step(ctx, need)
-		if ctx.Err() != nil {
-			return fmt.Errorf("gathering evidence about %s: %w", job.Manifest.Name, context.Cause(ctx))
+		if err := g.step(ctx, need); err != nil {
+			return err
 		}
-		if err != nil {
-			e.Fault = err.Error()
+		if g.evidence.Fault != "" {
 			return nil
 		}
 	}
@@ -160,9 +162,26 @@ type gatherer struct {
 	evidence *gates.Evidence
 	progress Progress
 	rule     *policies.Rule
+
+	attempt int     // at measuring; the next rebench is one more
+	before  int     // rounds of earlier attempts
+	spent   float64 // seconds that they took
 }
 
+// step gathers what is needed. What goes wrong becomes the evidence's fault; only
+// a cancelled context returns an error.
 func (g *gatherer) step(ctx context.Context, need gates.Need) error {
+	err := g.gather(ctx, need)
+	if ctx.Err() != nil {
+		return fmt.Errorf("gathering evidence about %s: %w", g.job.Manifest.Name, context.Cause(ctx))
+	}
+	if err != nil {
+		g.evidence.Fault = err.Error()
+	}
+	return nil
+}
+
+func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 	switch need.Gate {
 	case "build":
 		return g.build(ctx)
@@ -238,7 +257,7 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	p := g.evidence.Performance
 	names := gates.TimedShapes(g.rule, g.evidence)
 	for len(p.Rounds) < until {
-		if p.Seconds >= time.Duration(gate.Budget).Seconds() && len(p.Rounds) >= 2 {
+		if p.Seconds-g.spent >= time.Duration(gate.Budget).Seconds() && len(p.Rounds)-g.before >= 2 {
 			p.Exhausted = true
 			return nil
 		}
@@ -249,7 +268,7 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		if err != nil {
 			return fmt.Errorf("measuring round %d: %w", len(p.Rounds)+1, err)
 		}
-		round.Attempt = 1
+		round.Attempt = g.attempt
 		round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
 		p.Seconds += round.Seconds
 		p.Rounds = append(p.Rounds, round)

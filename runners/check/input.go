@@ -6,42 +6,26 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // ReadPolicy reads a policy by the name that a user gives it: a file's, or a
 // shipped one's. The second result is the file name for messages.
 func ReadPolicy(name string) (*policies.Policy, string, error) {
-	file, text, err := policyNamed(name)
+	file, text, err := plan.PolicyNamed(name)
 	if err != nil {
 		return nil, "", err
 	}
 	p, err := policies.Parse(file, text)
 	if err != nil {
-		return nil, "", BadInput{err}
+		return nil, "", BadInput{Err: err}
 	}
 	return p, file, nil
-}
-
-func policyNamed(name string) (string, []byte, error) {
-	shipped := strings.Join(policies.ShippedNames(), ", ")
-	if name == "" {
-		return "", nil, badInput("no policy was named (write --policy FILE, or one of %s)", shipped)
-	}
-	if slices.Contains(policies.ShippedNames(), name) {
-		text, err := policies.Shipped(name)
-		return name + ".yaml", text, err
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return "", nil, badInput("reading the policy: %w (name a file, or one of %s)", err, shipped)
-	}
-	return name, text, nil
 }
 
 // ReadEvidence reads stored evidence.
@@ -52,7 +36,7 @@ func ReadEvidence(file string) (*gates.Evidence, error) {
 	}
 	e, err := gates.ParseEvidence(file, data)
 	if err != nil {
-		return nil, BadInput{err}
+		return nil, BadInput{Err: err}
 	}
 	return e, nil
 }
@@ -70,7 +54,7 @@ func Lint(out io.Writer, files []string) error {
 		fmt.Fprintf(out, "%s: ok: %s\n", file, what)
 	}
 	if len(problems) > 0 {
-		return BadInput{errors.Join(problems...)}
+		return BadInput{Err: errors.Join(problems...)}
 	}
 	return nil
 }

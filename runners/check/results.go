@@ -14,6 +14,9 @@ import (
 // write puts a result on disk whole: the files appear under their final name
 // only when all of them are there.
 func (c *checker) write(r *Result, several bool) error {
+	if r.LeftOut != "" {
+		return nil
+	}
 	root := c.opt.Results
 	if root == "" {
 		root = filepath.Join(c.repo.Dir(), "results")

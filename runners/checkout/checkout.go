@@ -19,14 +19,17 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A Repo is a git work tree.
+// A Repo is a git repository, with or without a work tree.
 type Repo struct {
-	dir string // its top folder
+	dir string // its top folder, or its own if it is bare
 }
 
 // WorkTree is the revision that stands for the files as they are, committed or
 // not.
 const WorkTree = ""
+
+// OpenBare takes a repository without a work tree.
+func OpenBare(dir string) *Repo { return &Repo{dir: dir} }
 
 // Open finds the repository that dir lies in.
 func Open(ctx context.Context, dir string) (*Repo, error) {

@@ -47,13 +47,23 @@ type Backend struct {
 	sides  map[runners.Role]*worker.Side
 	ref    *worker.Side
 	plans  []worker.Plan
+	xids   xidSource // nil where nobody tells
 	log    strings.Builder
 }
 
-// New finds the compiler and the GPU.
+// New finds the GPU and the compiler.
 func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) {
 	if job.Manifest.Mode != kernels.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
+	}
+	// The GPU is looked for first: whoever has none need not install a compiler to
+	// be told so.
+	device := gates.Device{Kind: "gpu", Name: "no GPU: compiled only", Arch: config.Arch}
+	if config.Arch == "" {
+		var err error
+		if device, err = probe(config.Ordinal); err != nil {
+			return nil, err
+		}
 	}
 	compiler, err := toolchain.FindCUDA(ctx, config.Getenv)
 	if err != nil {
@@ -62,14 +72,9 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, sides: map[runners.Role]*worker.Side{}}
+	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*worker.Side{}}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
-	}
-	if config.Arch != "" {
-		b.device = gates.Device{Kind: "gpu", Name: "no GPU: compiled only", Arch: config.Arch}
-	} else if b.device, err = probe(config.Ordinal); err != nil {
-		return nil, err
 	}
 	if b.config.Seed == 0 {
 		var seed [8]byte
@@ -77,6 +82,9 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		b.config.Seed = binary.NativeEndian.Uint64(seed[:])
 	}
 	b.rng = rand.New(rand.NewPCG(b.config.Seed, 0))
+	if config.Arch == "" {
+		b.xids = watchXids(config.Ordinal)
+	}
 	return b, nil
 }
 

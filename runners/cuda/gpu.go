@@ -38,17 +38,20 @@ func dataSheet(name string) (limits, bool) {
 }
 
 // ErrNoGPU says that there is none to measure on.
-var ErrNoGPU = errors.New("no NVIDIA GPU was found: check it on a host with one, or compile and judge resources only with --static")
+var ErrNoGPU = errors.New("no NVIDIA GPU was found")
 
 // probe reads what the GPU is, without a context.
 func probe(ordinal int) (gates.Device, error) {
 	d, err := driver.Open()
 	if err != nil {
-		return gates.Device{}, fmt.Errorf("%w (%w)", ErrNoGPU, err)
+		return gates.Device{}, fmt.Errorf("%w: %w", ErrNoGPU, err)
 	}
 	n, err := d.DeviceCount()
-	if err != nil || n == 0 {
-		return gates.Device{}, errors.Join(ErrNoGPU, err)
+	if err != nil {
+		return gates.Device{}, fmt.Errorf("%w: %w", ErrNoGPU, err)
+	}
+	if n == 0 {
+		return gates.Device{}, ErrNoGPU
 	}
 	if ordinal >= n {
 		return gates.Device{}, fmt.Errorf("there is no GPU %d: this host has %d (name one from 0 to %d)", ordinal, n, n-1)

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 )
 
@@ -53,25 +55,40 @@ func (b *Backend) start(ctx context.Context, request worker.Request, each func(w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
+	xids(b.xids, 0) // what came before is not this worker's
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {
 		return fmt.Errorf("starting a worker: %w", err)
 	}
+	var failed *gates.Failure
 	done, problem := receive(answers, func(r worker.Reply) {
 		watchdog.Reset(patience)
 		each(r)
+		failed = cmp.Or(r.Failure(), failed)
 	})
 	waited := cmd.Wait()
+	if failed != nil {
+		// The evidence has the same pointer.
+		nameXids(failed, b.xids)
+	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("the worker was stopped: %w", context.Cause(ctx))
+		return fmt.Errorf("the worker was stopped: %w%s", context.Cause(ctx), b.reported())
 	case problem != nil:
 		return problem
 	case !done:
-		return fmt.Errorf("the worker died (%w)%s", errors.Join(waited, errors.New("it did not finish its answer")), noise.said())
+		return fmt.Errorf("the worker died (%w)%s%s", errors.Join(waited, errors.New("it did not finish its answer")), noise.said(), b.reported())
 	}
 	return nil
+}
+
+// reported is what the GPU said about a worker's end.
+func (b *Backend) reported() string {
+	if said := xids(b.xids, xidPatience); said != "" {
+		return "; the GPU reported " + said
+	}
+	return ""
 }
 
 // receive reads replies until the last one.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/profile"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -74,7 +75,7 @@ var hosts = []struct {
 	{"no_gpu", 0, func(h *Host) {
 		h.Devices = func() []string { return nil }
 		h.GPU = func() (GPU, error) {
-			return GPU{}, fmt.Errorf("%s not found: %w", driver.LibraryName, driver.ErrNoDriver)
+			return GPU{}, fmt.Errorf("%s not found: %w", driver.LibraryName, dynlib.ErrMissing)
 		}
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
 		h.NCU = lacks(fmt.Errorf("ncu was not found: %w", profile.ErrNotInstalled))
@@ -82,7 +83,7 @@ var hosts = []struct {
 	}},
 	{"no_driver", 1, func(h *Host) {
 		h.GPU = func() (GPU, error) {
-			return GPU{}, fmt.Errorf("%s not found: %w", driver.LibraryName, driver.ErrNoDriver)
+			return GPU{}, fmt.Errorf("%s not found: %w", driver.LibraryName, dynlib.ErrMissing)
 		}
 	}},
 	{"broken_driver", 1, func(h *Host) {
@@ -101,6 +102,7 @@ var hosts = []struct {
 				Reasons:     new(nvml.ApplicationsClocksSetting | nvml.SwPowerCap | nvml.HwThermalSlowdown),
 				Persistence: new(false),
 				Processes:   &[]nvml.Process{{PID: 812, MemoryBytes: 5 << 30, MemoryKnown: true}, {PID: 977}},
+				NoXids:      &nvml.Error{Code: nvml.NotSupported, Text: "Not Supported", Op: "listening for Xids of 0000:17:00.0"},
 			}, nil
 		}
 		h.DriverParams = func() (string, error) { return "RmProfilingAdminOnly: 1\n", nil }
@@ -117,7 +119,7 @@ var hosts = []struct {
 		h.Git = lacks(errors.New("not found"))
 		h.Temp = func() (string, uint64, error) { return "/tmp", 100 << 20, nil }
 		h.Devices = func() []string { return nil }
-		h.GPU = func() (GPU, error) { return GPU{}, driver.ErrNoDriver }
+		h.GPU = func() (GPU, error) { return GPU{}, dynlib.ErrMissing }
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
 		h.NCU = lacks(errors.New("no ncu that works was found:\n  /usr/bin/ncu is not Nsight Compute"))
 		h.Sanitizer = lacks(errors.New("not found"))
@@ -222,7 +224,7 @@ func TestFindings(t *testing.T) {
 		}, OK, "administrators may read the GPU's counters, and this process is one"},
 		{"parameters without it", "ncu permission", params("Mobile: 4294967295\nno colon\n"), Warn, "not known: the driver does not say who may read the GPU's counters"},
 		{"no parameters", "ncu permission", func(h *Host) { h.DriverParams = func() (string, error) { return "", os.ErrNotExist } }, Warn, "not known: file does not exist"},
-		{"no NVML", "GPU health", func(h *Host) { h.Health = func(GPU) (Health, error) { return Health{}, nvml.ErrNoLibrary } }, Warn, nvml.ErrNoLibrary.Error()},
+		{"no NVML", "GPU health", func(h *Host) { h.Health = func(GPU) (Health, error) { return Health{}, dynlib.ErrMissing } }, Warn, dynlib.ErrMissing.Error()},
 		{"silent NVML", "GPU clocks", func(h *Host) { h.Health = func(GPU) (Health, error) { return Health{}, nil } }, OK, "the driver does not tell"},
 		{"clock without its limit", "GPU clocks", func(h *Host) { h.Health = func(GPU) (Health, error) { return Health{SMClock: new(900)}, nil } }, OK, "SM 900 MHz"},
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 )
 
@@ -31,6 +32,7 @@ type Health struct {
 	Reasons     *nvml.Reasons // why the clocks are not higher
 	Persistence *bool
 	Processes   *[]nvml.Process // of others, with work on the GPU
+	NoXids      error           // why NVML does not report Xids; nil where it does
 }
 
 func noGPUFinding(devices []string, err error) Finding {
@@ -43,7 +45,7 @@ func noGPUFinding(devices []string, err error) Finding {
 	f.Status = Missing
 	f.Detail = fmt.Sprintf("%s is there, but CUDA does not work: %s", devices[0], oneLine(err))
 	f.Remedy = "see whether nvidia-smi works: if it does not, reinstall the NVIDIA driver and reboot; if it does, check the library path and CUDA_VISIBLE_DEVICES"
-	if errors.Is(err, driver.ErrNoDriver) {
+	if errors.Is(err, dynlib.ErrMissing) {
 		f.Detail = fmt.Sprintf("%s is there, but not %s", devices[0], driver.LibraryName)
 		f.Remedy = "install the NVIDIA driver's CUDA library (Debian: apt-get install libcuda1), or start the container with --gpus all"
 	}
@@ -75,7 +77,15 @@ func gpuFindings(g GPU, h Host) []Finding {
 	if health.Processes != nil {
 		findings = append(findings, processesFinding(*health.Processes))
 	}
-	return findings
+	return append(findings, xidFinding(health.NoXids))
+}
+
+func xidFinding(err error) Finding {
+	if err == nil {
+		return Finding{Name: "Xid events", Status: OK, Detail: "reported by NVML"}
+	}
+	return Finding{Name: "Xid events", Status: Warn, Detail: "not reported: " + oneLine(err),
+		Remedy: "what a kernel did wrong is told all the same; for the Xid of its end, see dmesg on the host outside of any container"}
 }
 
 func clocksFinding(h Health) Finding {

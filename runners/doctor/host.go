@@ -177,6 +177,11 @@ func health(g GPU) (Health, error) {
 		answer(&h.Persistence, device.Persistence),
 		answer(&h.Processes, func() ([]nvml.Process, error) { return others(device.Processes()) }),
 	)
+	watch, unheard := device.WatchXids()
+	if unheard == nil {
+		unheard = watch.Close()
+	}
+	h.NoXids = unheard
 	return h, err
 }
 

@@ -99,7 +99,7 @@ func (c Code) remedy() string {
 	case DeviceUnavailable:
 		return "another process holds the GPU exclusively: end it, or set the compute mode to default"
 	case NoDevice:
-		return "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it, or use --runner cpu"
+		return "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it"
 	case InvalidContext:
 		return "make the call inside Thread.Do"
 	case NoBinaryForGPU:

@@ -3,6 +3,8 @@ package driver
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // A Device is one GPU. Asking about it needs no context and may be done on any
@@ -39,7 +41,7 @@ func (v Device) Name() (string, error) {
 	if code := v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != Success {
 		return "", v.d.newError(code, "reading the name of "+v.String())
 	}
-	return cString(buf), nil
+	return dynlib.CString(buf), nil
 }
 
 // A UUID names one GPU (or one MIG slice) for good.
@@ -66,7 +68,7 @@ func (v Device) PCIBusID() (string, error) {
 	if code := v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != Success {
 		return "", v.d.newError(code, "reading the PCI address of "+v.String())
 	}
-	return cString(buf), nil
+	return dynlib.CString(buf), nil
 }
 
 // TotalMemory is the device's memory in bytes.

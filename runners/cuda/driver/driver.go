@@ -25,47 +25,35 @@
 package driver
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"strings"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // LibraryName is the name under which the NVIDIA driver installs the CUDA driver API.
 const LibraryName = "libcuda.so.1"
 
-// ErrNoDriver says that this machine has no CUDA driver library.
-var ErrNoDriver = errors.New("install the NVIDIA driver, or use --runner cpu")
-
 // A Driver is the loaded and initialised CUDA driver library. It stays loaded
-// for the life of the process: libcuda starts threads of its own and does not
-// survive being unmapped.
+// for the life of the process.
 type Driver struct {
 	handle uintptr
 	sym    symbols
 }
 
 // Open loads libcuda.so.1 from the loader's path and initialises it. Without
-// the library the error is [ErrNoDriver]; with the library but without a GPU it
+// the library the error is [dynlib.ErrMissing]; with the library but without a GPU it
 // is an [*Error] whose code is [NoDevice].
 func Open() (*Driver, error) { return OpenPath(LibraryName) }
 
 // OpenPath is Open for a library at another place.
 func OpenPath(path string) (*Driver, error) {
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	library, err := dynlib.Open(path)
 	if err != nil {
-		// The loader names the file it misses first: a library that is there but
-		// lacks one of its own needs must not be reported as absent.
-		if strings.HasPrefix(err.Error(), path+": cannot open shared object file: No such file") {
-			return nil, fmt.Errorf("%s not found: %w", path, ErrNoDriver)
-		}
-		return nil, fmt.Errorf("loading %s: %w: repair the NVIDIA driver's installation, or use --runner cpu", path, err)
+		return nil, err
 	}
-	d := &Driver{handle: handle}
-	if err := d.sym.resolve(handle, path); err != nil {
+	d := &Driver{handle: library.Handle}
+	if err := library.Resolve(d.sym.table(), "525 (CUDA 12.0)"); err != nil {
 		return nil, err
 	}
 	if code := d.sym.cuInit.call(0); code != Success {
@@ -86,12 +74,4 @@ func (d *Driver) Version() (Version, error) {
 		return 0, d.newError(code, "reading the driver's version")
 	}
 	return Version(v), nil
-}
-
-// cString reads a NUL-terminated string out of a buffer that C filled.
-func cString(buf []byte) string {
-	if i := bytes.IndexByte(buf, 0); i >= 0 {
-		buf = buf[:i]
-	}
-	return string(buf)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // An Error is a call that the CUDA driver refused, or the failure of earlier
@@ -52,21 +54,10 @@ func (d *Driver) newError(code Code, op string) *Error {
 	e := &Error{Code: code, Name: code.String(), Text: "the driver gives no description", Op: op}
 	var name, text *byte
 	if d.sym.cuGetErrorName.call(uintptr(code), uintptr(unsafe.Pointer(&name))) == Success && name != nil {
-		e.Name = goString(name)
+		e.Name = dynlib.GoString(name)
 	}
 	if d.sym.cuGetErrorString.call(uintptr(code), uintptr(unsafe.Pointer(&text))) == Success && text != nil {
-		e.Text = goString(text)
+		e.Text = dynlib.GoString(text)
 	}
 	return e
-}
-
-// goString copies a string that the library owns. The driver's texts are far
-// shorter than the limit, which is there against a missing terminator.
-func goString(p *byte) string {
-	const limit = 4096
-	n := 0
-	for n < limit && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice(p, n))
 }

@@ -146,8 +146,8 @@ func TestSymbolsMatchTheHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sym := range new(symbols).table() {
-		if !strings.Contains(string(out), " "+sym.names[0]+"(") {
-			t.Errorf("cuda.h declares no %s", sym.names[0])
+		if !strings.Contains(string(out), " "+sym.Names[0]+"(") {
+			t.Errorf("cuda.h declares no %s", sym.Names[0])
 		}
 	}
 }

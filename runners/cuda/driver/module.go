@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"unsafe"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // A Module is code loaded into a context: a cubin, a fatbin or PTX text.
@@ -35,7 +37,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 		uintptr(len(options)), uintptr(unsafe.Pointer(&options)), uintptr(unsafe.Pointer(&values)))
 	if code != Success {
 		err := c.d.newError(code, "loading a module onto "+c.dev.String())
-		if said := cString(log); said != "" {
+		if said := dynlib.CString(log); said != "" {
 			return nil, fmt.Errorf("%w\n%s", err, said)
 		}
 		return nil, err

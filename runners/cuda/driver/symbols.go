@@ -1,9 +1,9 @@
 package driver
 
 import (
-	"fmt"
-
 	"github.com/ebitengine/purego"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // A proc is the address of one C function; zero where the driver lacks it.
@@ -55,18 +55,12 @@ type symbols struct {
 	cuGraphExecDestroy, cuGraphDestroy proc
 }
 
-// A symbol says where an entry point goes and what it is called in the library:
-// the first name that is there wins. An optional one may be missing.
-type symbol struct {
-	to       *proc
-	optional bool
-	names    []string
-}
-
-func (s *symbols) table() []symbol {
-	need := func(to *proc, names ...string) symbol { return symbol{to: to, names: names} }
-	want := func(to *proc, names ...string) symbol { return symbol{to: to, names: names, optional: true} }
-	return []symbol{
+func (s *symbols) table() []dynlib.Symbol {
+	need := func(to *proc, names ...string) dynlib.Symbol { return dynlib.Symbol{To: (*uintptr)(to), Names: names} }
+	want := func(to *proc, names ...string) dynlib.Symbol {
+		return dynlib.Symbol{To: (*uintptr)(to), Names: names, Optional: true}
+	}
+	return []dynlib.Symbol{
 		need(&s.cuInit, "cuInit"),
 		need(&s.cuDriverGetVersion, "cuDriverGetVersion"),
 		need(&s.cuGetErrorName, "cuGetErrorName"),
@@ -133,20 +127,4 @@ func (s *symbols) table() []symbol {
 		need(&s.cuGraphExecDestroy, "cuGraphExecDestroy"),
 		need(&s.cuGraphDestroy, "cuGraphDestroy"),
 	}
-}
-
-func (s *symbols) resolve(handle uintptr, library string) error {
-	for _, sym := range s.table() {
-		for _, name := range sym.names {
-			if addr, err := purego.Dlsym(handle, name); err == nil {
-				*sym.to = proc(addr)
-				break
-			}
-		}
-		if *sym.to == 0 && !sym.optional {
-			return fmt.Errorf("%s lacks %s: upgrade the NVIDIA driver to 525 (CUDA 12.0) or newer, or use --runner cpu",
-				library, sym.names[0])
-		}
-	}
-	return nil
 }

@@ -3,6 +3,8 @@ package nvml
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // A Device is one GPU.
@@ -26,7 +28,7 @@ func (d Device) text(ask proc, what string) (string, error) {
 	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
 		return "", d.failed(code, what)
 	}
-	return cString(buf), nil
+	return dynlib.CString(buf), nil
 }
 
 func (d Device) failed(code Code, what string) *Error {
@@ -60,7 +62,7 @@ func (d Device) PCIBusID() (string, error) {
 	if code := d.l.sym.deviceGetPciInfo.call(d.handle, uintptr(unsafe.Pointer(&info))); code != Success {
 		return "", d.failed(code, "PCI address")
 	}
-	return cString(info.busID[:]), nil
+	return dynlib.CString(info.busID[:]), nil
 }
 
 // A Clock is a clock domain.

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // A Code is an nvmlReturn_t. It is an error itself, so that errors.Is can look
@@ -67,7 +69,7 @@ func (c Code) remedy() string {
 	case NoPermission:
 		return "run as a user with access to /dev/nvidia*"
 	case DriverNotLoaded:
-		return "load the NVIDIA kernel module, or use --runner cpu"
+		return "load the NVIDIA kernel module"
 	case LibVersionMismatch:
 		return "reload the NVIDIA kernel module, or reboot: it does not match the library"
 	case GPUIsLost, ResetRequired:
@@ -108,18 +110,7 @@ func (l *Library) newError(code Code, op string) *Error {
 	r, _, _ := purego.SyscallN(uintptr(l.sym.errorString), uintptr(code))
 	// The address of a string in the library, never one in Go's heap.
 	if p := *(**byte)(unsafe.Pointer(&r)); p != nil {
-		e.Text = goString(p)
+		e.Text = dynlib.GoString(p)
 	}
 	return e
-}
-
-// goString copies a string that the library owns. Its texts are far shorter
-// than the limit, which is there against a missing terminator.
-func goString(p *byte) string {
-	const limit = 4096
-	n := 0
-	for n < limit && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice(p, n))
 }

@@ -9,20 +9,14 @@
 package nvml
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"strings"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // LibraryName is the name under which the NVIDIA driver installs the library.
 const LibraryName = "libnvidia-ml.so.1"
-
-// ErrNoLibrary says that this machine has no NVIDIA management library.
-var ErrNoLibrary = errors.New("install the NVIDIA driver, or use --runner cpu")
 
 // A Library is the loaded and initialised management library.
 type Library struct {
@@ -31,22 +25,17 @@ type Library struct {
 }
 
 // Open loads libnvidia-ml.so.1 from the loader's path and initialises it.
-// Without the library the error is [ErrNoLibrary].
+// Without the library the error is [dynlib.ErrMissing].
 func Open() (*Library, error) { return OpenPath(LibraryName) }
 
 // OpenPath is Open for a library at another place.
 func OpenPath(path string) (*Library, error) {
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	library, err := dynlib.Open(path)
 	if err != nil {
-		// The loader names the file it misses first: a library that is there but
-		// lacks one of its own needs must not be reported as absent.
-		if strings.HasPrefix(err.Error(), path+": cannot open shared object file: No such file") {
-			return nil, fmt.Errorf("%s not found: %w", path, ErrNoLibrary)
-		}
-		return nil, fmt.Errorf("loading %s: %w: repair the NVIDIA driver's installation, or use --runner cpu", path, err)
+		return nil, err
 	}
-	l := &Library{handle: handle}
-	if err := l.sym.resolve(handle, path); err != nil {
+	l := &Library{handle: library.Handle}
+	if err := library.Resolve(l.sym.table(), "525"); err != nil {
 		return nil, err
 	}
 	if code := l.sym.init.call(); code != Success {
@@ -70,7 +59,7 @@ func (l *Library) DriverVersion() (string, error) {
 	if code := l.sym.systemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
 		return "", l.newError(code, "reading the driver's version")
 	}
-	return cString(buf), nil
+	return dynlib.CString(buf), nil
 }
 
 // DeviceCount is how many GPUs the library sees: all of the machine's, whatever
@@ -110,12 +99,4 @@ func (l *Library) find(by proc, name string) (Device, error) {
 		return Device{}, l.newError(code, "finding GPU "+name)
 	}
 	return d, nil
-}
-
-// cString reads a NUL-terminated string out of a buffer that C filled.
-func cString(buf []byte) string {
-	if i := bytes.IndexByte(buf, 0); i >= 0 {
-		buf = buf[:i]
-	}
-	return string(buf)
 }

@@ -3,30 +3,19 @@ package nvml
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func TestOpenWithoutTheLibrary(t *testing.T) {
-	_, err := OpenPath("libnvidia-ml-that-is-not-there.so.1")
-	const want = "libnvidia-ml-that-is-not-there.so.1 not found: install the NVIDIA driver, or use --runner cpu"
-	if err == nil || err.Error() != want || !errors.Is(err, ErrNoLibrary) {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
-	_, err = OpenPath("libc.so.6")
-	if err == nil || !strings.HasPrefix(err.Error(), "libc.so.6 lacks nvmlInit_v2: upgrade the NVIDIA driver") {
-		t.Errorf("another library: %v", err)
-	}
-}
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
+)
 
 func TestOpenOnThisMachine(t *testing.T) {
 	_, err := Open()
-	if err == nil || !errors.Is(err, ErrNoLibrary) {
+	if err == nil || !errors.Is(err, dynlib.ErrMissing) {
 		t.Skipf("this machine has an NVIDIA driver (%v)", err)
 	}
-	const want = "libnvidia-ml.so.1 not found: install the NVIDIA driver, or use --runner cpu"
+	const want = "libnvidia-ml.so.1 not found: install the NVIDIA driver"
 	if err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -36,7 +25,7 @@ func TestOpenAndClose(t *testing.T) {
 	f := openFake(t)
 	f.fail("nvmlInit_v2", int32(DriverNotLoaded))
 	_, err := OpenPath(f.path)
-	const want = "initialising NVML: NVML_ERROR_DRIVER_NOT_LOADED (9): Driver Not Loaded; load the NVIDIA kernel module, or use --runner cpu"
+	const want = "initialising NVML: NVML_ERROR_DRIVER_NOT_LOADED (9): Driver Not Loaded; load the NVIDIA kernel module"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -1,9 +1,9 @@
 package nvml
 
 import (
-	"fmt"
-
 	"github.com/ebitengine/purego"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // A proc is the address of one C function; zero where the library lacks it.
@@ -34,57 +34,45 @@ type symbols struct {
 	deviceGetPowerUsage, deviceGetEnforcedPowerLimit,
 	deviceGetComputeRunningProcesses,
 	deviceGetTotalEccErrors, deviceGetEccMode,
-	deviceGetPersistenceMode proc
+	deviceGetPersistenceMode,
+	eventSetCreate, deviceRegisterEvents, eventSetWait, eventSetFree proc
 }
 
-// resolve finds the functions, each under the name that nvml.h maps the plain
-// one to. Questions about a device may be missing: they are then unsupported.
-func (s *symbols) resolve(handle uintptr, library string) error {
-	for _, f := range []struct {
-		to    *proc
-		names []string
-	}{
-		{&s.init, []string{"nvmlInit_v2"}},
-		{&s.shutdown, []string{"nvmlShutdown"}},
-		{&s.errorString, []string{"nvmlErrorString"}},
-		{&s.systemGetDriverVersion, []string{"nvmlSystemGetDriverVersion"}},
-		{&s.deviceGetCount, []string{"nvmlDeviceGetCount_v2"}},
-		{&s.deviceGetHandleByIndex, []string{"nvmlDeviceGetHandleByIndex_v2"}},
-		{&s.deviceGetHandleByUUID, []string{"nvmlDeviceGetHandleByUUID"}},
-		{&s.deviceGetHandleByPciBusId, []string{"nvmlDeviceGetHandleByPciBusId_v2"}},
-	} {
-		if *f.to = lookup(handle, f.names); *f.to == 0 {
-			return fmt.Errorf("%s lacks %s: upgrade the NVIDIA driver to 525 or newer, or use --runner cpu", library, f.names[0])
-		}
+// table is the functions, each under the name that nvml.h maps the plain one to.
+// Questions about a device may be missing: they are then unsupported.
+func (s *symbols) table() []dynlib.Symbol {
+	need := func(to *proc, names ...string) dynlib.Symbol { return dynlib.Symbol{To: (*uintptr)(to), Names: names} }
+	want := func(to *proc, names ...string) dynlib.Symbol {
+		return dynlib.Symbol{To: (*uintptr)(to), Names: names, Optional: true}
 	}
-	for to, names := range map[*proc][]string{
-		&s.deviceGetName:         {"nvmlDeviceGetName"},
-		&s.deviceGetUUID:         {"nvmlDeviceGetUUID"},
-		&s.deviceGetPciInfo:      {"nvmlDeviceGetPciInfo_v3"},
-		&s.deviceGetClockInfo:    {"nvmlDeviceGetClockInfo"},
-		&s.deviceGetMaxClockInfo: {"nvmlDeviceGetMaxClockInfo"},
+	return []dynlib.Symbol{
+		need(&s.init, "nvmlInit_v2"),
+		need(&s.shutdown, "nvmlShutdown"),
+		need(&s.errorString, "nvmlErrorString"),
+		need(&s.systemGetDriverVersion, "nvmlSystemGetDriverVersion"),
+		need(&s.deviceGetCount, "nvmlDeviceGetCount_v2"),
+		need(&s.deviceGetHandleByIndex, "nvmlDeviceGetHandleByIndex_v2"),
+		need(&s.deviceGetHandleByUUID, "nvmlDeviceGetHandleByUUID"),
+		need(&s.deviceGetHandleByPciBusId, "nvmlDeviceGetHandleByPciBusId_v2"),
+
+		want(&s.deviceGetName, "nvmlDeviceGetName"),
+		want(&s.deviceGetUUID, "nvmlDeviceGetUUID"),
+		want(&s.deviceGetPciInfo, "nvmlDeviceGetPciInfo_v3"),
+		want(&s.deviceGetClockInfo, "nvmlDeviceGetClockInfo"),
+		want(&s.deviceGetMaxClockInfo, "nvmlDeviceGetMaxClockInfo"),
 		// Renamed in driver 535; the bits are the same.
-		&s.deviceGetCurrentClocksEventReasons: {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
-		&s.deviceGetTemperature:               {"nvmlDeviceGetTemperature"},
-		&s.deviceGetTemperatureV:              {"nvmlDeviceGetTemperatureV"},
-		&s.deviceGetPowerUsage:                {"nvmlDeviceGetPowerUsage"},
-		&s.deviceGetEnforcedPowerLimit:        {"nvmlDeviceGetEnforcedPowerLimit"},
-		&s.deviceGetComputeRunningProcesses:   {"nvmlDeviceGetComputeRunningProcesses_v3"},
-		&s.deviceGetTotalEccErrors:            {"nvmlDeviceGetTotalEccErrors"},
-		&s.deviceGetEccMode:                   {"nvmlDeviceGetEccMode"},
-		&s.deviceGetPersistenceMode:           {"nvmlDeviceGetPersistenceMode"},
-	} {
-		*to = lookup(handle, names)
+		want(&s.deviceGetCurrentClocksEventReasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"),
+		want(&s.deviceGetTemperature, "nvmlDeviceGetTemperature"),
+		want(&s.deviceGetTemperatureV, "nvmlDeviceGetTemperatureV"),
+		want(&s.deviceGetPowerUsage, "nvmlDeviceGetPowerUsage"),
+		want(&s.deviceGetEnforcedPowerLimit, "nvmlDeviceGetEnforcedPowerLimit"),
+		want(&s.deviceGetComputeRunningProcesses, "nvmlDeviceGetComputeRunningProcesses_v3"),
+		want(&s.deviceGetTotalEccErrors, "nvmlDeviceGetTotalEccErrors"),
+		want(&s.deviceGetEccMode, "nvmlDeviceGetEccMode"),
+		want(&s.deviceGetPersistenceMode, "nvmlDeviceGetPersistenceMode"),
+		want(&s.eventSetCreate, "nvmlEventSetCreate"),
+		want(&s.deviceRegisterEvents, "nvmlDeviceRegisterEvents"),
+		want(&s.eventSetWait, "nvmlEventSetWait_v2"),
+		want(&s.eventSetFree, "nvmlEventSetFree"),
 	}
-	return nil
-}
-
-// lookup finds the first of the names that the library has.
-func lookup(handle uintptr, names []string) proc {
-	for _, name := range names {
-		if addr, err := purego.Dlsym(handle, name); err == nil {
-			return proc(addr)
-		}
-	}
-	return 0
 }

@@ -76,6 +76,17 @@ type Reply struct {
 	Error    string             `json:"error,omitempty"`
 }
 
+// Failure is how the candidate failed, if the reply says so.
+func (r Reply) Failure() *gates.Failure {
+	switch {
+	case r.Case != nil:
+		return r.Case.Failure
+	case r.Round != nil:
+		return r.Round.Failure
+	}
+	return nil
+}
+
 // suffixes of expected outputs: of what the kernel was given, and of the inputs
 // before quantisation.
 const (

@@ -116,10 +116,18 @@ func (s *session) prepare(k *kernel, dims kernels.Dims, args []problem.Arg, l pr
 	}
 	list := &driver.Args{}
 	for i, a := range args {
-		if a.Array() {
-			list.Pointer(base + driver.DevicePtr(l.Offsets[i]))
-		} else {
+		at := base + driver.DevicePtr(l.Offsets[i])
+		switch {
+		case !a.Array():
 			list.Bytes(a.Bytes, len(a.Bytes))
+		case k.who != reference && s.manifest.Arguments[i].TensorMap != nil:
+			m, err := s.tensorMap(k, &s.manifest.Arguments[i], dims, at)
+			if err != nil {
+				return nil, err
+			}
+			list.TensorMap(m)
+		default:
+			list.Pointer(at)
 		}
 	}
 	return func() error { return s.blame(k.who, k.fn.Launch(s.stream, launch, list)) }, nil

@@ -15,6 +15,8 @@ typedef int nvmlReturn_t, nvmlClockType_t, nvmlTemperatureSensors_t, nvmlMemoryE
 typedef struct nvmlDevice_st *nvmlDevice_t;
 typedef struct { char busIdLegacy[16]; unsigned domain, bus, device, pciDeviceId, pciSubSystemId; char busId[32]; } nvmlPciInfo_t;
 typedef struct { unsigned pid; unsigned long long usedGpuMemory; unsigned gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;
+typedef struct nvmlEventSet_st *nvmlEventSet_t;
+typedef struct { nvmlDevice_t device; unsigned long long eventType, eventData; unsigned gpuInstanceId, computeInstanceId; } nvmlEventData_t;
 typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t;
 #endif
 
@@ -24,6 +26,13 @@ static char fail_name[64];
 void fake_fail(const char *name, int code) { snprintf(fail_name, sizeof fail_name, "%s", name); fail_code = code; }
 void fake_running(int n) { running = n; }
 int fake_opened(void) { return opened; }
+
+/* One event set for all: the Xids of device 0 that were raised since it was asked for. */
+static int event_sets, listening;
+static unsigned long long xids[8];
+static unsigned raised, told;
+void fake_xid(unsigned long long x) { if (listening && raised < 8) xids[raised++] = x; }
+int fake_event_sets(void) { return event_sets; }
 
 #define MAY_FAIL do { if (fail_code && !strcmp(__func__, fail_name)) { int c = fail_code; fail_code = 0; return c; } } while (0)
 #define ASK(d) do { if (!opened) return 1; if ((int *)(d) != &devices[0] && (int *)(d) != &devices[1]) return 2; MAY_FAIL; } while (0)
@@ -101,3 +110,24 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t d, nvmlMemoryErrorType_t t
 }
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t d, nvmlEnableState_t *now, nvmlEnableState_t *pending) { ASK(d); *now = index_of(d); *pending = 1; return 0; }
 nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t d, nvmlEnableState_t *m) { ASK(d); *m = 1; return 0; }
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) { MAY_FAIL; event_sets++; *set = (nvmlEventSet_t)xids; return 0; }
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) { MAY_FAIL; if ((void *)set != xids) return 2; event_sets--; return 0; }
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long kinds, nvmlEventSet_t set)
+{
+	ASK(d);
+	if (kinds != 0x8 || (void *)set != xids || index_of(d))
+		return 3;
+	listening = 1;
+	return 0;
+}
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms)
+{
+	(void)ms;
+	MAY_FAIL;
+	if ((void *)set != xids)
+		return 2;
+	if (told == raised)
+		return 10;
+	*data = (nvmlEventData_t){(nvmlDevice_t)&devices[0], 0x8, xids[told++], ~0u, ~0u};
+	return 0;
+}

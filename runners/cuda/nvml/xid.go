@@ -1,0 +1,96 @@
+package nvml
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+)
+
+// eventData is nvmlEventData_t.
+type eventData struct {
+	device          uintptr
+	kind            uint64
+	data            uint64
+	gpuInstance     uint32
+	computeInstance uint32
+}
+
+// xidEvent is nvmlEventTypeXidCriticalError.
+const xidEvent = 0x8
+
+// An Xid is the number under which the driver reports a fault of a GPU, or of a
+// program on it.
+type Xid uint64
+
+// xidNames are those that kernels and failing hardware give, in the words of
+// NVIDIA's list.
+var xidNames = map[Xid]string{
+	8:   "GPU stopped processing",
+	13:  "graphics engine exception",
+	31:  "GPU memory page fault",
+	43:  "GPU stopped processing",
+	45:  "preemptive cleanup, due to previous errors",
+	48:  "double bit ECC error",
+	62:  "internal micro-controller halt",
+	63:  "ECC page retirement or row remapping",
+	64:  "ECC page retirement or row remapping failed",
+	74:  "NVLink error",
+	79:  "GPU has fallen off the bus",
+	92:  "high single-bit ECC error rate",
+	94:  "contained ECC error",
+	95:  "uncontained ECC error",
+	119: "GSP RPC timeout",
+	120: "GSP error",
+	999: "unknown",
+}
+
+// String is the number with its meaning, where that is known here.
+func (x Xid) String() string {
+	if name, ok := xidNames[x]; ok {
+		return fmt.Sprintf("Xid %d (%s)", uint64(x), name)
+	}
+	return fmt.Sprintf("Xid %d", uint64(x))
+}
+
+// An XidWatch hears of every Xid of one GPU from its making on, whichever
+// process caused it. It is for one goroutine at a time.
+type XidWatch struct {
+	d   Device
+	set uintptr
+}
+
+// WatchXids begins to listen. A container or a driver may not allow it: the
+// error is then best shown by a doctor and otherwise passed over.
+func (d Device) WatchXids() (*XidWatch, error) {
+	w := &XidWatch{d: d}
+	if code := d.l.sym.eventSetCreate.call(uintptr(unsafe.Pointer(&w.set))); code != Success {
+		return nil, d.l.newError(code, "listening for Xids of "+d.label)
+	}
+	if code := d.l.sym.deviceRegisterEvents.call(d.handle, xidEvent, w.set); code != Success {
+		return nil, errors.Join(d.l.newError(code, "listening for Xids of "+d.label), w.Close())
+	}
+	return w, nil
+}
+
+// Next is the earliest Xid that was not told yet; ok is false where none comes in
+// time.
+func (w *XidWatch) Next(patience time.Duration) (x Xid, ok bool, err error) {
+	var event eventData
+	code := w.d.l.sym.eventSetWait.call(w.set, uintptr(unsafe.Pointer(&event)), uintptr(max(patience.Milliseconds(), 0)))
+	switch {
+	case code == Timeout:
+		return 0, false, nil
+	case code != Success:
+		return 0, false, w.d.l.newError(code, "waiting for Xids of "+w.d.label)
+	}
+	return Xid(event.data), true, nil
+}
+
+// Close ends the listening.
+func (w *XidWatch) Close() error {
+	if code := w.d.l.sym.eventSetFree.call(w.set); code != Success {
+		return w.d.l.newError(code, "no longer listening for Xids of "+w.d.label)
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+)
+
+func TestTile(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		dtype kernels.DType
+		from  kernels.Tile
+		want  driver.TensorTile
+	}{
+		{"four axes", kernels.E4M3, kernels.Tile{Shape: []int{2, 8, 512, 64}, Box: []int{1, 1, 128, 64}, ItemSize: 1, Swizzle: 64, Promotion: 128},
+			driver.TensorTile{Type: driver.TensorUint8, Base: 4096, Dims: []uint64{64, 512, 8, 2}, Strides: []uint64{64, 32768, 262144}, Box: []uint32{64, 128, 1, 1},
+				Swizzle: driver.Swizzle64B, Promotion: driver.Promote128B}},
+		{"one axis", kernels.F32, kernels.Tile{Shape: []int{1000}, Box: []int{256}, ItemSize: 4, NaNFill: true},
+			driver.TensorTile{Type: driver.TensorFloat32, Base: 4096, Dims: []uint64{1000}, Box: []uint32{256}, NaNFill: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, tile(c.dtype, c.from, 4096)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package measure
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+type silent struct{}
+
+func (silent) Report(runners.Event) {}
+
+const policyText = `version: 1
+gates:
+  correctness: {shapes: [small], seeds: [0], norm_error: "<= 1%"}
+  performance:
+    target: {shapes: [small], speedup: ">= +10%"}
+    rounds: {min: 3, max: 6}
+    looks: [3, 6]
+    pairs: 4
+    control: 50%
+    solo_shift: 900%
+rules:
+  - name: default
+`
+
+// stages is a job that compares two stages of the shipped CPU kernel.
+func stages(t *testing.T) (runners.Job, Config) {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := fs.Sub(kernels.Shipped, "sdpa_cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "kernel.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse("kernel.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(policyText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := runners.Job{
+		Manifest: m, Policy: p, Trusted: dir,
+		Baseline: &runners.Side{Dir: dir, Variant: "stage0"}, Candidate: runners.Side{Dir: dir, Variant: "stage2"},
+	}
+	return job, Config{Scratch: t.TempDir(), ManifestText: string(text), Seed: 1, Getenv: func(string) string { return "" }}
+}
+
+// A second process with nothing but the stored evidence adds an attempt, and
+// refuses when a source has changed.
+func TestGoesOnWithStoredEvidence(t *testing.T) {
+	job, config := stages(t)
+	first, err := Run(t.Context(), job, nil, config, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := first.Evidence
+	if e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) < 3 || !strings.Contains(first.BuildLog, "stage2.c") {
+		t.Fatalf("fault %q; build log:\n%s", e.Fault, first.BuildLog)
+	}
+	config.Scratch, config.Rounds = t.TempDir(), 2
+	second, err := Run(t.Context(), job, e, config, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := e.Performance.Rounds, second.Evidence.Performance.Rounds
+	if len(is) != len(was)+2 || is[len(is)-1].Attempt != 2 || is[len(was)-1].Attempt != 1 {
+		t.Fatalf("%d rounds became %d, the last of attempt %d", len(was), len(is), is[len(is)-1].Attempt)
+	}
+	if is[len(was)].Seed == was[0].Seed {
+		t.Error("the second attempt repeats the first one's order")
+	}
+	if second.Evidence.Correctness != e.Correctness {
+		t.Error("correctness was run again")
+	}
+	if v := gates.Judge(job.Policy, "test.yaml", second.Evidence); v.Outcome == gates.Error {
+		t.Errorf("%s: %s", v.Outcome, v.Summary)
+	}
+
+	source := filepath.Join(job.Candidate.Dir, "stage2.c")
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(source, []byte(string(text)+"\nint more(int x) { return x * 3; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	config.Scratch = t.TempDir()
+	_, err = Run(t.Context(), job, e, config, silent{})
+	if !errors.Is(err, runners.ErrOtherEvidence) || !strings.Contains(err.Error(), "the candidate builds to other machine code than it did") {
+		t.Errorf("with an edited source: %v", err)
+	}
+}
+
+func TestLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		runner string
+		mode   kernels.Mode
+		says   string
+	}{
+		{"", kernels.ModeCUDA, ""},
+		{Auto, kernels.ModeCPU, ""},
+		{Auto, kernels.ModeCommand, ""},
+		{CPU, kernels.ModeCPU, ""},
+		{CUDA, kernels.ModeCUDA, ""},
+		{CPU, kernels.ModeCUDA, "it is a cuda kernel, and only a GPU can measure it (leave --runner out"},
+		{CUDA, kernels.ModeCPU, "it is a cpu kernel, not one for the cuda runner"},
+		{CPU, kernels.ModeCommand, "it is measured by a command of its own, not by the cpu runner"},
+	} {
+		got := LeftOut(c.runner, &kernels.Manifest{Mode: c.mode})
+		if (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
+			t.Errorf("--runner %q, mode %s: %q, want %q", c.runner, c.mode, got, c.says)
+		}
+	}
+}
+
+// Rivals are timed behind the candidate; one that fails is told, and is no fault
+// of the run.
+func TestRivals(t *testing.T) {
+	job, config := stages(t)
+	for name, script := range map[string]string{
+		"good.sh": `echo '{"shape":"small","us":[40,42,44]}'`,
+		"bad.sh":  "echo 'no module named torch' >&2; exit 1",
+	} {
+		if err := os.WriteFile(filepath.Join(job.Trusted, name), []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job.Manifest.Rivals = []kernels.Rival{
+		{Name: "good", Command: []string{"/bin/sh", "good.sh"}}, {Name: "bad", Command: []string{"/bin/sh", "bad.sh"}},
+	}
+	config.Getenv = os.Getenv
+	config.Rivals = true
+	out, err := Run(t.Context(), job, nil, config, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []gates.Rival{
+		{Name: "good", Shape: "small", Stats: stats.Describe([]float64{40, 42, 44, 40, 42, 44})},
+		{Name: "bad", Failure: "the bench command ended with status 1: no module named torch (run its command by hand on this machine)"},
+	}
+	if diff := cmp.Diff(want, out.Evidence.Rivals); diff != "" || out.Evidence.Fault != "" {
+		t.Errorf("fault %q\n%s", out.Evidence.Fault, diff)
+	}
+}

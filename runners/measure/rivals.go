@@ -1,0 +1,47 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/command"
+)
+
+// rivalProcesses is how many fresh processes time a rival. Two show whether it
+// depends on the process; its figures decide nothing.
+const rivalProcesses = 2
+
+// rivals times the manifest's other implementations on the shapes that the
+// candidate was timed on. One that cannot be timed is recorded as such: it is no
+// fault of the run. Only a cancelled context returns an error.
+func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c Config, p runners.Progress) ([]gates.Rival, error) {
+	if e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
+		return nil, nil
+	}
+	var shapes []kernels.Shape
+	for _, name := range gates.TimedShapes(job.Rule(), e) {
+		if s, ok := job.Manifest.Shape(name); ok {
+			shapes = append(shapes, s)
+		}
+	}
+	var all []gates.Rival
+	for i, r := range job.Manifest.Rivals {
+		p.Report(runners.Event{Gate: "rivals", Text: "timing " + r.Name, Done: i, Total: len(job.Manifest.Rivals), Unit: "rivals"})
+		run := command.RivalRun{Dir: job.Trusted, Shapes: shapes, Processes: rivalProcesses}
+		times, err := command.RunRival(ctx, r, run, c.command())
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("timing the rivals of %s: %w", job.Manifest.Name, context.Cause(ctx))
+		}
+		if err != nil {
+			all = append(all, gates.Rival{Name: r.Name, Failure: strings.TrimPrefix(err.Error(), "timing the rival "+r.Name+": ")})
+		}
+		for _, t := range times {
+			all = append(all, gates.Rival{Name: t.Name, Shape: t.Shape, Stats: t.Stats})
+		}
+	}
+	return all, nil
+}

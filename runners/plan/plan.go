@@ -1,0 +1,150 @@
+// Package plan finds what a change asks to be measured: the kernels between two
+// states of a repository, the rule for each, and a job with the files to build.
+// Policy, manifest and reference are the base's; the head supplies kernel
+// sources and nothing else. The package measures and judges nothing.
+package plan
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+)
+
+// PolicyFile is where a repository keeps its policy.
+const PolicyFile = ".github/kernelgate.yaml"
+
+// Options say which change, and what somebody asked beyond the policy.
+type Options struct {
+	Repo *checkout.Repo
+	Base string // revision that the change is compared with
+	Head string // revision, or the work tree
+	// Trusted is the revision whose policy, manifests and references hold; "" is
+	// Base. A bot takes the tip of the base branch: a change must not choose an old
+	// base to be judged by its milder rules.
+	Trusted string
+	Scratch string // folder for the files to build
+
+	Kernels []string        // names or folders; none means those that the change touches
+	Change  policies.Change // its Paths are found
+	Policy  string          // a file, or the name of a shipped policy; "" takes the trusted revision's
+	// PolicyAt takes the policy of another revision, for information, such as a
+	// head that brings the first one.
+	PolicyAt string
+
+	// Variants compare two ways to build the same state instead of two states.
+	Variant, BaselineVariant string
+	// Versus compares with another revision than Base, or with the head itself.
+	Versus string
+
+	Static bool // leaves out every gate that has to run the kernel
+	Rounds int  // at most so many rounds; 0 leaves it to the policy
+
+	Repository string // its name, for the record; "" is the folder's
+	Host       string
+	Version    string
+	Started    time.Time
+}
+
+// Self as Options.Versus compares the head with itself.
+const Self = "self"
+
+// A BadInput is the user's mistake: a file or a name that does not hold up.
+type BadInput struct{ Err error }
+
+func (e BadInput) Error() string { return e.Err.Error() }
+func (e BadInput) Unwrap() error { return e.Err }
+
+func badInput(format string, args ...any) error { return BadInput{fmt.Errorf(format, args...)} }
+
+// A Plan is a change that was looked at.
+type Plan struct {
+	opt     Options
+	changed []string
+	removed []string // kernels of the base that the head does not have
+}
+
+// A Job is one kernel's part of the plan.
+type Job struct {
+	runners.Job
+	Folder       string // in the repository
+	ManifestText string
+	PolicyFile   string // for messages
+	PolicyText   string
+	Removed      bool // the head has no such kernel any more: there is nothing to measure
+}
+
+// New looks at what the change touches.
+func New(ctx context.Context, opt Options) (*Plan, error) {
+	if opt.Trusted == "" {
+		opt.Trusted = opt.Base
+	}
+	p := &Plan{opt: opt}
+	if opt.Variant != "" {
+		return p, nil
+	}
+	var err error
+	p.changed, err = opt.Repo.Changed(ctx, opt.Base, opt.Head)
+	p.opt.Change.Paths = p.changed
+	return p, err
+}
+
+// Kernels is the folders to check.
+func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
+	all, err := p.opt.Repo.Kernels(ctx, p.opt.Head)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.opt.Kernels) > 0 {
+		return named(all, p.opt.Kernels)
+	}
+	if p.opt.Variant != "" {
+		if len(all) != 1 {
+			return nil, badInput("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
+		}
+		return all, nil
+	}
+	before, err := p.opt.Repo.Kernels(ctx, p.opt.Base)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range before {
+		if !slices.Contains(all, folder) {
+			all = append(all, folder)
+			p.removed = append(p.removed, folder)
+		}
+	}
+	touched := func(folder string) bool {
+		return slices.ContainsFunc(p.changed, func(f string) bool { return strings.HasPrefix(f, folder+"/") })
+	}
+	return slices.DeleteFunc(all, func(folder string) bool { return !touched(folder) }), nil
+}
+
+func named(all, names []string) ([]string, error) {
+	var picked []string
+	for _, name := range names {
+		name = strings.TrimSuffix(filepath.ToSlash(name), "/")
+		i := slices.IndexFunc(all, func(folder string) bool { return folder == name || path.Base(folder) == name })
+		if i < 0 {
+			return nil, badInput("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
+		}
+		picked = append(picked, all[i])
+	}
+	return picked, nil
+}
+
+// RemovedEvidence is all that there is to know of a kernel that is gone.
+func (j Job) RemovedEvidence() *gates.Evidence {
+	return &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: j.Manifest.Name, Mode: string(j.Manifest.Mode), Removed: true,
+		Provenance: j.Provenance, Change: j.Change, Notes: j.Notes,
+	}
+}

@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// policy finds what the kernel is judged by: the file that was named, the
+// base's, or one that is shipped for this kind of kernel.
+func (p *Plan) policy(ctx context.Context, job *Job) error {
+	file, text, err := p.policyText(ctx, job)
+	if err != nil {
+		return err
+	}
+	if job.Policy, err = policies.Parse(file, text); err != nil {
+		return BadInput{err}
+	}
+	p.fewerRounds(job)
+	p.staticOnly(job)
+	sum := sha256.Sum256(text)
+	job.Provenance.Policy = hex.EncodeToString(sum[:])
+	job.PolicyFile, job.PolicyText = file, string(text)
+	return nil
+}
+
+func (p *Plan) policyText(ctx context.Context, job *Job) (string, []byte, error) {
+	if p.opt.Policy != "" {
+		return PolicyNamed(p.opt.Policy)
+	}
+	rev := p.opt.Trusted
+	if p.opt.PolicyAt != "" {
+		rev = p.opt.PolicyAt
+	}
+	text, err := p.opt.Repo.Read(ctx, rev, PolicyFile)
+	if err == nil {
+		if p.opt.PolicyAt == "" && slices.Contains(p.changed, PolicyFile) {
+			job.Notes = append(job.Notes, "The change edits the policy: it is judged by the base's, and takes effect when it is merged.")
+		}
+		return PolicyFile, text, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	name := "l4"
+	if job.Manifest.Mode == kernels.ModeCPU {
+		name = "cpu"
+	}
+	job.Notes = append(job.Notes, fmt.Sprintf("The base has no %s: the shipped policy %s is used.", PolicyFile, name))
+	text, err = policies.Shipped(name)
+	return name + ".yaml", text, err
+}
+
+// PolicyNamed reads a policy by the name that a user gives it: a file's, or a
+// shipped one's. The first result is the file name for messages.
+func PolicyNamed(name string) (string, []byte, error) {
+	shipped := strings.Join(policies.ShippedNames(), ", ")
+	if name == "" {
+		return "", nil, badInput("no policy was named (write --policy FILE, or one of %s)", shipped)
+	}
+	if slices.Contains(policies.ShippedNames(), name) {
+		text, err := policies.Shipped(name)
+		return name + ".yaml", text, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", nil, badInput("reading the policy: %w (name a file, or one of %s)", err, shipped)
+	}
+	return name, text, nil
+}
+
+// fewerRounds bounds what a local check measures. The looks within the bound
+// keep their places, so that what is decided is decided by the policy's rule.
+func (p *Plan) fewerRounds(job *Job) {
+	if p.opt.Rounds == 0 {
+		return
+	}
+	for i := range job.Policy.Rules {
+		gate := job.Policy.Rules[i].Gates.Performance
+		if gate == nil || p.opt.Rounds >= int(gate.Rounds.Max) {
+			continue
+		}
+		gate.Looks = append(slices.DeleteFunc(slices.Clone(gate.Looks), func(n int) bool { return n >= p.opt.Rounds }), p.opt.Rounds)
+	}
+	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", p.opt.Rounds))
+}
+
+// staticOnly leaves out every gate that has to run the kernel.
+func (p *Plan) staticOnly(job *Job) {
+	if !p.opt.Static {
+		return
+	}
+	for i := range job.Policy.Rules {
+		g := &job.Policy.Rules[i].Gates
+		g.Correctness, g.Performance, g.Profile = nil, nil, nil
+	}
+	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
+}
+
+// checkShapes refuses a policy that asks for shapes which the kernel does not
+// have, before anything is built.
+func checkShapes(job Job) error {
+	rule := job.Rule()
+	known := job.Manifest.ShapeNames()
+	var wrong []string
+	see := func(field string, s policies.Shapes) {
+		for _, name := range s.Unknown(known) {
+			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
+		}
+	}
+	g := rule.Gates
+	if g.Correctness != nil {
+		see("correctness.shapes", g.Correctness.Shapes)
+	}
+	if perf := g.Performance; perf != nil {
+		if perf.Target != nil {
+			see("performance.target.shapes", perf.Target.Shapes)
+		}
+		if perf.Guard != nil {
+			see("performance.guard.shapes", perf.Guard.Shapes)
+		}
+	}
+	if g.Profile != nil {
+		see("profile.shapes", g.Profile.Shapes)
+	}
+	if len(wrong) > 0 {
+		return badInput("%s", strings.Join(wrong, "\n"))
+	}
+	return nil
+}
