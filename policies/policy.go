@@ -25,16 +25,19 @@ type Policy struct {
 	Rules    []Rule   `yaml:"rules" required:"true" eg:"[{name: default}]" doc:"First match wins; the last one is the default."`
 }
 
+// DefaultCommands is who may say what where no policy says otherwise.
+func DefaultCommands() Commands {
+	return Commands{
+		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain",
+		OKToTest: "write", Tune: "write", Help: "read",
+	}
+}
+
 // Parse reads a policy. The error is a strict.Problems that names every mistake
 // by file, line and field.
 func Parse(file string, data []byte) (*Policy, error) {
 	p := &Policy{
-		Check: "kernelgate",
-		Commands: Commands{
-			Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain",
-			OKToTest: "write", Tune: "write", Help: "read",
-		},
-		Forks: Forks{Run: ForksAfterApproval},
+		Check: "kernelgate", Commands: DefaultCommands(), Forks: Forks{Run: ForksAfterApproval},
 	}
 	if err := strict.Decode(file, data, p); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (p *payload) pullRequest(action string) Event {
 	const at = "pull_request."
 	e := PullRequest{
 		Origin: p.inRepository(), Action: action, Number: p.number(at+"number", pr.Number), Title: pr.Title, Author: pr.User.user(),
-		Draft: pr.Draft, Open: pr.State == "open", Merged: pr.Merged, MergeCommit: pr.MergeCommit,
+		Draft: pr.Draft, Open: pr.State == "open", Merged: pr.Merged, MergeCommit: pr.MergeCommit, UpdatedAt: pr.UpdatedAt,
 		HeadSHA: p.sha(at+"head.sha", pr.Head.SHA), HeadRef: p.filled(at+"head.ref", pr.Head.Ref),
 		BaseSHA: p.sha(at+"base.sha", pr.Base.SHA), BaseRef: p.filled(at+"base.ref", pr.Base.Ref),
 	}

@@ -1,6 +1,9 @@
 package webhook
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // An Event is one of PullRequest, IssueComment, MergeGroup, CheckRun,
 // CheckSuite, Push, Installation, InstallationRepositories, Ping and Ignored.
@@ -60,6 +63,7 @@ type PullRequest struct {
 	BaseSHA     string
 	BaseRef     string
 	MergeCommit string // GitHub's test merge, or what was merged; empty if not made yet
+	UpdatedAt   time.Time
 
 	Before   string // synchronize: the head before
 	Label    string // labeled, unlabeled: which

@@ -1,5 +1,7 @@
 package webhook
 
+import "time"
+
 // The wire types are GitHub's JSON, cut down to what Event needs. None embeds
 // another: the names in encoding/json's errors are then GitHub's own.
 
@@ -38,6 +40,7 @@ type wirePullRequest struct {
 	Labels      []wireLabel `json:"labels"`
 	Head        wireBranch  `json:"head"`
 	Base        wireBranch  `json:"base"`
+	UpdatedAt   time.Time   `json:"updated_at"`
 }
 
 type wireLabel struct {

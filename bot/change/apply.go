@@ -1,0 +1,215 @@
+package change
+
+import (
+	"slices"
+	"time"
+)
+
+// maxPast bounds how many earlier attempts a state remembers; the ledger has them
+// all.
+const maxPast = 50
+
+// Apply adds an event to the state. Any event can follow any state: what does
+// not fit any more, such as the result of a job that was dropped, changes
+// nothing but the sequence.
+func (s *State) Apply(seq uint64, at time.Time, e Event) {
+	if s.Seq == 0 {
+		s.First = at
+	}
+	s.Seq = seq
+	switch e := e.(type) {
+	case Seen:
+		s.seen(at, e.Facts)
+	case Planned:
+		s.planned(at, e.Plan)
+	case Asked:
+		if !s.Asked(e.ID) {
+			s.Commands = append(s.Commands, Command{Asked: e, When: at})
+		}
+	case Answered:
+		s.answered(at, e)
+	case Started:
+		s.started(at, e)
+	case Finished:
+		s.finished(at, e)
+	case Dropped:
+		s.Dropping = slices.DeleteFunc(s.Dropping, func(j string) bool { return slices.Contains(e.Jobs, j) })
+		return
+	case Published:
+		s.published(e)
+		return
+	}
+	s.Dirty = true
+}
+
+func (s *State) seen(at time.Time, f Facts) {
+	headMoved := s.Facts.Head != "" && s.Facts.Head != f.Head
+	reopened := !s.Facts.Open && f.Open
+	s.Facts = f
+	if reopened && !headMoved {
+		s.replan()
+	}
+	if headMoved {
+		s.Override, s.Cancelled = nil, ""
+	}
+	if headMoved || !f.Open {
+		s.abandon(at, s.Runs)
+		s.abandon(at, s.Side)
+		s.Side = nil
+	}
+	if headMoved {
+		s.retire(s.Runs...)
+		s.Runs = nil
+	}
+}
+
+// replan asks for a new plan where closing has ended runs that are wanted after
+// all. What was done before stays.
+func (s *State) replan() {
+	ended := slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase == Abandoned })
+	if s.Plan == nil || !ended || s.Cancelled == s.Facts.Head {
+		return
+	}
+	stale := *s.Plan
+	stale.Key = ""
+	s.Plan = &stale
+}
+
+// abandon ends what is unfinished, and sees to it that no runner goes on with it.
+func (s *State) abandon(at time.Time, runs []Run) {
+	for i := range runs {
+		if runs[i].Unfinished() {
+			runs[i].Phase, runs[i].Ended = Abandoned, at
+			s.Dropping = append(s.Dropping, runs[i].Job)
+		}
+	}
+}
+
+// retire moves runs to the past.
+func (s *State) retire(runs ...Run) {
+	s.Past = append(s.Past, runs...)
+	if extra := len(s.Past) - maxPast; extra > 0 {
+		s.Past = slices.Delete(s.Past, 0, extra)
+	}
+}
+
+func (s *State) planned(at time.Time, p Plan) {
+	if p.Key != s.Facts.PlanKey() {
+		return // the facts have moved on while it was made
+	}
+	before := s.Runs
+	s.Plan, s.Runs = &p, nil
+	for _, k := range p.Kernels {
+		old := slices.IndexFunc(before, func(r Run) bool { return r.Kernel == k.Name })
+		if k.Kept && old >= 0 {
+			run := before[old]
+			run.Bundle, run.Label = k.Bundle, k.Label
+			s.Runs = append(s.Runs, run)
+			before = slices.Delete(slices.Clone(before), old, old+1)
+			continue
+		}
+		run := Run{
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Label: k.Label, Sources: k.Sources, Bundle: k.Bundle,
+			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
+		}
+		if k.Result != nil {
+			run.Phase, run.Ended, run.Result = Done, at, k.Result
+		}
+		if s.Cancelled == p.Head && run.Unfinished() {
+			run.Phase, run.Ended = Abandoned, at
+		}
+		s.Runs = append(s.Runs, run)
+	}
+	before = slices.Clone(before)
+	s.abandon(at, before)
+	s.retire(before...)
+}
+
+func (s *State) answered(at time.Time, e Answered) {
+	i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == e.ID })
+	if i < 0 || s.Commands[i].Answered {
+		return
+	}
+	s.Commands[i].Answered, s.Commands[i].OK, s.Commands[i].Reply = true, e.OK, e.Reply
+	effect := e.Effect
+	if effect.Approve != "" && !slices.Contains(s.Approved, effect.Approve) {
+		s.Approved = append(s.Approved, effect.Approve)
+	}
+	if o := effect.Override; o != nil && o.SHA == s.Facts.Head {
+		s.Override = o
+	}
+	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
+		s.Cancelled = effect.Cancel
+		s.abandon(at, s.Runs)
+		s.abandon(at, s.Side)
+	}
+	for _, again := range effect.Rebench {
+		s.again(at, again)
+	}
+	for _, side := range effect.Side {
+		s.sideways(at, side)
+	}
+}
+
+// again starts the next attempt at a kernel. Its earlier result stays in the
+// past, and its evidence is in the new bundle.
+func (s *State) again(at time.Time, a Again) {
+	i := slices.IndexFunc(s.Runs, func(r Run) bool { return r.Kernel == a.Kernel })
+	if i < 0 || s.Runs[i].Unfinished() {
+		return
+	}
+	s.Cancelled = ""
+	before := s.Runs[i]
+	s.retire(before)
+	next := before
+	next.Attempt, next.Phase, next.Bundle, next.Asked = before.Attempt+1, Queued, a.Bundle, at
+	next.Job = s.jobID(a.Kernel, i, next.Attempt)
+	next.Token, next.Runner, next.Begun, next.Ended, next.Result = 0, "", time.Time{}, time.Time{}, nil
+	s.Runs[i] = next
+}
+
+func (s *State) sideways(at time.Time, a Sideways) {
+	i := slices.IndexFunc(s.Runs, func(r Run) bool { return r.Kernel == a.Kernel })
+	if i < 0 {
+		return
+	}
+	s.Side = append(s.Side, Run{
+		Kernel: a.Kernel, Folder: s.Runs[i].Folder, Head: s.Facts.Head, Rule: s.Runs[i].Rule, Label: a.Label, Bundle: a.Bundle, Text: a.Text,
+		Attempt: 1, Job: s.jobID(a.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
+	})
+}
+
+func (s *State) started(at time.Time, e Started) {
+	if r := s.find(e.Job); r != nil && r.Unfinished() && e.Token >= r.Token {
+		r.Phase, r.Token, r.Runner, r.Begun = Running, e.Token, e.Runner, at
+	}
+}
+
+func (s *State) finished(at time.Time, e Finished) {
+	if r := s.find(e.Job); r != nil && r.Unfinished() && e.Token >= r.Token {
+		r.Phase, r.Token, r.Ended, r.Result = Done, e.Token, at, &e.Result
+		if e.Runner != "" {
+			r.Runner = e.Runner
+		}
+	}
+}
+
+func (s *State) published(e Published) {
+	for key, posted := range e.Checks {
+		if s.Checks == nil {
+			s.Checks = map[string]Posted{}
+		}
+		s.Checks[key] = posted
+	}
+	if e.Comment != nil {
+		s.Comment = *e.Comment
+	}
+	for id, reply := range e.Replies {
+		if i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == id }); i >= 0 {
+			s.Commands[i].Replied = reply
+		}
+	}
+	if e.Complete {
+		s.Dirty = false
+	}
+}

@@ -1,0 +1,226 @@
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// An Event is one of Seen, Planned, Asked, Answered, Started, Finished, Dropped
+// and Published.
+type Event interface{ kind() string }
+
+// Facts is a change as GitHub tells it.
+type Facts struct {
+	Repo          string    `json:"repo"` // owner/name
+	DefaultBranch string    `json:"default_branch,omitempty"`
+	Title         string    `json:"title,omitempty"`
+	Author        string    `json:"author,omitempty"`
+	Labels        []string  `json:"labels,omitempty"` // sorted
+	Draft         bool      `json:"draft,omitempty"`
+	Open          bool      `json:"open,omitempty"`
+	Merged        bool      `json:"merged,omitempty"`
+	Fork          bool      `json:"fork,omitempty"`
+	Head          string    `json:"head"`
+	Base          string    `json:"base"`               // the branch that it goes to
+	BaseSHA       string    `json:"base_sha,omitempty"` // a group's and a push's: what it is compared with
+	Pulls         []int     `json:"pulls,omitempty"`    // a group's pull requests
+	Updated       time.Time `json:"updated"`
+}
+
+// Seen says that GitHub's view of the change is new.
+type Seen struct {
+	Facts
+}
+
+// A Plan is what is to be measured, and by which rules. Policy and manifests are
+// the base's.
+type Plan struct {
+	Key        string    `json:"key"` // of the facts it was made from
+	Head       string    `json:"head"`
+	Base       string    `json:"base"`            // the merge base
+	Check      string    `json:"check"`           // name of the required check
+	PolicyFile string    `json:"policy_file"`     // for messages
+	Policy     string    `json:"policy"`          // its text; empty where there is none
+	Forks      string    `json:"forks,omitempty"` // the policy's word on forks
+	NoPolicy   bool      `json:"no_policy,omitempty"`
+	Problems   []Problem `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
+	Notes      []string  `json:"notes,omitempty"`
+	Kernels    []Kernel  `json:"kernels,omitempty"`
+}
+
+// A Problem is a mistake in a file of the base.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
+}
+
+// A Kernel is one kernel that the change touches.
+type Kernel struct {
+	Name    string `json:"name"`
+	Folder  string `json:"folder"`
+	Rule    string `json:"rule"`
+	Label   string `json:"label"`   // of the runners that may measure it
+	Sources string `json:"sources"` // digest of what is built and measured
+	Bundle  string `json:"bundle"`  // its blob
+	// Kept is an earlier run of the same sources under the same rule; it goes on as
+	// it is.
+	Kept bool `json:"kept,omitempty"`
+	// Result is there when no runner is needed: the kernel is gone, or evidence
+	// that is there already is judged by another rule.
+	Result *Result `json:"result,omitempty"`
+}
+
+// Planned says what the change's facts lead to.
+type Planned struct {
+	Plan
+}
+
+// Asked is a command that somebody gave, in a comment or by a button.
+type Asked struct {
+	ID      string `json:"id"`                // comment-<number>, or button-<delivery>
+	Comment int64  `json:"comment,omitempty"` // where the answer goes
+	By      string `json:"by"`
+	Text    string `json:"text"` // the comment, or the command that the button stands for
+	Head    string `json:"head"` // when it was asked
+	At      string `json:"at,omitempty"`
+}
+
+// An Effect is what a command leads to. At most one field is set.
+type Effect struct {
+	Approve  string     `json:"approve,omitempty"` // a commit of a fork
+	Override *Override  `json:"override,omitempty"`
+	Cancel   string     `json:"cancel,omitempty"` // the head whose runs end
+	Rebench  []Again    `json:"rebench,omitempty"`
+	Side     []Sideways `json:"side,omitempty"`
+}
+
+// An Override lets one head pass in spite of the gates.
+type Override struct {
+	SHA    string `json:"sha"`
+	By     string `json:"by"`
+	Reason string `json:"reason"` // as it was written: escape it before it is shown
+	At     string `json:"at"`
+}
+
+// Again is one more attempt at a kernel, which adds to the evidence.
+type Again struct {
+	Kernel string `json:"kernel"`
+	Bundle string `json:"bundle"`
+}
+
+// Sideways is a measurement for information: against another baseline, or of
+// other shapes or seeds than the policy's. It changes no verdict.
+type Sideways struct {
+	Kernel string `json:"kernel"`
+	Bundle string `json:"bundle"`
+	Label  string `json:"label"`
+	Text   string `json:"text"` // the command
+}
+
+// Answered is the bot's decision on a command, with what follows from it.
+type Answered struct {
+	ID     string `json:"id"`
+	OK     bool   `json:"ok"`
+	Reply  string `json:"reply"` // Markdown
+	Effect Effect `json:"effect"`
+}
+
+// Started says that a runner has begun with a job.
+type Started struct {
+	Job    string `json:"job"`
+	Token  uint64 `json:"token"` // of the lease; a later lease has a larger one
+	Runner string `json:"runner"`
+}
+
+// A Result is the verdict on one kernel, with the names of the blobs that prove it.
+type Result struct {
+	Outcome  gates.Outcome `json:"outcome"`
+	Reason   gates.Reason  `json:"reason,omitempty"`
+	Line     string        `json:"line"` // the verdict in one line
+	Rule     string        `json:"rule"`
+	Verdict  string        `json:"verdict"`            // blob
+	Evidence string        `json:"evidence,omitempty"` // blob
+	Log      string        `json:"log,omitempty"`      // blob
+	Files    []string      `json:"files,omitempty"`    // blobs
+	Device   string        `json:"device,omitempty"`
+	// Speedups are the point estimates of the shapes that must gain, for lists.
+	Speedups map[string]float64 `json:"speedups,omitempty"`
+	// P50 is the candidate's median of each shape, in microseconds, for the history.
+	P50 map[string]float64 `json:"p50,omitempty"`
+}
+
+// Finished is a job's verdict.
+type Finished struct {
+	Job    string `json:"job"`
+	Token  uint64 `json:"token"`
+	Runner string `json:"runner,omitempty"`
+	Result Result `json:"result"`
+}
+
+// Dropped says that jobs which nobody waits for were taken out of the queue.
+type Dropped struct {
+	Jobs []string `json:"jobs"`
+}
+
+// A Posted check or comment is one that GitHub has.
+type Posted struct {
+	ID     int64  `json:"id"`
+	Digest string `json:"digest"`         // of what it says
+	Done   bool   `json:"done,omitempty"` // a check that is concluded
+}
+
+// Published is what was written to GitHub. It names what is new alone.
+type Published struct {
+	Checks  map[string]Posted `json:"checks,omitempty"` // by name@sha
+	Comment *Posted           `json:"comment,omitempty"`
+	Replies map[string]int64  `json:"replies,omitempty"` // by the command's id
+	// Complete says that GitHub now shows all that follows from the events before.
+	Complete bool `json:"complete,omitempty"`
+}
+
+func (Seen) kind() string      { return "seen" }
+func (Planned) kind() string   { return "planned" }
+func (Asked) kind() string     { return "asked" }
+func (Answered) kind() string  { return "answered" }
+func (Started) kind() string   { return "started" }
+func (Finished) kind() string  { return "finished" }
+func (Dropped) kind() string   { return "dropped" }
+func (Published) kind() string { return "published" }
+
+// KindOf is the word under which an event is stored.
+func KindOf(e Event) string { return e.kind() }
+
+// Decode reads a stored event.
+func Decode(kind string, data []byte) (Event, error) {
+	switch kind {
+	case "seen":
+		return decode[Seen](kind, data)
+	case "planned":
+		return decode[Planned](kind, data)
+	case "asked":
+		return decode[Asked](kind, data)
+	case "answered":
+		return decode[Answered](kind, data)
+	case "started":
+		return decode[Started](kind, data)
+	case "finished":
+		return decode[Finished](kind, data)
+	case "dropped":
+		return decode[Dropped](kind, data)
+	case "published":
+		return decode[Published](kind, data)
+	}
+	return nil, fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
+}
+
+func decode[E Event](kind string, data []byte) (Event, error) {
+	var e E
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
+	}
+	return e, nil
+}

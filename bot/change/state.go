@@ -1,0 +1,179 @@
+package change
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A State is what a change's events add up to.
+type State struct {
+	ID    ID        `json:"id"`
+	Seq   uint64    `json:"seq"` // of the last event; 0 before the first
+	First time.Time `json:"first"`
+	Facts Facts     `json:"facts"`
+	Plan  *Plan     `json:"plan,omitempty"` // the newest, perhaps of earlier facts: see NeedsPlan
+	Runs  []Run     `json:"runs,omitempty"` // of the plan, a kernel each
+	Side  []Run     `json:"side,omitempty"` // for information
+	Past  []Run     `json:"past,omitempty"` // attempts before, oldest first
+
+	Approved  []string          `json:"approved,omitempty"`  // commits of a fork that may be run
+	Override  *Override         `json:"override,omitempty"`  // of the head alone
+	Cancelled string            `json:"cancelled,omitempty"` // the head whose runs somebody ended
+	Commands  []Command         `json:"commands,omitempty"`
+	Dropping  []string          `json:"dropping,omitempty"` // jobs that nobody waits for
+	Checks    map[string]Posted `json:"checks,omitempty"`   // by name@sha
+	Comment   Posted            `json:"comment"`
+	Dirty     bool              `json:"dirty,omitempty"` // GitHub does not show everything yet
+}
+
+// A Phase is how far a run is.
+type Phase string
+
+const (
+	Queued    Phase = "queued"
+	Running   Phase = "running"
+	Done      Phase = "done"
+	Abandoned Phase = "abandoned" // superseded or cancelled
+)
+
+// A Run is one attempt at one kernel of one head.
+type Run struct {
+	Kernel  string    `json:"kernel"`
+	Folder  string    `json:"folder"`
+	Head    string    `json:"head"`
+	Rule    string    `json:"rule"`
+	Label   string    `json:"label"`
+	Sources string    `json:"sources,omitempty"`
+	Bundle  string    `json:"bundle,omitempty"`
+	Text    string    `json:"text,omitempty"` // of a side run: the command
+	Job     string    `json:"job"`
+	Attempt int       `json:"attempt"`
+	Phase   Phase     `json:"phase"`
+	Token   uint64    `json:"token,omitempty"`
+	Runner  string    `json:"runner,omitempty"`
+	Asked   time.Time `json:"asked"`
+	Begun   time.Time `json:"begun"`
+	Ended   time.Time `json:"ended"`
+	Result  *Result   `json:"result,omitempty"`
+}
+
+// Unfinished tells whether a runner is still needed.
+func (r Run) Unfinished() bool { return r.Phase == Queued || r.Phase == Running }
+
+// A Command is one that somebody gave, and what became of it.
+type Command struct {
+	Asked
+	When     time.Time `json:"when"`
+	Answered bool      `json:"answered,omitempty"`
+	OK       bool      `json:"ok,omitempty"`
+	Reply    string    `json:"reply,omitempty"`
+	Replied  int64     `json:"replied,omitempty"` // the comment that holds the reply
+}
+
+// New is a change before its first event.
+func New(id ID) *State { return &State{ID: id} }
+
+// PlanKey names the facts that a plan depends on.
+func (f Facts) PlanKey() string {
+	labels := append([]string{}, f.Labels...) // stored facts come back with nil for none: one key for both
+	text, err := json.Marshal([]any{f.Head, f.Base, f.BaseSHA, labels, f.Title, f.Draft})
+	if err != nil {
+		panic(err) // strings and booleans always marshal
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Same tells whether nothing but the time differs.
+func (f Facts) Same(other Facts) bool {
+	f.Updated, other.Updated = time.Time{}, time.Time{}
+	a, errA := json.Marshal(f)
+	b, errB := json.Marshal(other)
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// NeedsPlan tells whether the facts have moved on from the plan. What is closed
+// needs none.
+func (s *State) NeedsPlan() bool {
+	return s.Facts.Open && (s.Plan == nil || s.Plan.Key != s.Facts.PlanKey())
+}
+
+// Current is the plan, if it is one of the facts as they are.
+func (s *State) Current() *Plan {
+	if s.Plan == nil || s.Plan.Key != s.Facts.PlanKey() {
+		return nil
+	}
+	return s.Plan
+}
+
+// Held tells whether the head waits for somebody's approval: code from a fork
+// reaches no runner without.
+func (s *State) Held() bool {
+	return s.Facts.Fork && !slices.Contains(s.Approved, s.Facts.Head)
+}
+
+// Wanted is the jobs that should be in the queue or at a runner.
+func (s *State) Wanted() []Run {
+	if s.Held() || s.Current() == nil || !s.Facts.Open {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(s.Runs, s.Side), func(r Run) bool { return !r.Unfinished() })
+}
+
+// Unanswered is the commands that nobody has looked at.
+func (s *State) Unanswered() []Command {
+	return slices.DeleteFunc(slices.Clone(s.Commands), func(c Command) bool { return c.Answered })
+}
+
+// Asked finds a command by its id.
+func (s *State) Asked(id string) bool {
+	return slices.ContainsFunc(s.Commands, func(c Command) bool { return c.ID == id })
+}
+
+// Settled tells whether there is nothing to do but wait for GitHub, a person or
+// nobody. A change that waits for a runner is not settled.
+func (s *State) Settled() bool {
+	return !s.Dirty && !s.NeedsPlan() && len(s.Dropping) == 0 && len(s.Unanswered()) == 0 && len(s.Wanted()) == 0
+}
+
+// Run finds the run of a job, in line or on the side.
+func (s *State) Run(job string) (Run, bool) {
+	if r := s.find(job); r != nil {
+		return *r, true
+	}
+	return Run{}, false
+}
+
+func (s *State) find(job string) *Run {
+	for _, list := range [][]Run{s.Runs, s.Side} {
+		if i := slices.IndexFunc(list, func(r Run) bool { return r.Job == job }); i >= 0 {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// ByKernel finds the run in line of a kernel.
+func (s *State) ByKernel(name string) (Run, bool) {
+	i := slices.IndexFunc(s.Runs, func(r Run) bool { return r.Kernel == name })
+	if i < 0 {
+		return Run{}, false
+	}
+	return s.Runs[i], true
+}
+
+// CheckKey is the name under which a check is remembered.
+func CheckKey(name, sha string) string { return name + "@" + sha }
+
+// Clone is a copy that shares nothing which Apply changes.
+func (s *State) Clone() *State {
+	c := *s
+	c.Runs, c.Side, c.Past = slices.Clone(s.Runs), slices.Clone(s.Side), slices.Clone(s.Past)
+	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
+	c.Checks = maps.Clone(s.Checks)
+	return &c
+}

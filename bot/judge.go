@@ -1,0 +1,134 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// known settles a kernel of a new plan without a runner where that is possible:
+// the kernel is gone, or the same sources were measured already. Evidence is
+// about sources; a label that changes the rule merely changes what is asked of
+// it.
+func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k *change.Kernel) error {
+	if e := p.Evidence[k.Name]; e != nil {
+		result, err := b.judge(ctx, p.PolicyFile, p.Policy, e)
+		k.Result = result
+		return err
+	}
+	old, ok := s.ByKernel(k.Name)
+	if !ok || old.Head != p.Head || old.Sources != k.Sources || old.Phase == change.Abandoned || s.Plan == nil || s.Plan.Policy != p.Policy {
+		return nil
+	}
+	if old.Rule == k.Rule {
+		k.Kept = true
+		return nil
+	}
+	if old.Phase != change.Done || old.Result == nil || old.Result.Evidence == "" {
+		return nil
+	}
+	e, err := b.evidence(ctx, *old.Result)
+	if err != nil {
+		return err
+	}
+	e.Change.Labels, e.Change.Title, e.Change.Draft, e.Change.Branch = s.Facts.Labels, s.Facts.Title, s.Facts.Draft, s.Facts.Base
+	policy, err := policies.Parse(p.PolicyFile, []byte(p.Policy))
+	if err != nil {
+		return fmt.Errorf("reading the plan's policy: %w", err)
+	}
+	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
+		return nil // the other rule asks for more than was gathered
+	}
+	k.Result, err = b.judge(ctx, p.PolicyFile, p.Policy, e)
+	return err
+}
+
+// judge is the only place where the bot's verdicts come from.
+func (b *Bot) judge(ctx context.Context, file, text string, e *gates.Evidence) (*change.Result, error) {
+	policy, err := policies.Parse(file, []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan's policy: %w", err)
+	}
+	return b.judgeBy(ctx, file, policy, e)
+}
+
+func (b *Bot) judgeBy(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence) (*change.Result, error) {
+	v := gates.Judge(policy, file, e)
+	b.count(func(c *Counts) { c.Judged++ })
+	result := &change.Result{
+		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Device: v.Device.Name,
+		Speedups: map[string]float64{}, P50: map[string]float64{},
+	}
+	for _, c := range v.Comparisons {
+		if c.Candidate != nil {
+			result.P50[c.Shape] = c.Candidate.P50
+		}
+		if c.Role == "target" {
+			result.Speedups[c.Shape] = c.Speedup.Value
+		}
+	}
+	var err error
+	if result.Evidence, err = b.keep(ctx, "evidence", e); err != nil {
+		return nil, err
+	}
+	result.Verdict, err = b.keep(ctx, "verdict", v)
+	return result, err
+}
+
+// keep stores a value under the hash of its JSON: storing it twice is storing it
+// once.
+func (b *Bot) keep(ctx context.Context, what string, value any) (string, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("storing %s: %w", what, err)
+	}
+	return b.keepBytes(ctx, what, data)
+}
+
+func (b *Bot) keepBytes(ctx context.Context, what string, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := what + "-" + hex.EncodeToString(sum[:])
+	if _, err := b.Journal.Artifacts.Put(ctx, name, bytes.NewReader(data)); err != nil {
+		return "", fmt.Errorf("storing %s: %w", what, err)
+	}
+	return name, nil
+}
+
+func (b *Bot) blob(ctx context.Context, name string) ([]byte, error) {
+	r, _, err := b.Journal.Artifacts.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func (b *Bot) evidence(ctx context.Context, r change.Result) (*gates.Evidence, error) {
+	data, err := b.blob(ctx, r.Evidence)
+	if err != nil {
+		return nil, fmt.Errorf("reading stored evidence: %w", err)
+	}
+	return gates.ParseEvidence(r.Evidence, data)
+}
+
+func (b *Bot) verdict(ctx context.Context, r change.Result) (*gates.Verdict, error) {
+	data, err := b.blob(ctx, r.Verdict)
+	if err != nil {
+		return nil, fmt.Errorf("reading a stored verdict: %w", err)
+	}
+	v := &gates.Verdict{}
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, fmt.Errorf("reading a stored verdict: %w", err)
+	}
+	return v, nil
+}

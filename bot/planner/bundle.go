@@ -1,0 +1,117 @@
+package planner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// A Rerun is what somebody asks of a kernel beyond the policy.
+type Rerun struct {
+	Kernel  string
+	Earlier *gates.Evidence // to go on with; nil starts anew
+	Rounds  int
+	Shapes  []string
+	Seeds   []int64
+	Versus  string
+	Profile bool
+}
+
+// Rerun packs one kernel of a change once more and names the bundle. A name that
+// the repository does not have is a plan.BadInput.
+func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rerun) (string, error) {
+	s, err := p.open(ctx, id, f)
+	if err != nil {
+		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+	}
+	defer s.close()
+	policyAt, err := s.policy(ctx)
+	if err != nil {
+		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+	}
+	o := s.options(policyAt)
+	o.Kernels, o.Versus = []string{r.Kernel}, r.Versus
+	again, err := plan.New(ctx, o)
+	if err != nil {
+		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+	}
+	folders, err := again.Kernels(ctx)
+	if err != nil {
+		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+	}
+	job, err := again.Job(ctx, folders[0])
+	if err != nil {
+		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+	}
+	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
+		if unknown := (policies.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
+			return "", plan.BadInput{Err: fmt.Errorf("%s has no shape %q (it has %s)", r.Kernel, unknown[0], strings.Join(known, ", "))}
+		}
+	}
+	b := wrap(job)
+	b.Earlier, b.Rounds, b.Shapes, b.Seeds, b.Profile = r.Earlier, r.Rounds, r.Shapes, r.Seeds, r.Profile
+	return p.pack(ctx, b)
+}
+
+// pack stores a bundle under its digest, so the same job is stored once.
+func (p *Planner) pack(ctx context.Context, job bundle.Job) (string, error) {
+	file, err := os.CreateTemp(p.Scratch, "kernelgate-bundle-")
+	if err != nil {
+		return "", fmt.Errorf("packing %s: %w", job.Manifest.Name, err)
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	digest, err := bundle.Write(file, job)
+	if err != nil {
+		return "", fmt.Errorf("packing %s: %w", job.Manifest.Name, err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", fmt.Errorf("packing %s: %w", job.Manifest.Name, err)
+	}
+	if _, err := p.Bundles.Put(ctx, digest, file); err != nil {
+		return "", fmt.Errorf("storing the bundle of %s: %w", job.Manifest.Name, err)
+	}
+	return digest, nil
+}
+
+// sources is the digest of what is built and measured, whatever rule it is
+// judged by.
+func sources(job plan.Job) (string, error) {
+	h := sha256.New()
+	dirs := []string{job.Trusted, job.Candidate.Dir}
+	fmt.Fprintf(h, "%q %q\n", job.ManifestText, job.Candidate.Variant)
+	if job.Baseline != nil {
+		fmt.Fprintf(h, "%q\n", job.Baseline.Variant)
+		dirs = append(dirs, job.Baseline.Dir)
+	}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(dir, path)
+			fmt.Fprintf(h, "%q %x\n", rel, sha256.Sum256(data))
+			return err
+		})
+		if err != nil {
+			return "", fmt.Errorf("reading the sources of %s: %w", job.Manifest.Name, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,248 @@
+// Package planner turns a change as GitHub tells it into a plan: which kernels it
+// touches, by which rules they are judged, and a bundle for a runner for each. It
+// reads repositories and writes bundles; it queues and decides nothing.
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// Mirrors holds copies of repositories.
+type Mirrors interface {
+	Fetch(ctx context.Context, repo string, refs ...string) (*checkout.Repo, error)
+}
+
+// Bundles keeps bundles for runners.
+type Bundles interface {
+	Put(ctx context.Context, name string, r io.Reader) (digest string, err error)
+}
+
+// A Planner makes plans.
+type Planner struct {
+	Mirrors Mirrors
+	Bundles Bundles
+	Scratch string // folder; "" is the system's
+	Version string
+	Now     func() time.Time
+}
+
+// ErrMoved says that the head is not what it was a moment ago: ask GitHub again.
+var ErrMoved = errors.New("the head has moved on")
+
+// DefaultCheck is the required check's name where no policy names another.
+const DefaultCheck = "kernelgate"
+
+// A Proposal is a plan, and the evidence about kernels that need no runner.
+type Proposal struct {
+	change.Plan
+	Evidence map[string]*gates.Evidence // by kernel
+}
+
+// Plan looks at a change. Mistakes in the base's files are part of the plan; an
+// error means that it could not be looked at now.
+func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Proposal, error) {
+	s, err := p.open(ctx, id, f)
+	if err != nil {
+		return Proposal{}, fmt.Errorf("planning %s at %.12s: %w", f.Repo, f.Head, err)
+	}
+	defer s.close()
+	if err := s.plan(ctx); err != nil {
+		return Proposal{}, fmt.Errorf("planning %s at %.12s: %w", f.Repo, f.Head, err)
+	}
+	return s.out, nil
+}
+
+// A sitting is one look at one change.
+type sitting struct {
+	planner *Planner
+	facts   change.Facts
+	repo    *checkout.Repo
+	base    string // where the head left the base branch
+	trusted string // whose policy and manifests hold
+	scratch string
+	out     Proposal
+}
+
+func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*sitting, error) {
+	var refs []string
+	if id.Kind == change.Pull {
+		refs = append(refs, fmt.Sprintf("refs/pull/%d/head", id.Number))
+	}
+	repo, err := p.Mirrors.Fetch(ctx, f.Repo, refs...)
+	if err != nil {
+		return nil, err
+	}
+	s := &sitting{planner: p, facts: f, repo: repo}
+	if _, err := repo.Resolve(ctx, f.Head); err != nil {
+		return nil, fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
+	}
+	tip := "refs/heads/" + f.Base
+	if f.BaseSHA != "" {
+		tip = f.BaseSHA
+	}
+	if s.trusted, err = repo.Resolve(ctx, tip); err != nil {
+		return nil, fmt.Errorf("the base branch %s: %w", f.Base, err)
+	}
+	if s.base, err = repo.MergeBase(ctx, s.trusted, f.Head); err != nil {
+		return nil, err
+	}
+	if s.scratch, err = os.MkdirTemp(p.Scratch, "kernelgate-plan-"); err != nil {
+		return nil, fmt.Errorf("making a scratch folder: %w", err)
+	}
+	s.out.Plan = change.Plan{Key: f.PlanKey(), Head: f.Head, Base: s.base, Check: DefaultCheck}
+	s.out.Evidence = map[string]*gates.Evidence{}
+	return s, nil
+}
+
+func (s *sitting) close() { os.RemoveAll(s.scratch) }
+
+func (s *sitting) plan(ctx context.Context) error {
+	policyAt, err := s.policy(ctx)
+	if err != nil || len(s.out.Problems) > 0 {
+		return err
+	}
+	p, err := plan.New(ctx, s.options(policyAt))
+	if err != nil {
+		return err
+	}
+	folders, err := p.Kernels(ctx)
+	if err != nil {
+		return err
+	}
+	if policyAt == "" {
+		return nil // nobody asks anything of any kernel
+	}
+	for _, folder := range folders {
+		job, err := p.Job(ctx, folder)
+		if s.problem(folder+"/kernel.yaml", err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		k, err := s.kernel(ctx, job)
+		if err != nil {
+			return err
+		}
+		s.out.Kernels = append(s.out.Kernels, k)
+	}
+	return nil
+}
+
+// policy finds the revision whose policy is used: the base's or, where it has
+// none, the head's, for information. It is empty where neither has one.
+func (s *sitting) policy(ctx context.Context) (string, error) {
+	s.out.PolicyFile = plan.PolicyFile
+	rev := s.trusted
+	text, err := s.repo.Read(ctx, rev, plan.PolicyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.out.NoPolicy = true
+		rev = s.facts.Head
+		text, err = s.repo.Read(ctx, rev, plan.PolicyFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the policy: %w", err)
+	}
+	policy, err := policies.Parse(plan.PolicyFile, text)
+	if s.problem(plan.PolicyFile, err) {
+		return "", nil
+	}
+	s.out.Policy, s.out.Forks = string(text), string(policy.Forks.Run)
+	if policy.Check != "" && !s.out.NoPolicy {
+		s.out.Check = policy.Check
+	}
+	return rev, nil
+}
+
+// problem notes a mistake in a file of the repository, and tells whether it was
+// one.
+func (s *sitting) problem(file string, err error) bool {
+	if err == nil {
+		return false
+	}
+	var many strict.Problems
+	var bad plan.BadInput
+	switch {
+	case errors.As(err, &many):
+		for _, one := range many {
+			s.out.Problems = append(s.out.Problems, change.Problem{File: one.File, Line: one.Line, Message: one.String()})
+		}
+	case errors.As(err, &bad):
+		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: bad.Error()})
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *sitting) options(policyAt string) plan.Options {
+	f := s.facts
+	o := plan.Options{
+		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
+		Change:     policies.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
+		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
+	}
+	if policyAt != s.trusted {
+		o.PolicyAt = policyAt
+	}
+	return o
+}
+
+// kernel packs a job.
+func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
+	k := change.Kernel{Name: job.Manifest.Name, Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
+	s.note(job.Notes)
+	if job.Removed {
+		s.out.Evidence[k.Name] = job.RemovedEvidence()
+		return k, nil
+	}
+	var err error
+	if k.Sources, err = sources(job); err != nil {
+		return k, err
+	}
+	k.Bundle, err = s.planner.pack(ctx, wrap(job))
+	return k, err
+}
+
+// note keeps what is said of more than one kernel once.
+func (s *sitting) note(notes []string) {
+	for _, n := range notes {
+		if !strings.Contains(strings.Join(s.out.Notes, "\n"), n) {
+			s.out.Notes = append(s.out.Notes, n)
+		}
+	}
+}
+
+// label is the kind of runner that may measure the kernel.
+func label(job plan.Job) string {
+	if len(job.Policy.Devices) > 0 {
+		return job.Policy.Devices[0]
+	}
+	if job.Manifest.Mode == kernels.ModeCPU {
+		return "cpu"
+	}
+	return "gpu"
+}
+
+func wrap(job plan.Job) bundle.Job {
+	return bundle.Job{Job: job.Job, Folder: job.Folder, ManifestText: job.ManifestText, PolicyFile: job.PolicyFile, PolicyText: job.PolicyText}
+}

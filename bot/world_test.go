@@ -1,0 +1,299 @@
+package bot_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot"
+	"github.com/kernelgate/kernelgate/bot/dispatch"
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/journal"
+	"github.com/kernelgate/kernelgate/bot/ledger"
+	"github.com/kernelgate/kernelgate/bot/mirror"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+const (
+	manifest = `version: 1
+name: scale
+mode: cpu
+entry: scale
+source: scale.c
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [N]}
+  - {name: y, dtype: f32, access: out, shape: [N]}
+  - {name: N, dtype: i32, access: scalar, value: N}
+reference: {source: reference.c, entry: reference}
+tolerance: {abs: 0.1}
+shapes:
+  mission: {N: 1000}
+  small: {N: 10}
+limits: {N: 1..100000}
+secret: {N: 1..500}
+`
+	policy = `version: 1
+devices: [cpu]
+gates:
+  correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 2, norm_error: "<= 1%"}
+  performance:
+    target: {shapes: [mission], speedup: ">= +10%"}
+    guard: {shapes: all, speedup: ">= -2%"}
+    rounds: {min: 4, max: 8}
+    looks: [4, 8]
+    pairs: 20
+    budget: 1h
+rules:
+  - name: refactoring
+    when: {labels: [refactoring]}
+    gates:
+      performance:
+        target: {shapes: [mission], speedup: ">= -2%"}
+  - name: default
+`
+	secret = "a secret that GitHub knows"
+	token  = "the runner's token"
+)
+
+// testKey is made once: RSA keys are slow to find under the race detector.
+var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
+// A world is a GitHub with a repository of one kernel, people of all roles, and a
+// bot with a runner that reads its measurements from the source.
+type world struct {
+	*testing.T
+	ctx     context.Context
+	hub     *fakehub.Server
+	app     *fakehub.App
+	repo    *fakehub.Repo
+	dir     string
+	addr    string
+	hold    chan struct{}
+	running *server
+	opt     worldOptions
+}
+
+type worldOptions struct {
+	pat      bool // a personal token and statuses in place of an App
+	noPolicy bool
+	limits   fakehub.Limits
+	noRunner bool
+	log      bool
+}
+
+// A server is a bot that runs.
+type server struct {
+	bot    *bot.Bot
+	ledger *ledger.Ledger
+	stop   func()
+}
+
+func newWorld(t *testing.T, opt worldOptions) *world {
+	t.Helper()
+	w := &world{T: t, ctx: t.Context(), dir: t.TempDir(), hold: make(chan struct{}), opt: opt}
+	if opt.limits == (fakehub.Limits{}) {
+		opt.limits = fakehub.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1, Concurrent: -1}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	w.no(err)
+	w.addr = listener.Addr().String()
+	w.no(listener.Close())
+	w.hub, err = fakehub.New(fakehub.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits})
+	w.no(err)
+	w.Cleanup(func() { w.hub.Close() })
+	w.repo, err = w.hub.CreateRepo(fakehub.RepoOptions{Owner: "olga", Name: "kernels"})
+	w.no(err)
+	for login, role := range map[string]fakehub.Role{"walt": fakehub.Write, "mara": fakehub.Maintain, "rita": fakehub.Read, "eve": fakehub.None} {
+		w.hub.CreateUser(login)
+		w.no(w.repo.Grant(login, role))
+	}
+	files := map[string]string{
+		"kernels/scale/kernel.yaml": manifest, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n",
+		".github/kernelgate.yaml": policy, "README.md": "Kernels.\n",
+	}
+	if opt.noPolicy {
+		delete(files, ".github/kernelgate.yaml")
+	}
+	_, err = w.repo.Push("main", files, "Scale")
+	w.no(err)
+	w.repo.Protect("main", "kernelgate")
+	hook := "http://" + w.addr + "/webhook"
+	if opt.pat {
+		w.repo.CreateHook(hook, secret, "*")
+	} else {
+		key, err := testKey()
+		w.no(err)
+		w.app, err = w.hub.CreateApp(fakehub.AppOptions{Slug: "kernelgate", Key: key, HookURL: hook, HookSecret: secret})
+		w.no(err)
+		_, err = w.app.Install(w.repo)
+		w.no(err)
+	}
+	w.start()
+	w.Cleanup(func() { w.running.stop() })
+	return w
+}
+
+func (w *world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// client is the bot's way to GitHub.
+func (w *world) client() *hub.Hub {
+	opt := hub.Options{BaseURL: w.hub.URL(), GitURL: w.hub.URL(), ContentPerMinute: 1e6, ContentPerHour: 1e6}
+	if w.opt.pat {
+		w.hub.CreateUser("gatekeeper")
+		w.no(w.repo.Grant("gatekeeper", fakehub.Write))
+		h, err := hub.NewToken(w.hub.CreateToken("gatekeeper"), opt)
+		w.no(err)
+		return h
+	}
+	h, err := hub.NewApp(w.app.ID(), w.app.PrivateKeyPEM(), opt)
+	w.no(err)
+	return h
+}
+
+// start brings the bot and its runner up on the world's address.
+func (w *world) start() {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	log := slog.New(slog.DiscardHandler)
+	if w.opt.log {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(w.dir, "journal"), LeaseFor: 3 * time.Second, Log: log})
+	w.no(err)
+	l, err := ledger.Open(ctx, filepath.Join(w.dir, "ledger.db"), ledger.Options{})
+	w.no(err)
+	client := w.client()
+	runners := &dispatch.Server{Journal: j, Tokens: map[string]dispatch.Credential{"runner": dispatch.NewCredential(token, "cpu")}, LeaseFor: 3 * time.Second, Heartbeat: 50 * time.Millisecond, Poll: time.Second, Log: log}
+	b := bot.New(bot.Config{
+		Journal: j, Ledger: l, Hub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Log: log, Repositories: []string{"olga/kernels"},
+		Planner: &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(w.dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Version: "kernelgate test", Now: time.Now},
+		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
+	})
+	runners.Results = b
+	mux := http.NewServeMux()
+	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
+	mux.Handle(agent.Prefix, runners.Handler())
+	listener, err := net.Listen("tcp", w.addr)
+	w.no(err)
+	web := &http.Server{Handler: mux}
+	var all sync.WaitGroup
+	all.Go(func() { web.Serve(listener) })
+	all.Go(func() {
+		if err := l.Follow(ctx, j); err != nil && ctx.Err() == nil {
+			w.Error(err)
+		}
+	})
+	all.Go(func() {
+		if err := b.Run(ctx); err != nil && ctx.Err() == nil {
+			w.Error(err)
+		}
+	})
+	if !w.opt.noRunner {
+		all.Go(func() {
+			err := agent.Run(ctx, agent.Config{
+				Server: "http://" + w.addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(w.dir, "runner"),
+				Measure: measureScripted(w.hold), Log: log, Host: "host",
+			})
+			if err != nil && ctx.Err() == nil {
+				w.Error(err)
+			}
+		})
+	}
+	w.running = &server{bot: b, ledger: l, stop: sync.OnceFunc(func() {
+		cancel()
+		web.Close()
+		all.Wait()
+		if err := errors.Join(l.Close(), j.Close()); err != nil {
+			w.Error(err)
+		}
+	})}
+}
+
+// propose opens a pull request that changes the kernel's source.
+func (w *world) propose(branch, source string, opt fakehub.PROptions) *fakehub.PR {
+	w.Helper()
+	_, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": source}, branch)
+	w.no(err)
+	opt.Head = branch
+	if opt.Title == "" {
+		opt.Title = branch
+	}
+	if opt.Author == "" {
+		opt.Author = "walt"
+	}
+	pr, err := w.repo.OpenPR(opt)
+	w.no(err)
+	return pr
+}
+
+// until waits for something to be so on GitHub.
+func (w *world) until(what string, cond func() bool) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
+	defer cancel()
+	if err := w.hub.WaitFor(ctx, cond); err != nil {
+		var have []string
+		for _, pr := range w.repo.PRs() {
+			for _, c := range w.repo.Checks(pr.HeadSHA()) {
+				have = append(have, strings.Join([]string{c.Name, c.Status, c.Conclusion, c.Title}, " | "))
+			}
+			for _, c := range pr.Comments() {
+				have = append(have, c.Author+": "+c.Body[:min(len(c.Body), 300)])
+			}
+		}
+		w.Fatalf("waiting for %s: %v\n%s", what, err, strings.Join(have, "\n"))
+	}
+}
+
+// concluded waits for the required check of a commit.
+func (w *world) concluded(sha, conclusion string) fakehub.Check {
+	w.Helper()
+	var c fakehub.Check
+	w.until(conclusion+" at "+sha, func() bool {
+		c, _ = w.repo.Check(sha, "kernelgate")
+		return c.Status == "completed" && c.Conclusion == conclusion
+	})
+	return c
+}
+
+// said waits for a comment of the bot that holds a text.
+func (w *world) said(pr *fakehub.PR, text string) fakehub.Comment {
+	w.Helper()
+	var found fakehub.Comment
+	w.until("a comment with "+text, func() bool {
+		for _, c := range pr.Comments() {
+			if strings.Contains(c.Author, "kernelgate") && strings.Contains(c.Body, text) {
+				found = c
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (w *world) comment(pr *fakehub.PR, who, text string) fakehub.Comment {
+	w.Helper()
+	c, err := pr.Comment(who, text)
+	w.no(err)
+	return c
+}

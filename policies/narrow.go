@@ -1,0 +1,33 @@
+package policies
+
+// Narrow makes every rule ask about these shapes and seeds in place of its own,
+// for a measurement that somebody asks for beside the gate. What is empty stays
+// as it is. On shapes that were named nothing must be gained: the guard asks.
+func (p *Policy) Narrow(shapes []string, seeds []int64) {
+	for i := range p.Rules {
+		g := &p.Rules[i].Gates
+		if g.Correctness != nil {
+			own := *g.Correctness
+			if len(seeds) > 0 {
+				own.Seeds = seeds
+			}
+			if len(shapes) > 0 {
+				own.Shapes = Shapes{Names: shapes}
+			}
+			g.Correctness = &own
+		}
+		if g.Performance != nil && len(shapes) > 0 {
+			own := *g.Performance
+			goal := own.Guard
+			if goal == nil {
+				goal = own.Target
+			}
+			if goal != nil {
+				named := *goal
+				named.Shapes = Shapes{Names: shapes}
+				own.Target, own.Guard = nil, &named
+			}
+			g.Performance = &own
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package policies_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+func TestNarrow(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("l4.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Narrow([]string{"long"}, nil)
+	rule := p.RuleFor(policies.Change{Branch: "main"})
+	perf, correct := rule.Gates.Performance, rule.Gates.Correctness
+	if perf.Target != nil || perf.Guard.Shapes.String() != "long" || correct.Shapes.String() != "long" {
+		t.Errorf("target %v, guard %v, correctness on %s: want the guard and correctness on long alone", perf.Target, perf.Guard, correct.Shapes)
+	}
+	if !slices.Equal(correct.Seeds, []int64{0, 1, 2}) {
+		t.Errorf("seeds became %v without being named", correct.Seeds)
+	}
+	p.Narrow(nil, []int64{7})
+	if rule := p.RuleFor(policies.Change{Branch: "main"}); !slices.Equal(rule.Gates.Correctness.Seeds, []int64{7}) || rule.Gates.Performance.Guard.Shapes.String() != "long" {
+		t.Errorf("after naming seed 7: %v on %s", rule.Gates.Correctness.Seeds, rule.Gates.Performance.Guard.Shapes)
+	}
+}
