@@ -42,6 +42,10 @@ type leaseRecord struct {
 	Seq   uint64     `json:"seq"` // which message; an id may be enqueued again after its job is gone
 	Token uint64     `json:"token"`
 	State leaseState `json:"state"`
+
+	// While it is leased: who may Attach to it, and where JetStream wants to hear about it.
+	Holder string `json:"holder,omitempty"`
+	Reply  string `json:"reply,omitempty"`
 }
 
 // Enqueue puts job in line for the runners of label. While a job of that id waits or is being worked on, it does nothing.

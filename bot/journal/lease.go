@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,15 +21,28 @@ type Lease struct {
 	Token uint64
 
 	j        *Journal
-	msg      jetstream.Msg
+	msg      message
 	seq      uint64
 	revision uint64
 }
 
+// A message is what a lease says to JetStream about its job.
+type message interface {
+	Reply() string
+	InProgress() error
+	DoubleAck(context.Context) error
+	NakWithDelay(time.Duration) error
+}
+
 func consumerName(label string) string { return "runner-" + label }
 
-// Lease waits for a job of that label.
+// Lease waits for a job of that label. It may hand one out although ctx has just ended: after a nil error there is a lease.
 func (j *Journal) Lease(ctx context.Context, label string) (*Lease, error) {
+	return j.LeaseTo(ctx, label, "")
+}
+
+// LeaseTo is Lease for a holder that can Attach to the job later.
+func (j *Journal) LeaseTo(ctx context.Context, label, holder string) (*Lease, error) {
 	if err := checkToken("label", label); err != nil {
 		return nil, fmt.Errorf("lease a job: %w", err)
 	}
@@ -47,7 +61,8 @@ func (j *Journal) Lease(ctx context.Context, label string) (*Lease, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lease a job for %s: %w", label, err)
 		}
-		l, err := j.acquire(ctx, label, msg)
+		// Half of it would leave the job to nobody until the lease runs out.
+		l, err := j.acquire(context.WithoutCancel(ctx), label, holder, msg)
 		if err != nil {
 			return nil, fmt.Errorf("lease a job for %s: %w", label, err)
 		}
@@ -57,29 +72,43 @@ func (j *Journal) Lease(ctx context.Context, label string) (*Lease, error) {
 	}
 }
 
-// nextJob asks again and again: one request to the server lives for a limited time.
+// pull is how long one request for a job stays with the server.
+const pull = time.Second
+
+// nextJob asks again and again. It never takes a request back: the server may have answered it already, and the job in that
+// answer would belong to nobody until its lease ran out. A job that comes after ctx has ended is handed on at once.
 func nextJob(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, error) {
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 30*time.Second)
-		msg, err := consumer.Next(jetstream.FetchContext(attempt))
-		cancel()
-		if ctx.Err() != nil {
-			if err == nil {
-				err = msg.Nak() // nobody is left to work on it
+	type answer struct {
+		msg jetstream.Msg
+		err error
+	}
+	for ctx.Err() == nil {
+		answers := make(chan answer, 1)
+		go func() {
+			msg, err := consumer.Next(jetstream.FetchMaxWait(pull))
+			answers <- answer{msg, err}
+		}()
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				return a.msg, nil
 			}
-			return nil, errors.Join(ctx.Err(), err)
-		}
-		if err == nil {
-			return msg, nil
-		}
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, jetstream.ErrNoMessages) {
-			return nil, err
+			if !errors.Is(a.err, nats.ErrTimeout) && !errors.Is(a.err, jetstream.ErrNoMessages) {
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			go func() {
+				if a := <-answers; a.err == nil {
+					_ = a.msg.Nak() // if it fails the lease runs out
+				}
+			}()
 		}
 	}
+	return nil, ctx.Err()
 }
 
 // acquire writes that the job was handed out again; nil without an error means that there is nothing left to do for it.
-func (j *Journal) acquire(ctx context.Context, label string, msg jetstream.Msg) (*Lease, error) {
+func (j *Journal) acquire(ctx context.Context, label, holder string, msg jetstream.Msg) (*Lease, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, err
@@ -94,7 +123,7 @@ func (j *Journal) acquire(ctx context.Context, label string, msg jetstream.Msg) 
 		if rec.Seq == seq && (rec.State == finished || rec.State == cancelled) {
 			return nil, msg.DoubleAck(ctx) // its holder ended between the record and the acknowledgement
 		}
-		rec = leaseRecord{Seq: seq, Token: rec.Token + 1, State: leased}
+		rec = leaseRecord{Seq: seq, Token: rec.Token + 1, State: leased, Holder: holder, Reply: msg.Reply()}
 		next, err := j.writeLease(ctx, id, rec, revision)
 		if isConflict(err) {
 			continue

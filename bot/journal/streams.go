@@ -19,6 +19,8 @@ var (
 	ErrConflict = errors.New("the run has a newer event")
 	// ErrLeaseLost says that the job went to another runner, or is finished.
 	ErrLeaseLost = errors.New("the lease is lost")
+	// ErrFinished says that the job was finished under this very lease.
+	ErrFinished = errors.New("the job is finished")
 	// ErrCancelled says that nobody wants the job's result any more.
 	ErrCancelled = errors.New("the job was cancelled")
 	// ErrNotFound says that there is no such thing in the journal.

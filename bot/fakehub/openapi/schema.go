@@ -1,47 +1,12 @@
-package fakehub_test
+package openapi
 
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
+	"unicode/utf8"
 )
-
-const openAPIVersion = "23.0.2" // as in testdata/fetch-openapi.sh
-
-// A description is GitHub's published API description.
-type description struct {
-	root map[string]any
-}
-
-func loadDescription(t *testing.T) *description {
-	t.Helper()
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(home, ".cache")
-	}
-	path := filepath.Join(cache, "kernelgate", "octokit-openapi-"+openAPIVersion, "api.github.com.json")
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		const remedy = "GitHub's API description is not here; run bot/fakehub/testdata/fetch-openapi.sh"
-		if os.Getenv("CI") == "true" {
-			t.Fatal(remedy)
-		}
-		t.Skip(remedy)
-	}
-	d := &description{}
-	if err := json.Unmarshal(raw, &d.root); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
 
 // at walks down by keys; nil where there is nothing.
 func at(v any, keys ...string) any {
@@ -52,7 +17,7 @@ func at(v any, keys ...string) any {
 	return v
 }
 
-func (d *description) resolve(schema any) map[string]any {
+func (d *Description) resolve(schema any) map[string]any {
 	m, _ := schema.(map[string]any)
 	for {
 		ref, ok := m["$ref"].(string)
@@ -65,8 +30,8 @@ func (d *description) resolve(schema any) map[string]any {
 }
 
 // check lists what is wrong with a value: missing required fields, wrong types,
-// nulls where none may be, words that are not on the list.
-func (d *description) check(schema, value any, where string) []string {
+// nulls where none may be, words that are not on the list, too much of anything.
+func (d *Description) check(schema, value any, where string) []string {
 	s := d.resolve(schema)
 	if s == nil {
 		return nil
@@ -93,6 +58,8 @@ func (d *description) check(schema, value any, where string) []string {
 		wrong = append(wrong, fmt.Sprintf("%s is %v, want one of %v", where, value, enum))
 	}
 	switch v := value.(type) {
+	case string:
+		wrong = append(wrong, size(s["maxLength"], utf8.RuneCountInString(v), where)...)
 	case map[string]any:
 		for _, name := range list(s["required"]) {
 			if _, ok := v[name.(string)]; !ok {
@@ -106,6 +73,7 @@ func (d *description) check(schema, value any, where string) []string {
 			}
 		}
 	case []any:
+		wrong = append(wrong, size(s["maxItems"], len(v), where)...)
 		for i, item := range v {
 			wrong = append(wrong, d.check(s["items"], item, fmt.Sprintf("%s[%d]", where, i))...)
 		}
@@ -113,8 +81,15 @@ func (d *description) check(schema, value any, where string) []string {
 	return wrong
 }
 
+func size(most any, n int, where string) []string {
+	if m, ok := most.(float64); ok && n > int(m) {
+		return []string{fmt.Sprintf("%s has %d, at most %d are allowed", where, n, int(m))}
+	}
+	return nil
+}
+
 // checkAny takes the choice with the fewest complaints.
-func (d *description) checkAny(choices []any, value any, where string) []string {
+func (d *Description) checkAny(choices []any, value any, where string) []string {
 	var least []string
 	for i, c := range choices {
 		wrong := d.check(c, value, where)
@@ -126,6 +101,53 @@ func (d *description) checkAny(choices []any, value any, where string) []string 
 		}
 	}
 	return least
+}
+
+// unknown lists a body's fields that no part of the schema names.
+func (d *Description) unknown(schema any, raw []byte) []string {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil // compare has said so
+	}
+	return d.strangers(schema, value, "")
+}
+
+func (d *Description) strangers(schema, value any, where string) []string {
+	s := d.resolve(schema)
+	var wrong []string
+	switch v := value.(type) {
+	case map[string]any:
+		properties := d.properties(s)
+		for name, field := range v {
+			property, ok := properties[name]
+			if !ok && len(properties) > 0 {
+				wrong = append(wrong, where+"."+name+" is not GitHub's")
+			}
+			wrong = append(wrong, d.strangers(property, field, where+"."+name)...)
+		}
+	case []any:
+		for i, item := range v {
+			wrong = append(wrong, d.strangers(s["items"], item, fmt.Sprintf("%s[%d]", where, i))...)
+		}
+	}
+	return wrong
+}
+
+// properties are those of a schema and of all its parts.
+func (d *Description) properties(s map[string]any) map[string]any {
+	out := map[string]any{}
+	own, _ := s["properties"].(map[string]any)
+	for name, p := range own {
+		out[name] = p
+	}
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		for _, part := range list(s[key]) {
+			for name, p := range d.properties(d.resolve(part)) {
+				out[name] = p
+			}
+		}
+	}
+	return out
 }
 
 func list(v any) []any {
@@ -147,36 +169,4 @@ func isKind(kind string, value any) bool {
 		return kind == "object"
 	}
 	return false
-}
-
-// operation finds the description's path for a request's.
-func (d *description) operation(method, path string) (string, map[string]any) {
-	got := strings.Split(strings.Trim(path, "/"), "/")
-	best, bestLiteral := "", -1
-	paths, _ := d.root["paths"].(map[string]any)
-	for template, operations := range paths {
-		want := strings.Split(strings.Trim(template, "/"), "/")
-		if len(want) != len(got) || at(operations, strings.ToLower(method)) == nil {
-			continue
-		}
-		literal := 0
-		for i, w := range want {
-			if strings.HasPrefix(w, "{") {
-				continue
-			}
-			if w != got[i] {
-				literal = -1
-				break
-			}
-			literal++
-		}
-		if literal > bestLiteral {
-			best, bestLiteral = template, literal
-		}
-	}
-	if best == "" {
-		return "", nil
-	}
-	operation, _ := at(paths, best, strings.ToLower(method)).(map[string]any)
-	return best, operation
 }

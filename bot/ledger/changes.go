@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+)
+
+// all reads every row of a query.
+func all[T any](ctx context.Context, l *Ledger, what, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	var out []T
+	store := l.store.Load()
+	rows, err := store.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, l.failed(store, what, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row, err := scan(rows)
+		if err != nil {
+			return nil, l.failed(store, what, err)
+		}
+		out = append(out, row)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, l.failed(store, what, err)
+	}
+	return out, nil
+}
+
+// failed names what was asked for. Damage is told to Follow, which makes the
+// ledger anew.
+func (l *Ledger) failed(s *store, what string, err error) error {
+	if damaged(err) {
+		if s == l.store.Load() {
+			l.progress.update(func() { l.progress.caughtUp = false })
+			select {
+			case l.broken <- struct{}{}:
+			default:
+			}
+		}
+		return fmt.Errorf("reading %s from the ledger, which is damaged and is being rebuilt (ask again): %w", what, err)
+	}
+	return fmt.Errorf("reading %s from the ledger: %w", what, err)
+}
+
+// scanID reads a column that holds a change.
+type scanID struct{ id *change.ID }
+
+func (s scanID) Scan(value any) (err error) {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("a change is named by %T", value)
+	}
+	if *s.id, err = change.ParseID(text); err != nil {
+		return fmt.Errorf("%w: %w", errNonsense, err)
+	}
+	return nil
+}
+
+// scanTime reads a column that holds a time.
+type scanTime struct{ t *time.Time }
+
+func (s scanTime) Scan(value any) error {
+	n, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("a time is kept as %T", value)
+	}
+	*s.t = clock(n)
+	return nil
+}
+
+func oneID(rows *sql.Rows) (id change.ID, err error) {
+	return id, rows.Scan(scanID{&id})
+}
+
+// Unsettled is the changes that somebody has to see to, those that have waited
+// longest first.
+func (l *Ledger) Unsettled(ctx context.Context) ([]change.ID, error) {
+	return all(ctx, l, "what is not settled", "SELECT id FROM changes WHERE NOT settled ORDER BY seq", nil, oneID)
+}
+
+// ByHead is the changes whose head is, or was, the commit.
+func (l *Ledger) ByHead(ctx context.Context, repoID int64, sha string) ([]change.ID, error) {
+	return all(ctx, l, "the changes of commit "+sha, "SELECT change FROM heads WHERE repo_id = ? AND sha = ? ORDER BY change", []any{repoID, sha}, oneID)
+}
+
+// Change is a change's state, or ErrNotFound.
+func (l *Ledger) Change(ctx context.Context, id change.ID) (*change.State, error) {
+	store := l.store.Load()
+	s, err := readState(ctx, store.read, id)
+	if err != nil {
+		return nil, l.failed(store, "a change", err)
+	}
+	return s, nil
+}
+
+// A PullRow is an open pull request.
+type PullRow struct {
+	ID      change.ID
+	Repo    string
+	Number  int
+	Head    string
+	Base    string
+	Author  string
+	Title   string
+	Draft   bool
+	Settled bool
+	Updated time.Time // of the last event
+}
+
+// OpenPulls is the repository's open pull requests, by number.
+func (l *Ledger) OpenPulls(ctx context.Context, repoID int64) ([]PullRow, error) {
+	const query = `SELECT id, repo, number, head, base, author, title, draft, settled, updated
+		FROM changes WHERE repo_id = ? AND open AND kind = 'pr' ORDER BY number`
+	return all(ctx, l, "the open pull requests", query, []any{repoID}, func(rows *sql.Rows) (p PullRow, err error) {
+		err = rows.Scan(scanID{&p.ID}, &p.Repo, &p.Number, &p.Head, &p.Base, &p.Author, &p.Title, &p.Draft, &p.Settled, scanTime{&p.Updated})
+		return p, err
+	})
+}
+
+// A RepoRow is a repository and what the ledger has of it.
+type RepoRow struct {
+	ID        int64
+	Name      string // the newest one
+	Changes   int
+	Open      int // pull requests
+	Unsettled int
+	Updated   time.Time
+}
+
+// Repos is the repositories of all changes, by name.
+func (l *Ledger) Repos(ctx context.Context) ([]RepoRow, error) {
+	// With max(), SQLite takes the other columns from the row that has it: the newest name.
+	const query = `SELECT repo_id, repo, changes, open, unsettled, updated FROM (
+		SELECT repo_id, repo, updated, count(*) AS changes, sum(open AND kind = 'pr') AS open, sum(NOT settled) AS unsettled, max(seq)
+		FROM changes GROUP BY repo_id) ORDER BY repo, repo_id`
+	return all(ctx, l, "the repositories", query, nil, func(rows *sql.Rows) (r RepoRow, err error) {
+		return r, rows.Scan(&r.ID, &r.Name, &r.Changes, &r.Open, &r.Unsettled, scanTime{&r.Updated})
+	})
+}

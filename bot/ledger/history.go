@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// decided is the runs that say something about the code, and of each change's runs
+// of a kernel the last. An ERROR is the runner's and does not undo what an earlier
+// attempt has shown.
+const decided = `r.side = 0 AND r.outcome IN ('PASS', 'DEFER') AND NOT EXISTS (
+	SELECT 1 FROM runs x WHERE x.change = r.change AND x.kernel = r.kernel AND x.side = 0 AND x.outcome IN ('PASS', 'DEFER') AND x.n > r.n)`
+
+// Tried is a pull request whose last result for a kernel is DEFER.
+type Tried struct {
+	ID      change.ID
+	Number  int
+	Title   string
+	Author  string
+	Open    bool
+	Merged  bool
+	Head    string
+	Outcome gates.Outcome
+	Reason  gates.Reason
+	Line    string
+	Rule    string
+	Verdict string // blob
+	At      time.Time
+}
+
+// TriedBefore is what other pull requests tried with the kernel without success,
+// newest first. One that passed in the end is not among them.
+func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, kernel string, except change.ID, limit int) ([]Tried, error) {
+	const query = `SELECT c.id, c.number, c.title, c.author, c.open, c.merged, r.head, r.outcome, r.reason, r.line, r.rule, r.verdict, r.ended
+		FROM runs r JOIN changes c ON c.id = r.change
+		WHERE r.repo_id = ? AND r.kernel = ? AND c.kind = 'pr' AND c.id <> ? AND r.outcome = 'DEFER' AND ` + decided + `
+		ORDER BY r.n DESC LIMIT ?`
+	args := []any{repoID, kernel, except.String(), pageSize(limit)}
+	return all(ctx, l, "what was tried with "+kernel, query, args, func(rows *sql.Rows) (t Tried, err error) {
+		return t, rows.Scan(scanID{&t.ID}, &t.Number, &t.Title, &t.Author, &t.Open, &t.Merged, &t.Head,
+			&t.Outcome, &t.Reason, &t.Line, &t.Rule, &t.Verdict, scanTime{&t.At})
+	})
+}
+
+// A Point is a kernel's speed at one commit of the default branch.
+type Point struct {
+	SHA      string
+	At       time.Time          // when the commit was pushed
+	P50      map[string]float64 // by shape, microseconds
+	Device   string
+	Outcome  gates.Outcome
+	Change   change.ID
+	Evidence string // blob
+}
+
+// History is how the kernel's speed went on the default branch, oldest first: the
+// last `limit` commits, or all for 0.
+func (l *Ledger) History(ctx context.Context, repoID int64, kernel string, limit int) ([]Point, error) {
+	if limit <= 0 {
+		limit = -1
+	}
+	const query = `SELECT r.n, r.head, c.first, r.device, r.outcome, r.change, r.evidence
+		FROM runs r JOIN changes c ON c.id = r.change
+		WHERE r.repo_id = ? AND r.kernel = ? AND c.kind = 'push' AND ` + decided + `
+		ORDER BY c.first DESC, r.n DESC LIMIT ?`
+	var ns []int64
+	points, err := all(ctx, l, "the history of "+kernel, query, []any{repoID, kernel, limit}, func(rows *sql.Rows) (p Point, err error) {
+		var n int64
+		err = rows.Scan(&n, &p.SHA, scanTime{&p.At}, &p.Device, &p.Outcome, scanID{&p.Change}, &p.Evidence)
+		ns = append(ns, n)
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p50, _, err := l.shapes(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range ns {
+		points[i].P50 = p50[n]
+	}
+	slices.Reverse(points)
+	return points, nil
+}

@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	// ErrNotFound says that the ledger has no such change.
+	ErrNotFound = errors.New("not in the ledger")
+	// ErrClosed says that the ledger was closed.
+	ErrClosed = errors.New("the ledger is closed")
+)
+
+// Options may all be left out.
+type Options struct {
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+// A Ledger is an open ledger. Its methods may be called from many goroutines.
+type Ledger struct {
+	file      string
+	log       *slog.Logger
+	now       func() time.Time
+	store     atomic.Pointer[store] // replaced when the file turns out to be damaged
+	following sync.Mutex
+	broken    chan struct{} // a reader met damage
+	cache     *cache        // used by the follower alone
+	progress  progress
+}
+
+// Open opens the ledger in file, and makes it where there is none. What cannot be
+// used as one is put out of the way first: Follow brings the rows back.
+func Open(ctx context.Context, file string, o Options) (*Ledger, error) {
+	l := &Ledger{
+		file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now,
+		broken: make(chan struct{}, 1), cache: newCache(cached), progress: progress{changed: make(chan struct{})},
+	}
+	if l.now == nil {
+		l.now = time.Now
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, fmt.Errorf("making the ledger's folder: %w", err)
+	}
+	s, err := openStore(ctx, file)
+	if err != nil && ctx.Err() == nil && !busy(err) {
+		s, err = l.startOver(ctx, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger %s: %w", file, err)
+	}
+	l.store.Store(s)
+	return l, nil
+}
+
+// startOver puts a file that is of no use out of the way and makes a new one.
+func (l *Ledger) startOver(ctx context.Context, why error) (*store, error) {
+	if errors.Is(why, errOtherVersion) {
+		l.log.Info("the ledger is of another version and is rebuilt from the journal", "file", l.file)
+		if err := removeAll(l.file); err != nil {
+			return nil, err
+		}
+	} else {
+		aside, err := setAside(l.file)
+		if err != nil {
+			return nil, errors.Join(why, err)
+		}
+		l.log.Warn("the ledger cannot be used and is rebuilt from the journal; the old file may be deleted",
+			"file", l.file, "error", why, "moved_to", aside)
+	}
+	return openStore(ctx, l.file)
+}
+
+// Close closes the file. End Follow first.
+func (l *Ledger) Close() error {
+	l.progress.fail(ErrClosed)
+	if err := l.store.Load().close(); err != nil {
+		return fmt.Errorf("closing the ledger %s: %w", l.file, err)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// Pages of lists.
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+)
+
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return min(limit, maxLimit)
+}
+
+// A RunFilter chooses runs; what is left out chooses all.
+type RunFilter struct {
+	RepoID  int64
+	Change  change.ID
+	Kernel  string
+	Phase   change.Phase
+	Outcome gates.Outcome
+	Before  int64 // the N of the last run of the page before
+	Limit   int   // 50 if left out, 1000 at most
+}
+
+// A RunRow is one attempt at one kernel.
+type RunRow struct {
+	N        int64 // counts runs as they were asked for
+	Job      string
+	Change   change.ID
+	Repo     string
+	Title    string // of the change
+	Kernel   string
+	Attempt  int
+	Head     string
+	Rule     string
+	Phase    change.Phase
+	Outcome  gates.Outcome // empty while there is none
+	Reason   gates.Reason
+	Line     string
+	Device   string
+	Runner   string
+	Asked    time.Time
+	Begun    time.Time
+	Ended    time.Time
+	Evidence string // blob
+	Verdict  string // blob
+	Side     bool   // for information
+	Speedups map[string]float64
+	P50      map[string]float64 // microseconds
+}
+
+// Runs is one page of runs, newest first.
+func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
+	where, args := []string{"1"}, []any{}
+	add := func(set bool, condition string, arg any) {
+		if set {
+			where, args = append(where, condition), append(args, arg)
+		}
+	}
+	add(f.RepoID != 0, "r.repo_id = ?", f.RepoID)
+	add(f.Change != change.ID{}, "r.change = ?", f.Change.String())
+	add(f.Kernel != "", "r.kernel = ?", f.Kernel)
+	add(f.Phase != "", "r.phase = ?", f.Phase)
+	add(f.Outcome != "", "r.outcome = ?", f.Outcome)
+	add(f.Before > 0, "r.n < ?", f.Before)
+	query := fmt.Sprintf(`SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
+		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
+		FROM runs r JOIN changes c ON c.id = r.change WHERE %s ORDER BY r.n DESC LIMIT ?`, strings.Join(where, " AND "))
+	runs, err := all(ctx, l, "runs", query, append(args, pageSize(f.Limit)), func(rows *sql.Rows) (r RunRow, err error) {
+		return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
+			&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
+			&r.Evidence, &r.Verdict, &r.Side)
+	})
+	if err != nil {
+		return nil, err
+	}
+	ns := make([]int64, len(runs))
+	for i, r := range runs {
+		ns[i] = r.N
+	}
+	p50, speedups, err := l.shapes(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range runs {
+		runs[i].P50, runs[i].Speedups = p50[r.N], speedups[r.N]
+	}
+	return runs, nil
+}
+
+// shapes is the figures of runs, by their n.
+func (l *Ledger) shapes(ctx context.Context, ns []int64) (p50, speedups map[int64]map[string]float64, err error) {
+	list, err := json.Marshal(ns)
+	if err != nil {
+		return nil, nil, err
+	}
+	type row struct {
+		n            int64
+		shape        string
+		p50, speedup sql.NullFloat64
+	}
+	rows, err := all(ctx, l, "the figures of runs", "SELECT run, shape, p50, speedup FROM shapes WHERE run IN (SELECT value FROM json_each(?))",
+		[]any{string(list)}, func(rows *sql.Rows) (r row, err error) {
+			return r, rows.Scan(&r.n, &r.shape, &r.p50, &r.speedup)
+		})
+	p50, speedups = map[int64]map[string]float64{}, map[int64]map[string]float64{}
+	put := func(into map[int64]map[string]float64, r row, v sql.NullFloat64) {
+		if !v.Valid {
+			return
+		}
+		if into[r.n] == nil {
+			into[r.n] = map[string]float64{}
+		}
+		into[r.n][r.shape] = v.Float64
+	}
+	for _, r := range rows {
+		put(p50, r, r.p50)
+		put(speedups, r, r.speedup)
+	}
+	return p50, speedups, err
+}

@@ -1,0 +1,115 @@
+package ledger
+
+import "hash/crc32"
+
+// applicationID marks a file as a ledger, so that no other program's database is
+// ever deleted by mistake.
+const applicationID = 0x6b676c67
+
+// version is derived from the schema, so that no change of it can be forgotten.
+func version() int32 { return int32(crc32.ChecksumIEEE([]byte(schema)) >> 1) }
+
+// Times are nanoseconds since 1970, 0 for never. n counts in the order of the
+// events, and is the same after every rebuild.
+const schema = `
+-- Generation 1. Raise it when the same events lead to other rows.
+CREATE TABLE progress (
+	one   INTEGER PRIMARY KEY CHECK (one = 1),
+	seq   INTEGER NOT NULL,
+	print TEXT    NOT NULL -- of the event with that sequence: tells one journal from another
+);
+INSERT INTO progress VALUES (1, 0, '');
+
+CREATE TABLE changes (
+	id      TEXT    PRIMARY KEY,
+	kind    TEXT    NOT NULL,
+	repo_id INTEGER NOT NULL,
+	repo    TEXT    NOT NULL,
+	number  INTEGER NOT NULL,
+	head    TEXT    NOT NULL,
+	base    TEXT    NOT NULL,
+	author  TEXT    NOT NULL,
+	title   TEXT    NOT NULL,
+	open    INTEGER NOT NULL,
+	draft   INTEGER NOT NULL,
+	merged  INTEGER NOT NULL,
+	settled INTEGER NOT NULL,
+	seq     INTEGER NOT NULL, -- of the last event
+	first   INTEGER NOT NULL,
+	updated INTEGER NOT NULL, -- when the last event was
+	state   TEXT    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX changes_unsettled ON changes (seq) WHERE NOT settled;
+CREATE INDEX changes_open ON changes (repo_id, number) WHERE open;
+CREATE INDEX changes_repo ON changes (repo_id, seq, kind, open, settled, repo, updated);
+
+CREATE TABLE heads (
+	repo_id INTEGER NOT NULL,
+	sha     TEXT    NOT NULL,
+	change  TEXT    NOT NULL,
+	PRIMARY KEY (repo_id, sha, change)
+) WITHOUT ROWID;
+
+CREATE TABLE runs (
+	n        INTEGER PRIMARY KEY,
+	job      TEXT    NOT NULL UNIQUE,
+	change   TEXT    NOT NULL,
+	repo_id  INTEGER NOT NULL,
+	kernel   TEXT    NOT NULL,
+	attempt  INTEGER NOT NULL,
+	head     TEXT    NOT NULL,
+	rule     TEXT    NOT NULL,
+	phase    TEXT    NOT NULL,
+	outcome  TEXT    NOT NULL,
+	reason   TEXT    NOT NULL,
+	line     TEXT    NOT NULL,
+	device   TEXT    NOT NULL,
+	runner   TEXT    NOT NULL,
+	asked    INTEGER NOT NULL,
+	begun    INTEGER NOT NULL,
+	ended    INTEGER NOT NULL,
+	evidence TEXT    NOT NULL, -- blob
+	verdict  TEXT    NOT NULL, -- blob
+	side     INTEGER NOT NULL
+);
+CREATE INDEX runs_change ON runs (change, kernel);
+CREATE INDEX runs_kernel ON runs (repo_id, kernel);
+CREATE INDEX runs_outcome ON runs (phase, outcome);
+
+CREATE TABLE shapes (
+	run     INTEGER NOT NULL, -- runs.n
+	shape   TEXT    NOT NULL,
+	p50     REAL, -- microseconds
+	speedup REAL,
+	PRIMARY KEY (run, shape)
+) WITHOUT ROWID;
+
+CREATE TABLE commands (
+	n        INTEGER PRIMARY KEY,
+	change   TEXT    NOT NULL,
+	repo_id  INTEGER NOT NULL,
+	id       TEXT    NOT NULL,
+	by       TEXT    NOT NULL,
+	text     TEXT    NOT NULL,
+	head     TEXT    NOT NULL,
+	answered INTEGER NOT NULL,
+	ok       INTEGER NOT NULL,
+	reply    TEXT    NOT NULL,
+	at       INTEGER NOT NULL,
+	UNIQUE (change, id)
+);
+CREATE INDEX commands_repo ON commands (repo_id);
+
+CREATE TABLE overrides (
+	change  TEXT    NOT NULL,
+	command TEXT    NOT NULL, -- commands.id
+	sha     TEXT    NOT NULL,
+	by      TEXT    NOT NULL,
+	reason  TEXT    NOT NULL,
+	at      TEXT    NOT NULL, -- as the override says
+	PRIMARY KEY (change, command)
+) WITHOUT ROWID;
+`
+
+// tables is every table that holds rows of events.
+var tables = [...]string{"changes", "heads", "runs", "shapes", "commands", "overrides"}

@@ -1,0 +1,171 @@
+package present
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+func TestInRepository(t *testing.T) {
+	for _, c := range []struct {
+		folder, file, want string
+		ok                 bool
+	}{
+		{"kernels/sdpa", "stage1.cu", "kernels/sdpa/stage1.cu", true},
+		{"kernels/sdpa", "./inc/a.cuh", "kernels/sdpa/inc/a.cuh", true},
+		{"kernels/sdpa", "../common.cuh", "kernels/common.cuh", true},
+		{"kernels/sdpa", "kernels/sdpa/stage1.cu", "kernels/sdpa/stage1.cu", true},
+		{"", "k.cu", "k.cu", true},
+		{"kernels/sdpa", "/usr/include/math.h", "", false},
+		{"kernels/sdpa", "../../../etc/passwd", "", false},
+		{"kernels/sdpa", "", "", false},
+		{"kernels/sdpa", "a\nb", "", false},
+	} {
+		if got, ok := inRepository(c.folder, c.file); ok != c.ok || ok && got != c.want {
+			t.Errorf("%q in %q: %q, %v", c.file, c.folder, got, ok)
+		}
+	}
+}
+
+func TestAnnotationsAreBounded(t *testing.T) {
+	v := judge(t, "spills", nil)
+	v.Findings = nil
+	for i := range 250 {
+		v.Findings = append(v.Findings, gates.Diagnostic{File: "k.cu", Line: i, Severity: "warning", Message: "unused"})
+	}
+	v.Findings = append(v.Findings, gates.Diagnostic{File: "k.cu", Line: 999, Severity: "error", Message: "undefined"})
+	s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", v)
+	c := Checks(s.view)[1]
+	if len(c.Annotations) != maxAnnotations || c.Annotations[0].StartLine != 999 || !strings.Contains(c.Text, "200 findings are shown on their lines, 51 more are not.") {
+		t.Errorf("%d annotations, the first on line %d; the text says %q", len(c.Annotations), c.Annotations[0].StartLine, c.Text)
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	h200 := func(busy bool) RunnerInfo { return RunnerInfo{Name: "r", Labels: []string{"gpu", "h200"}, Busy: busy} }
+	for _, c := range []struct {
+		name    string
+		runners []RunnerInfo
+		live    Progress
+		want    string
+	}{
+		{"none", nil, Progress{}, "Waiting for a runner labelled h200: none is connected"},
+		{"none that fits", []RunnerInfo{{Name: "r", Labels: []string{"l4"}}}, Progress{}, "Waiting for a runner labelled h200: none is connected"},
+		{"one, busy", []RunnerInfo{h200(true)}, Progress{}, "Waiting for a runner labelled h200: it is busy"},
+		{"two, busy", []RunnerInfo{h200(true), h200(true)}, Progress{}, "Waiting for a runner labelled h200: all 2 are busy"},
+		{"one is free", []RunnerInfo{h200(true), h200(false)}, Progress{}, "Waiting for a runner labelled h200"},
+		{"a place in line", nil, Progress{Text: "third in line"}, "third in line"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := tell(t).seen(nil).planned(nil, "sdpa_fp8")
+			s.view.Runners = c.runners
+			s.view.Progress[s.job("sdpa_fp8")] = c.live
+			if got := Checks(s.view)[1]; got.Title != c.want || got.Status != queued {
+				t.Errorf("%s: %q, want %q", got.Status, got.Title, c.want)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		p    Progress
+		want string
+	}{
+		{Progress{Gate: "build"}, "build"},
+		{Progress{Gate: "build", Text: "candidate"}, "build: candidate"},
+		{Progress{Gate: "correctness", Done: 36, Total: 36, Unit: "cases"}, "correctness: case 36 of 36"},
+		{Progress{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+15.9 %", Left: 40 * time.Second}, "performance: mission, round 4 of 20, +15.9 %, about 40 s left"},
+		{Progress{Gate: "performance", Left: 3 * time.Hour}, "performance: about 3 h left"},
+	} {
+		if got := c.p.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	s := running(t)
+	s.view.Now = s.at.Add(10 * time.Minute)
+	if got := Checks(s.view)[1].Title; !strings.HasSuffix(got, "(last heard of 10 min ago)") {
+		t.Errorf("a runner that fell silent: %q", got)
+	}
+}
+
+// A digest tells what is worth a write: news, but not progress.
+func TestDigest(t *testing.T) {
+	s := running(t)
+	before, comment := Checks(s.view), CommentDigest(s.view)
+	s.view.Progress, s.view.Now, s.view.Runners[0].Busy = nil, s.at.Add(time.Hour), false
+	for i, c := range Checks(s.view) {
+		if c.Digest != before[i].Digest {
+			t.Errorf("progress changes the digest of %s", c.Name)
+		}
+	}
+	if CommentDigest(s.view) != comment {
+		t.Error("progress changes the comment's digest")
+	}
+	s.finished("sdpa_fp8", judge(t, "spills", nil))
+	for i, c := range Checks(s.view)[:2] {
+		if c.Digest == before[i].Digest {
+			t.Errorf("a verdict does not change the digest of %s", c.Name)
+		}
+	}
+	if CommentDigest(s.view) == comment {
+		t.Error("a verdict does not change the comment's digest")
+	}
+}
+
+func TestExternalID(t *testing.T) {
+	s := tell(t).seen(nil).planned(nil, "sdpa/fp8")
+	for i, kernel := range []string{"", "sdpa/fp8"} {
+		id, got, err := ParseExternalID(Checks(s.view)[i].ExternalID)
+		if err != nil || id != s.state.ID || got != kernel {
+			t.Errorf("%v, %q, %v", id, got, err)
+		}
+	}
+	if _, _, err := ParseExternalID("somebody else's"); err == nil {
+		t.Error("a foreign id was read")
+	}
+}
+
+// A check that the new plan does not have would hang for ever.
+func TestLeftBehind(t *testing.T) {
+	s := tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm")
+	posted := map[string]change.Posted{}
+	for i, c := range Checks(s.view) {
+		posted[change.CheckKey(c.Name, c.HeadSHA)] = change.Posted{ID: int64(i + 1)}
+	}
+	s.do(change.Published{Checks: posted}).seen(func(f *change.Facts) { f.Labels = []string{"docs"} }).planned(nil, "sdpa_fp8")
+	checks := Checks(s.view)
+	last := checks[len(checks)-1]
+	if len(checks) != 3 || last.Name != "kernelgate / gemm" || last.Conclusion != cancelled || last.Title != "No longer part of this change" {
+		t.Errorf("%s", dump(checks))
+	}
+}
+
+// A kernel whose verdict is not at hand still has its line.
+func TestWithoutVerdict(t *testing.T) {
+	s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", judge(t, "spills", nil))
+	clear(s.view.Verdicts)
+	c := Checks(s.view)[1]
+	if c.Conclusion != failure || !strings.HasPrefix(c.Title, "DEFER (resources) sdpa_fp8: Over budget") {
+		t.Errorf("%s: %s", c.Conclusion, c.Title)
+	}
+	if text := Comment(s.view); !strings.Contains(text, "Over budget") {
+		t.Error(text)
+	}
+}
+
+func TestStatusesHaveNoButtons(t *testing.T) {
+	for _, statuses := range []bool{false, true} {
+		s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", judge(t, "spills", nil))
+		s.view.Statuses = statuses
+		for _, c := range Checks(s.view) {
+			if (len(c.Actions) == 0) != statuses {
+				t.Errorf("statuses %v: %s has the buttons %s", statuses, c.Name, fmt.Sprint(c.Actions))
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package present
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// Checks is every check that should exist: the required one first, then one a
+// kernel, then those of earlier heads that nobody has concluded yet. A push has
+// none.
+func Checks(v View) []Check {
+	all, still := v.checks(), v.still().checks()
+	for i := range all {
+		all[i].Digest = still[i].digest()
+	}
+	return all
+}
+
+func (v View) checks() []Check {
+	s := v.State
+	if s.ID.Kind == change.Push || s.Facts.Head == "" {
+		return nil
+	}
+	var all []Check
+	// Nobody asks for a check on what was closed before it was looked at.
+	if s.Facts.Open || v.plan() != nil || v.posted(v.checkName()) {
+		all = append(all, v.aggregate())
+		for _, r := range s.Runs {
+			all = append(all, v.kernelCheck(r))
+		}
+	}
+	return append(all, v.leftBehind(all)...)
+}
+
+func (v View) posted(name string) bool {
+	_, ok := v.State.Checks[change.CheckKey(name, v.State.Facts.Head)]
+	return ok
+}
+
+func (v View) aggregate() Check {
+	s, at := v.State, v.overall()
+	c := Check{
+		Name: v.checkName(), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, ""), DetailsURL: v.changeURL(),
+		Status: at.status, Conclusion: at.conclusion, Title: at.title,
+	}
+	for _, r := range s.Runs {
+		if c.StartedAt.IsZero() || r.Asked.Before(c.StartedAt) {
+			c.StartedAt = r.Asked
+		}
+		if at.status == completed && r.Ended.After(c.CompletedAt) {
+			c.CompletedAt = r.Ended
+		}
+	}
+	c.Summary = joined(at.lead, v.kernelTable(), v.toPass(), v.notes(), v.howToAsk())
+	if p := v.plan(); p != nil {
+		c.Annotations = problemAnnotations(p.Problems)
+	}
+	c.Actions = v.actions(c)
+	return c
+}
+
+func (v View) kernelCheck(r change.Run) Check {
+	s, at := v.State, v.ofRun(r)
+	c := Check{
+		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Kernel),
+		DetailsURL: v.runURL(r), Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
+	}
+	if at.status == completed {
+		c.CompletedAt = r.Ended
+	}
+	var annotated string
+	c.Annotations, annotated = v.annotations(r)
+	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r.Kernel))
+	c.Summary = joined(at.lead, v.about(r), v.reportOf(r.Job, maxOutput-outsideReport))
+	c.Actions = v.actions(c)
+	return c
+}
+
+// outsideReport is room for what stands around a report in a summary.
+const outsideReport = 12_000
+
+// actions are the buttons, which GitHub shows on completed checks alone.
+func (v View) actions(c Check) []Action {
+	s := v.State
+	if c.Status != completed || v.Statuses || s.ID.Kind != change.Pull || !s.Facts.Open || len(s.Runs) == 0 || s.Held() {
+		return nil
+	}
+	return []Action{
+		{Label: "Rebench", Description: "Measure again; evidence adds up", Identifier: "rebench"},
+		{Label: "Explain", Description: "Say which rule applies, what it asks", Identifier: "explain"},
+	}
+}
+
+// leftBehind concludes the checks that GitHub still shows as unfinished and that
+// nobody works at any more.
+func (v View) leftBehind(wanted []Check) []Check {
+	s := v.State
+	keep := map[string]bool{}
+	for _, c := range wanted {
+		keep[change.CheckKey(c.Name, c.HeadSHA)] = true
+	}
+	var out []Check
+	for _, key := range slices.Sorted(maps.Keys(s.Checks)) {
+		at := strings.LastIndex(key, "@")
+		if s.Checks[key].Done || keep[key] || at < 0 {
+			continue
+		}
+		c := Check{Name: key[:at], HeadSHA: key[at+1:], ExternalID: externalID(s.ID, ""), DetailsURL: v.changeURL(), Status: completed, Conclusion: cancelled}
+		switch {
+		case c.HeadSHA != s.Facts.Head:
+			c.Title = "Superseded by " + short(s.Facts.Head)
+			c.Summary = "A newer commit is there: " + report.EscapeCode(s.Facts.Head) + ". What was measured of this one until then is in the history.\n"
+		case !s.Facts.Open:
+			c.Title = closedTitle(s)
+			c.Summary = "Nothing is measured any more.\n"
+		default:
+			c.Title = "No longer part of this change"
+			c.Summary = "The change was planned anew, and this check is not in the new plan.\n"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (c Check) digest() string {
+	c.StartedAt, c.CompletedAt, c.Digest = time.Time{}, time.Time{}, ""
+	return digest(c)
+}
+
+func digest(x any) string {
+	text, err := json.Marshal(x)
+	if err != nil {
+		panic(err) // texts, numbers and times always marshal
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,234 @@
+package present
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// Comment is the one sticky comment on a pull request: where its newest head
+// stands, and what was before. It is empty where none is called for: merge groups
+// and pushes have none, nor does a pull request of which nothing has been said
+// yet and that touches no kernel.
+func Comment(v View) string {
+	if !v.commented() {
+		return ""
+	}
+	return v.compose().text()
+}
+
+// CommentDigest is of everything in the comment but live progress. It is empty
+// where there is no comment.
+func CommentDigest(v View) string {
+	text := Comment(v.still())
+	if text == "" {
+		return ""
+	}
+	return digest(text)
+}
+
+func (v View) commented() bool {
+	s, plan := v.State, v.plan()
+	switch {
+	case s.ID.Kind != change.Pull || s.Facts.Head == "":
+		return false
+	case s.Comment.ID != 0 || len(s.Runs) > 0 || len(s.Past) > 0 || v.override() != nil:
+		return true
+	}
+	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0)
+}
+
+// A composition is a comment in its parts, the most important first. Each part
+// that always stays is bounded, so that together they fit.
+type composition struct {
+	always  string // from the marker to the table of kernels
+	reports []*folded
+	open    bool // the one report stands unfolded
+	tried   string
+	side    string
+	sides   []*folded
+	past    string
+	audit   string
+	foot    string
+	left    []string // what was left out
+	see     string   // where it is
+}
+
+// A folded report is of one run.
+type folded struct {
+	title string // HTML
+	pass  bool
+	text  func(limit int) string
+	now   string
+}
+
+func (v View) compose() *composition {
+	s, at := v.State, v.overall()
+	c := &composition{
+		tried: v.tried(s.Runs), side: v.sideTable(), past: v.past(), audit: v.audit(), foot: v.howToAsk(),
+		open: len(s.Runs) == 1, see: v.seeDashboard(),
+	}
+	steps := ""
+	if !c.open {
+		steps = v.toPass()
+	}
+	c.always = joined(Marker(s.ID)+"\n## "+at.sign+" "+report.Escape(at.heading)+"\n", v.compared(), at.lead, v.kernelTable(), steps, v.notes())
+	done := slices.DeleteFunc(slices.Clone(s.Runs), func(r change.Run) bool { return r.Phase != change.Done })
+	// What somebody has to act on comes first.
+	slices.SortStableFunc(done, func(a, b change.Run) int { return cmp.Compare(passRank(a), passRank(b)) })
+	if len(done) > maxReports {
+		done, c.left = done[:maxReports], append(c.left, fmt.Sprintf("reports of %d kernels", len(done)-maxReports))
+	}
+	for _, r := range done {
+		c.reports = v.fold(c.reports, r, v.done(r).sign, word(r)+" — "+r.Kernel)
+	}
+	for _, r := range s.Side {
+		if r.Phase == change.Done {
+			c.sides = v.fold(c.sides, r, signInform, "For information — "+r.Kernel+": "+asked(r.Text))
+		}
+	}
+	return c
+}
+
+// maxReports is more than a comment has room for.
+const maxReports = 40
+
+func passRank(r change.Run) int {
+	if outcome(r) == gates.Pass {
+		return 1
+	}
+	return 0
+}
+
+func (v View) fold(list []*folded, r change.Run, sign, title string) []*folded {
+	f := &folded{
+		title: sign + " " + report.EscapeSummary(report.Clip(title, 200)), pass: outcome(r) == gates.Pass,
+		text: func(limit int) string { return v.reportOf(r.Job, limit) },
+	}
+	if f.now = f.text(0); f.now == "" {
+		return list
+	}
+	return append(list, f)
+}
+
+// text leaves out what matters least until the rest fits.
+func (c *composition) text() string {
+	text := c.join()
+	for cut := range c.cuts {
+		if len(text) <= maxComment {
+			break
+		}
+		cut()
+		text = c.join()
+	}
+	return text
+}
+
+func (c *composition) cuts(yield func(func()) bool) {
+	drop := func(part *string, name string) func() {
+		return func() {
+			if *part != "" {
+				*part, c.left = "", append(c.left, name)
+			}
+		}
+	}
+	last := func(list *[]*folded, name string, which func(*folded) bool) bool {
+		for i := len(*list) - 1; i >= 0; i-- {
+			if !which((*list)[i]) {
+				continue
+			}
+			if !yield(func() {
+				*list = slices.Delete(*list, i, i+1)
+				if !slices.Contains(c.left, name) {
+					c.left = append(c.left, name)
+				}
+			}) {
+				return false
+			}
+		}
+		return true
+	}
+	all := func(*folded) bool { return true }
+	if !yield(drop(&c.audit, "the commands")) || !yield(drop(&c.past, "the earlier attempts")) ||
+		!last(&c.sides, "reports for information", all) || !yield(drop(&c.side, "what was measured for information")) ||
+		!last(&c.reports, "reports of kernels that passed", func(f *folded) bool { return f.pass && !c.open }) {
+		return
+	}
+	if !yield(c.share) {
+		return
+	}
+	_ = last(&c.reports, "reports of kernels that did not pass", all) && yield(drop(&c.tried, "what was tried before"))
+}
+
+// share gives each report its part of the room that the rest leaves.
+func (c *composition) share() {
+	rest := *c
+	rest.reports = nil
+	room := (maxComment-len(rest.join()))/max(len(c.reports), 1) - aroundReport
+	for _, f := range c.reports {
+		f.now = f.text(max(room, leastReport))
+	}
+}
+
+const (
+	aroundReport = 1000 // for its title, which is HTML
+	leastReport  = 2000 // less says nothing that the table does not say
+)
+
+func (c *composition) join() string {
+	parts := []string{c.always}
+	for _, f := range c.reports {
+		if c.open {
+			parts = append(parts, f.now)
+			continue
+		}
+		parts = append(parts, f.details())
+	}
+	parts = append(parts, c.tried, c.side)
+	for _, f := range c.sides {
+		parts = append(parts, f.details())
+	}
+	parts = append(parts, c.past, c.audit)
+	if len(c.left) > 0 {
+		parts = append(parts, "Left out, since a comment holds no more: "+strings.Join(c.left, ", ")+"."+c.see+"\n")
+	}
+	return joined(append(parts, c.foot)...)
+}
+
+func (f *folded) details() string { return details(f.title, f.now) }
+
+func details(summary, text string) string {
+	return "<details><summary>" + summary + "</summary>\n\n" + text + "\n</details>\n"
+}
+
+func (v View) seeDashboard() string {
+	if v.BotURL == "" {
+		return ""
+	}
+	return " The [dashboard](" + v.changeURL() + ") has it."
+}
+
+// compared says which commits this is about.
+func (v View) compared() string {
+	s := v.State
+	text := "Commit " + report.EscapeCode(short(s.Facts.Head))
+	if p := v.plan(); p != nil && p.Base != "" {
+		text += fmt.Sprintf(" against %s", report.EscapeCode(short(p.Base)))
+		if s.Facts.Base != "" {
+			text += " of " + report.EscapeCode(s.Facts.Base)
+		}
+	}
+	return text + cmp.Or(v.linkTo(), ".") + "\n"
+}
+
+func (v View) linkTo() string {
+	if v.BotURL == "" {
+		return ""
+	}
+	return " ([dashboard](" + v.changeURL() + "))."
+}

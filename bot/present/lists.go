@@ -1,0 +1,184 @@
+package present
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// kernelTable has a row for each kernel of the change.
+func (v View) kernelTable() string {
+	var rows []string
+	for _, r := range v.State.Runs {
+		at := v.ofRun(r)
+		verdict, found := string(r.Phase), at.title
+		switch {
+		case r.Phase == change.Done:
+			verdict, found = word(r), v.finding(r)
+		case at.conclusion == cancelled:
+			verdict, found = cancelled, dash
+		case at.conclusion == actionRequired:
+			verdict, found = "waits", dash
+		}
+		rows = append(rows, row(kernelCode(r), at.sign+" "+report.Escape(verdict), report.Escape(report.Clip(found, 200)),
+			fmt.Sprint(r.Attempt), measuredOn(r)))
+	}
+	return table([]string{"kernel", "verdict", "in one line", "attempt", "measured on"}, rows, 20_000, "kernels")
+}
+
+// notes is what the planner remarked, such as a policy that the change edits.
+func (v View) notes() string {
+	p := v.plan()
+	if p == nil || len(p.Notes) == 0 {
+		return ""
+	}
+	items := make([]string, len(p.Notes))
+	for i, n := range p.Notes {
+		items[i] = "- " + report.EscapeProse(report.Clip(n, 500))
+	}
+	return "### Notes\n\n" + list(items, 8000, "notes")
+}
+
+// toPass is what stands between the kernels and a pass, where their reports are
+// out of sight.
+func (v View) toPass() string {
+	var items []string
+	for _, r := range v.State.Runs {
+		verdict := v.Verdicts[r.Job]
+		if r.Phase != change.Done || outcome(r) == gates.Pass || verdict == nil {
+			continue
+		}
+		for _, step := range verdict.ToPass {
+			items = append(items, "- "+kernelCode(r)+": "+report.EscapeProse(report.Clip(step, 300)))
+		}
+	}
+	if items == nil {
+		return ""
+	}
+	return "### What would make it pass\n\n" + list(items, 8000, "steps")
+}
+
+// tried is what others tried at the same kernels in vain.
+func (v View) tried(runs []change.Run) string {
+	var items []string
+	for _, r := range runs {
+		for _, t := range v.Tried[r.Kernel] {
+			outcome := string(t.Outcome)
+			if t.Reason != "" {
+				outcome += " (" + string(t.Reason) + ")"
+			}
+			line := strings.TrimPrefix(report.Plain(t.Line), outcome+" "+report.Plain(r.Kernel)+": ")
+			items = append(items, fmt.Sprintf("- %s in #%d (%s), %s: %s, %s", kernelCode(r), t.Number,
+				report.Escape(report.Clip(report.Plain(t.Title), 100)), day(t.At), report.Escape(outcome), report.Escape(report.Clip(line, 200))))
+		}
+	}
+	if items == nil {
+		return ""
+	}
+	return "### Tried before\n\n" + list(items, 8000, "attempts")
+}
+
+// sideTable is what was measured for information.
+func (v View) sideTable() string {
+	var rows []string
+	for _, r := range slices.Backward(v.State.Side) {
+		found := v.ofRun(r).title
+		if r.Phase == change.Done {
+			found = v.finding(r)
+		}
+		rows = append(rows, row(report.EscapeCode(report.Clip(asked(r.Text), 120)), kernelCode(r), report.Escape(report.Clip(found, 200)), measuredOn(r)))
+	}
+	if rows == nil {
+		return ""
+	}
+	return "### For information\n\nThese were asked for beside the policy's own measurements and change no verdict.\n\n" +
+		table([]string{"asked", "kernel", "found", "measured on"}, rows, 8000, "measurements")
+}
+
+// past is the history of the change, newest first.
+func (v View) past() string {
+	text := v.pastTable(func(change.Run) bool { return true })
+	if text == "" {
+		return ""
+	}
+	return details(fmt.Sprintf("Earlier attempts (%d)", len(v.State.Past)), text)
+}
+
+// attempts is one kernel's part of the history.
+func (v View) attempts(kernel string) string {
+	text := v.pastTable(func(r change.Run) bool { return r.Kernel == kernel })
+	if text == "" {
+		return ""
+	}
+	return "### Earlier attempts\n\n" + text
+}
+
+func (v View) pastTable(which func(change.Run) bool) string {
+	var rows []string
+	for _, r := range slices.Backward(v.State.Past) {
+		if !which(r) {
+			continue
+		}
+		sign, verdict, found := signCancelled, "ended early", dash
+		if r.Phase == change.Done {
+			sign, verdict, found = v.done(r).sign, word(r), v.finding(r)
+		}
+		rows = append(rows, row(report.EscapeCode(short(r.Head)), kernelCode(r), fmt.Sprint(r.Attempt),
+			sign+" "+report.Escape(verdict), report.Escape(report.Clip(found, 200)), minute(r.Ended)))
+	}
+	return table([]string{"commit", "kernel", "attempt", "verdict", "in one line", "ended"}, rows, 12_000, "attempts")
+}
+
+// shownCommands bounds the audit; the journal has them all.
+const shownCommands = 10
+
+// audit is who asked for what.
+func (v View) audit() string {
+	all := v.State.Commands
+	var rows []string
+	for _, c := range slices.Backward(all[max(0, len(all)-shownCommands):]) {
+		became := "waits"
+		switch {
+		case c.Answered && c.OK:
+			became = "done"
+		case c.Answered:
+			became = "refused"
+		}
+		rows = append(rows, row(minute(c.When), report.Escape("@"+c.By), report.EscapeCode(report.Clip(asked(c.Text), 120)), became))
+	}
+	if rows == nil {
+		return ""
+	}
+	return details(fmt.Sprintf("Commands (%d)", len(all)), table([]string{"when", "who", "asked", "became"}, rows, 8000, "commands"))
+}
+
+func (v View) howToAsk() string {
+	if v.State.ID.Kind != change.Pull || !v.State.Facts.Open {
+		return ""
+	}
+	again := "`/rebench` to measure again, "
+	if len(v.State.Runs) == 0 || v.State.Held() {
+		again = ""
+	}
+	return "Comment " + again + "`/explain` to hear what is asked, `/help` for all commands.\n"
+}
+
+// minute is a time as tables show it.
+func minute(t time.Time) string {
+	if t.IsZero() {
+		return dash
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return dash
+	}
+	return t.UTC().Format("2006-01-02")
+}

@@ -1,0 +1,153 @@
+package present
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// outcome is a finished run's. One without a verdict that is known is the
+// machinery's fault, never a pass.
+func outcome(r change.Run) gates.Outcome {
+	if r.Result == nil {
+		return gates.Error
+	}
+	switch r.Result.Outcome {
+	case gates.Pass, gates.Defer:
+		return r.Result.Outcome
+	}
+	return gates.Error
+}
+
+// ofRun is what one kernel's check says.
+func (v View) ofRun(r change.Run) standing {
+	switch {
+	case r.Phase == change.Done:
+		return v.done(r)
+	case !r.Unfinished() || !v.State.Facts.Open:
+		return v.stopped()
+	case v.State.Held():
+		return v.held()
+	case r.Phase == change.Running:
+		return newStanding(signWorking, inProgress, "", v.working(r), "")
+	}
+	return newStanding(signWorking, queued, "", v.waiting(r), "")
+}
+
+func (v View) done(r change.Run) standing {
+	title := v.line(r)
+	at := standing{sign: signError, conclusion: failure}
+	switch outcome(r) {
+	case gates.Pass:
+		at.sign, at.conclusion = signPass, success
+	case gates.Defer:
+		at.sign = signDefer
+	default:
+		title = runnerTitle + strings.TrimPrefix(strings.TrimPrefix(title, "ERROR (runner) "), "ERROR ")
+	}
+	if v.forInformation() {
+		return newStanding(at.sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
+	}
+	return newStanding(at.sign, completed, at.conclusion, title, "")
+}
+
+// line is the verdict in one line, which begins with its word.
+func (v View) line(r change.Run) string {
+	if verdict := v.Verdicts[r.Job]; verdict != nil && r.Result != nil && verdict.Outcome == r.Result.Outcome {
+		return report.OneLine(verdict)
+	}
+	if r.Result != nil && report.Plain(r.Result.Line) != "" {
+		return report.Plain(r.Result.Line)
+	}
+	return word(r) + " " + r.Kernel
+}
+
+// word is the verdict with its reason.
+func word(r change.Run) string {
+	text := string(outcome(r))
+	if r.Result != nil && r.Result.Reason != "" && outcome(r) != gates.Pass {
+		text += " (" + string(r.Result.Reason) + ")"
+	}
+	return text
+}
+
+// finding is the line without what a table says in other columns.
+func (v View) finding(r change.Run) string {
+	line := v.line(r)
+	if rest, ok := strings.CutPrefix(line, word(r)+" "+report.Plain(r.Kernel)); ok {
+		return strings.TrimPrefix(rest, ": ")
+	}
+	return line
+}
+
+// stopped is a run that ended before its verdict.
+func (v View) stopped() standing {
+	s := v.State
+	switch {
+	case !s.Facts.Open:
+		return newStanding(signCancelled, completed, cancelled, closedTitle(s), "Nothing is measured any more.")
+	case s.Cancelled == s.Facts.Head:
+		return newStanding(signCancelled, completed, cancelled, "Cancelled: comment /rebench to start again",
+			"The measuring was ended by `/cancel`. Comment `/rebench` to start again, or push a new commit.")
+	}
+	return newStanding(signCancelled, completed, cancelled, "Stopped before a verdict: comment /rebench to start again",
+		"The measuring was ended before a verdict. Comment `/rebench` to start again, or push a new commit.")
+}
+
+func closedTitle(s *change.State) string {
+	switch {
+	case s.ID.Kind == change.Group:
+		return "The merge group is gone"
+	case s.Facts.Merged:
+		return "The pull request was merged"
+	}
+	return "The pull request was closed"
+}
+
+// about is where a kernel's verdict comes from.
+func (v View) about(r change.Run) string {
+	parts := []string{fmt.Sprintf("Attempt %d", r.Attempt)}
+	if r.Rule != "" {
+		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
+	}
+	if r.Label != "" {
+		parts = append(parts, "runners labelled "+report.EscapeCode(r.Label))
+	}
+	if where := measuredOn(r); where != dash {
+		parts = append(parts, "on "+where)
+	}
+	return strings.Join(parts, " · ") + "\n"
+}
+
+// measuredOn is the runner and its device.
+func measuredOn(r change.Run) string {
+	var parts []string
+	if r.Runner != "" {
+		parts = append(parts, report.EscapeCode(report.Clip(r.Runner, 60)))
+	}
+	if r.Result != nil && r.Result.Device != "" {
+		parts = append(parts, report.Escape(report.Clip(r.Result.Device, 60)))
+	}
+	if len(parts) == 0 {
+		return dash
+	}
+	return strings.Join(parts, ", ")
+}
+
+// reportOf is a verdict without its title, which stands above it already.
+func (v View) reportOf(job string, limit int) string {
+	verdict := v.Verdicts[job]
+	if verdict == nil {
+		return ""
+	}
+	named := *verdict
+	named.Kernel = report.Clip(report.Plain(named.Kernel), nameRunes) // a title is never cut to fit
+	text := report.Markdown(&named, report.Options{MaxBytes: limit})
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "## ") {
+		text = strings.TrimLeft(rest, "\n")
+	}
+	return mute(text)
+}

@@ -1,0 +1,199 @@
+package present
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A standing is where a change or one of its kernels is: once for the check, the
+// comment and the status, so that no two can contradict each other.
+type standing struct {
+	sign               string
+	title              string // plain
+	heading            string // plain; the title where nothing else is said
+	lead               string // Markdown, in paragraphs; may be empty
+	status, conclusion string
+}
+
+func newStanding(sign, status, conclusion, title, lead string) standing {
+	if lead != "" {
+		lead += "\n"
+	}
+	title = report.Clip(report.Plain(title), titleRunes)
+	return standing{sign, title, title, lead, status, conclusion}
+}
+
+const (
+	signPass      = "✅"
+	signFail      = "❌"
+	signDefer     = "⏸️"
+	signError     = "⚠️"
+	signInform    = "ℹ️"
+	signWorking   = "⏳"
+	signWaits     = "✋"
+	signCancelled = "🚫"
+)
+
+// overall is what the required check says.
+func (v View) overall() standing {
+	own := v.judged()
+	o := v.override()
+	if o == nil || own.conclusion == success {
+		return own
+	}
+	lead := fmt.Sprintf("**Overridden** by %s%s, for this commit alone: %s\n\nWithout the override: %s %s.",
+		report.Escape("@"+o.By), when(o.At), report.Escape(report.Clip(report.Plain(o.Reason), 500)), own.sign, report.Escape(strings.TrimSuffix(own.title, ".")))
+	at := newStanding(signPass, completed, success, "Overridden by @"+o.By+": "+o.Reason, lead)
+	at.heading = report.Clip(report.Plain("Overridden by @"+o.By), titleRunes) // the reason follows
+	return at
+}
+
+// judged is what the gates alone lead to.
+func (v View) judged() standing {
+	s, plan := v.State, v.plan()
+	switch {
+	case plan == nil && !s.Facts.Open:
+		return newStanding(signCancelled, completed, cancelled, closedTitle(s), "Nothing was measured.")
+	case plan == nil:
+		return newStanding(signWorking, inProgress, "", "Reading the change", "Which kernels changed, and what is asked of them, is being found out.")
+	case len(plan.Problems) > 0:
+		return mistakes(plan)
+	case plan.NoPolicy:
+		return v.noPolicy(plan)
+	case len(s.Runs) == 0:
+		return newStanding(signPass, completed, success, "No kernel changed", "No file of a kernel is touched: there is nothing to measure.")
+	}
+	return v.together()
+}
+
+// mistakes keeps everything from being measured: what is asked is not known.
+func mistakes(plan *change.Plan) standing {
+	title := "A manifest has mistakes"
+	if slices.ContainsFunc(plan.Problems, func(p change.Problem) bool { return p.File == plan.PolicyFile }) {
+		title = "The policy has mistakes"
+	}
+	items := make([]string, len(plan.Problems))
+	for i, p := range plan.Problems {
+		items[i] = "- " + report.EscapeCode(place(p)) + ": " + report.EscapeProse(report.Clip(p.Message, 1000))
+	}
+	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), list(items, 12_000, "mistakes")+
+		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
+}
+
+func place(p change.Problem) string {
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return p.File
+}
+
+func (v View) noPolicy(plan *change.Plan) standing {
+	lead := fmt.Sprintf("The base branch has no %s: nothing is asked of this change.", report.EscapeCode(cmp.Or(plan.PolicyFile, "policy")))
+	if len(v.State.Runs) > 0 {
+		lead += " What the policy in this change says of it is shown for information."
+	}
+	if v.waits() {
+		lead += "\n\n" + v.held().lead
+	}
+	return newStanding(signInform, completed, success, noPolicyTitle, strings.TrimRight(lead, "\n"))
+}
+
+// waits tells whether something could be measured if somebody approved it.
+func (v View) waits() bool {
+	return v.State.Facts.Open && v.State.Held() && slices.ContainsFunc(v.State.Runs, change.Run.Unfinished)
+}
+
+// held is a fork's commit that nobody has approved.
+func (v View) held() standing {
+	plan := v.plan()
+	if plan != nil && plan.Forks == string(policies.ForksNever) {
+		return newStanding(signWaits, completed, actionRequired, notFromForks,
+			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
+				"`/override` with the reason.")
+	}
+	role := policies.Role("write")
+	if plan != nil {
+		if p, err := policies.Parse(plan.PolicyFile, []byte(plan.Policy)); err == nil {
+			role = p.Commands.OKToTest
+		}
+	}
+	return newStanding(signWaits, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
+		fmt.Sprintf("This commit comes from a fork, and none of its code is run before somebody approves it. Read it; then someone with %s access comments %s. "+
+			"A new push needs a new approval.", report.EscapeCode(string(role)), report.EscapeCode("/ok-to-test "+v.State.Facts.Head)))
+}
+
+// together sums up the runs of all kernels.
+func (v View) together() standing {
+	runs := v.State.Runs
+	if len(runs) == 1 {
+		at := v.ofRun(runs[0])
+		if at.status == queued {
+			at.status = inProgress // as it was while the change was read
+		}
+		return at
+	}
+	var passed, deferred, faulty, unfinished, abandoned []change.Run
+	for _, r := range runs {
+		switch {
+		case r.Unfinished() && v.State.Facts.Open:
+			unfinished = append(unfinished, r)
+		case r.Phase != change.Done:
+			abandoned = append(abandoned, r)
+		case outcome(r) == gates.Pass:
+			passed = append(passed, r)
+		case outcome(r) == gates.Defer:
+			deferred = append(deferred, r)
+		default:
+			faulty = append(faulty, r)
+		}
+	}
+	of := func(some []change.Run) string { return fmt.Sprintf("%d of %d kernels", len(some), len(runs)) }
+	switch {
+	case v.waits():
+		return v.held()
+	case len(unfinished) > 0:
+		title := fmt.Sprintf("Measuring: %d of %d kernels done", len(runs)-len(unfinished), len(runs))
+		if len(deferred) > 0 {
+			title += fmt.Sprintf(", %d deferred", len(deferred))
+		}
+		if len(faulty) > 0 {
+			title += fmt.Sprintf(", %d without a verdict", len(faulty))
+		}
+		return newStanding(signWorking, inProgress, "", title, "")
+	case len(deferred) > 0:
+		title := fmt.Sprintf("DEFER: %s (%s)", of(deferred), reasons(deferred))
+		if len(faulty) > 0 {
+			title += fmt.Sprintf("; runner trouble with %d more", len(faulty))
+		}
+		return newStanding(signDefer, completed, failure, title, "")
+	case len(faulty) > 0:
+		return newStanding(signError, completed, failure, fmt.Sprintf("%s%s could not be judged (%s)", runnerTitle, of(faulty), reasons(faulty)), "")
+	case len(abandoned) > 0:
+		return v.stopped()
+	}
+	return newStanding(signPass, completed, success, fmt.Sprintf("PASS: all %d kernels", len(passed)), "")
+}
+
+// reasons names the first few kernels, and why.
+func reasons(runs []change.Run) string {
+	var words []string
+	for i, r := range runs {
+		if i == 3 {
+			words = append(words, "…")
+			break
+		}
+		word := r.Kernel
+		if r.Result != nil && r.Result.Reason != "" && r.Result.Reason != gates.ReasonRunner {
+			word += ": " + string(r.Result.Reason)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}

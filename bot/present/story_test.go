@@ -1,0 +1,145 @@
+package present
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+var (
+	sha1 = strings.Repeat("a1", 20)
+	sha2 = strings.Repeat("b2", 20)
+	base = strings.Repeat("c3", 20)
+)
+
+// judge is the verdict on committed evidence under the shipped policy, after the
+// evidence was bent by change.
+func judge(t testing.TB, name string, change func(*gates.Evidence)) *gates.Verdict {
+	t.Helper()
+	file := filepath.Join("..", "..", "kernels", "sdpa_fp8", "evidence", name+".json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := gates.ParseEvidence(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(e)
+	}
+	text, err := policies.Shipped("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("h200.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gates.Judge(p, "h200.yaml", e)
+}
+
+func unbuilt(e *gates.Evidence) {
+	e.Correctness, e.Performance, e.Profile, e.SameCode = nil, nil, nil, false
+	e.Candidate.OK, e.Candidate.Error, e.Candidate.Resources = false, "2 errors in stage1.cu", nil
+	e.Candidate.Diagnostics = []gates.Diagnostic{
+		{File: "stage1.cu", Line: 131, Severity: "error", Message: `identifier "cp_async_wait" is undefined`},
+		{File: "../common.cuh", Line: 9, Column: 4, Severity: "error", Message: "no instance of function template \"at<float>\" matches, says @octocat"},
+		{File: "/usr/include/math.h", Line: 40, Severity: "error", Message: "in a header of the system"},
+	}
+}
+
+// A story is a change to which one thing after another happens.
+type story struct {
+	t     testing.TB
+	state *change.State
+	at    time.Time
+	view  View
+}
+
+func tell(t testing.TB) *story { return tellOf(t, change.ID{Kind: change.Pull, Repo: 7, Number: 12}) }
+
+func tellOf(t testing.TB, id change.ID) *story {
+	s := &story{t: t, state: change.New(id), at: time.Date(2025, 3, 14, 9, 0, 0, 0, time.UTC)}
+	s.view = View{
+		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]Progress{}, Tried: map[string][]Tried{}, BotURL: "https://gate.example.com",
+		Runners: []RunnerInfo{{Name: "h200-1", Labels: []string{"h200"}}},
+	}
+	return s
+}
+
+func (s *story) do(events ...change.Event) *story {
+	for _, e := range events {
+		s.at = s.at.Add(time.Minute)
+		s.view.Now = s.at
+		s.state.Apply(s.state.Seq+1, s.at, e)
+	}
+	return s
+}
+
+func facts(head string) change.Facts {
+	return change.Facts{Repo: "example/attention", DefaultBranch: "main", Title: "Overlap copies with cp.async", Author: "ada", Open: true, Head: head, Base: "main"}
+}
+
+func (s *story) seen(bend func(*change.Facts)) *story {
+	f := s.state.Facts
+	if f.Head == "" {
+		f = facts(sha1)
+	}
+	if bend != nil {
+		bend(&f)
+	}
+	return s.do(change.Seen{Facts: f})
+}
+
+func (s *story) push(head string) *story {
+	return s.seen(func(f *change.Facts) { f.Head = head })
+}
+
+// planned makes a plan of the facts as they are, for kernels of these names.
+func (s *story) planned(bend func(*change.Plan), names ...string) *story {
+	p := change.Plan{Key: s.state.Facts.PlanKey(), Head: s.state.Facts.Head, Base: base, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Forks: "after-approval"}
+	for _, n := range names {
+		p.Kernels = append(p.Kernels, change.Kernel{Name: n, Folder: "kernels/" + n, Rule: "default", Label: "h200", Sources: "s", Bundle: "b"})
+	}
+	if bend != nil {
+		bend(&p)
+	}
+	return s.do(change.Planned{Plan: p})
+}
+
+func (s *story) job(kernel string) string {
+	r, ok := s.state.ByKernel(kernel)
+	if !ok {
+		s.t.Fatalf("no run of %s", kernel)
+	}
+	return r.Job
+}
+
+func (s *story) started(kernel string) *story {
+	return s.do(change.Started{Job: s.job(kernel), Token: s.state.Seq, Runner: "h200-1"})
+}
+
+func (s *story) finished(kernel string, v *gates.Verdict) *story {
+	return s.finishedJob(s.job(kernel), kernel, v)
+}
+
+func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
+	named := *v
+	named.Kernel = kernel
+	s.view.Verdicts[job] = &named
+	return s.do(change.Finished{Job: job, Token: s.state.Seq, Runner: "h200-1", Result: change.Result{
+		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Verdict: "blob", Device: v.Device.Name}})
+}
+
+func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *story {
+	return s.do(change.Asked{ID: id, Comment: 1, By: by, Text: text, Head: s.state.Facts.Head},
+		change.Answered{ID: id, OK: ok, Reply: "Done.", Effect: effect})
+}

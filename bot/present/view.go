@@ -1,0 +1,121 @@
+// Package present is what GitHub shows of a change: its checks, its sticky
+// comment and the replies to commands, as a pure function of what is known. It
+// reads no clock, asks nobody and writes nothing; whoever calls it brings GitHub
+// into line.
+//
+// Text that people or pull requests supply is shown and never acts: it can ping
+// nobody, break no table and end no hidden comment. No check is ever neutral or
+// skipped, since GitHub takes both for a pass.
+package present
+
+import (
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A View is all that is known of a change at one moment.
+type View struct {
+	State    *change.State
+	Verdicts map[string]*gates.Verdict // by job; one that is not here is told in its one line
+	Progress map[string]Progress       // live, by job
+	Tried    map[string][]Tried        // by kernel: what other pull requests tried in vain
+	Runners  []RunnerInfo              // that are connected
+	Now      time.Time
+	BotURL   string // of the dashboard; may be empty
+	// Statuses says that commit statuses stand in for check runs: there are no
+	// buttons then.
+	Statuses bool
+}
+
+// Progress is what a runner does at the moment, or what a queued job waits for.
+type Progress struct {
+	Gate   string
+	Text   string
+	Done   int // of Total, in Unit
+	Total  int // 0 where it is not known
+	Unit   string
+	Detail string // the interval so far
+	Left   time.Duration
+	At     time.Time // when it was heard
+}
+
+// Tried is an earlier attempt at a kernel that did not pass.
+type Tried struct {
+	Number  int // of the pull request
+	Title   string
+	Outcome gates.Outcome
+	Reason  gates.Reason
+	Line    string // the verdict in one line
+	At      time.Time
+}
+
+// RunnerInfo is a connected runner.
+type RunnerInfo struct {
+	Name   string
+	Labels []string
+	Busy   bool
+}
+
+// still is the view without what changes from second to second, so that a digest
+// of it tells what is worth a write.
+func (v View) still() View {
+	v.Progress, v.Now = nil, time.Time{}
+	runners := make([]RunnerInfo, len(v.Runners))
+	for i, r := range v.Runners {
+		runners[i] = RunnerInfo{Name: r.Name, Labels: r.Labels}
+	}
+	v.Runners = runners
+	return v
+}
+
+// plan is the one that the change is judged by now. A change that is closed is
+// planned no more: what was said of its head stays.
+func (v View) plan() *change.Plan {
+	s := v.State
+	if p := s.Current(); p != nil {
+		return p
+	}
+	if !s.Facts.Open && s.Plan != nil && s.Plan.Head == s.Facts.Head {
+		return s.Plan
+	}
+	return nil
+}
+
+// forInformation tells whether no verdict of this change blocks anything: the
+// base has no policy.
+func (v View) forInformation() bool {
+	p := v.plan()
+	return p != nil && p.NoPolicy
+}
+
+// override is the one of the head, if there is one.
+func (v View) override() *change.Override {
+	if o := v.State.Override; o != nil && o.SHA == v.State.Facts.Head {
+		return o
+	}
+	return nil
+}
+
+// checkName is the required check's.
+func (v View) checkName() string {
+	if p := v.State.Plan; p != nil && p.Check != "" {
+		return p.Check
+	}
+	return "kernelgate"
+}
+
+func (v View) changeURL() string {
+	if v.BotURL == "" {
+		return ""
+	}
+	return v.BotURL + "/changes/" + v.State.ID.String()
+}
+
+func (v View) runURL(r change.Run) string {
+	if v.BotURL == "" {
+		return ""
+	}
+	return v.BotURL + "/runs/" + r.Job
+}

@@ -1,0 +1,94 @@
+package present
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+)
+
+// silence is how old a runner's word may be before it is called old.
+const silence = 2 * time.Minute
+
+// working is what a runner does with a run, as plain text.
+func (v View) working(r change.Run) string {
+	p, ok := v.Progress[r.Job]
+	if !ok {
+		if r.Runner == "" {
+			return "Running"
+		}
+		return "Running on " + r.Runner
+	}
+	text := p.String()
+	if age := v.Now.Sub(p.At); !v.Now.IsZero() && !p.At.IsZero() && age > silence {
+		text += fmt.Sprintf(" (last heard of %s ago)", duration(age))
+	}
+	return text
+}
+
+// String is the progress in one line.
+func (p Progress) String() string {
+	var parts []string
+	if p.Text != "" {
+		parts = append(parts, p.Text)
+	}
+	if p.Total > 0 {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %d of %d", strings.TrimSuffix(p.Unit, "s"), min(p.Done+1, p.Total), p.Total)))
+	}
+	if p.Detail != "" {
+		parts = append(parts, p.Detail)
+	}
+	if p.Left > 0 {
+		parts = append(parts, "about "+duration(p.Left)+" left")
+	}
+	text := strings.Join(parts, ", ")
+	switch {
+	case p.Gate == "":
+		return text
+	case text == "":
+		return p.Gate
+	}
+	return p.Gate + ": " + text
+}
+
+// waiting is what a queued run waits for, as plain text.
+func (v View) waiting(r change.Run) string {
+	if p := v.Progress[r.Job].String(); p != "" {
+		return p
+	}
+	fit, busy := 0, 0
+	for _, runner := range v.Runners {
+		if slices.Contains(runner.Labels, r.Label) {
+			fit++
+			if runner.Busy {
+				busy++
+			}
+		}
+	}
+	text := "Waiting for a runner"
+	if r.Label != "" {
+		text += " labelled " + r.Label
+	}
+	switch {
+	case fit == 0:
+		return text + ": none is connected"
+	case busy == 1 && fit == 1:
+		return text + ": it is busy"
+	case busy == fit:
+		return text + fmt.Sprintf(": all %d are busy", fit)
+	}
+	return text
+}
+
+// duration is one that nobody needs to the second.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", max(1, int(d.Round(time.Second)/time.Second)))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
+	}
+	return fmt.Sprintf("%d h", int(d.Round(time.Hour)/time.Hour))
+}

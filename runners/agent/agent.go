@@ -1,0 +1,172 @@
+// Package agent is a runner: it asks a bot for jobs, has them measured one at a
+// time, and brings the evidence back. It holds a token for that bot and nothing
+// else: no access to GitHub, to the journal or to a database. It neither
+// measures nor judges; measuring is Config.Measure.
+//
+// The bot may go away at any time. A job under way goes on meanwhile, and a
+// finished result is kept on disk until the bot has taken or refused it, across
+// restarts of the runner too.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// Config says whose runner this is and how it measures.
+type Config struct {
+	Server string // unix:///path/to/socket or https://host[:port]; http:// on this host alone
+	CA     string // file with certificates to trust beside the system's; "" is none
+	Token  string
+	Name   string
+	Labels []string // kinds of jobs it takes
+
+	StateDir string // for jobs under way and results to deliver; no two runners share one
+	Version  string
+	Host     string // "" is the host's name
+
+	// Measure gathers evidence, with scratch as a folder of its own. It must heed
+	// ctx: that is how a cancelled job frees the device.
+	Measure func(ctx context.Context, job bundle.Job, scratch string, progress runners.Progress) (Outcome, error)
+
+	Log       *slog.Logger      // nil discards
+	Transport http.RoundTripper // nil is made from Server and CA
+	Now       func() time.Time  // nil is time.Now
+	// After is time.After if nil; it paces beats and retries.
+	After func(time.Duration) <-chan time.Time
+}
+
+// An Outcome is what measuring leaves behind.
+type Outcome struct {
+	Evidence  *gates.Evidence
+	BuildLog  string
+	Artifacts []string // files; their base names are their names
+}
+
+// ErrRefused says that the server does not know this runner, or does not let it
+// have what it asks for. Asking again would not help.
+var ErrRefused = errors.New("the server refuses this runner")
+
+// Run works for the server until ctx ends (nil), or until the server refuses
+// this runner.
+func Run(ctx context.Context, c Config) error {
+	a, err := start(c)
+	if err != nil {
+		return fmt.Errorf("starting the runner: %w", err)
+	}
+	defer a.lock.Close()
+	err = a.loop(ctx)
+	if ctx.Err() != nil && !errors.Is(err, ErrRefused) {
+		return nil
+	}
+	return err
+}
+
+type agent struct {
+	Config
+	client *client
+	store  store
+	lock   *os.File
+}
+
+func start(c Config) (*agent, error) {
+	if c.Measure == nil || c.StateDir == "" || c.Name == "" || len(c.Labels) == 0 {
+		return nil, errors.New("it needs a name, at least one label, a state folder and a way to measure")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.After == nil {
+		c.After = time.After
+	}
+	if c.Host == "" {
+		c.Host, _ = os.Hostname() // for people to recognise; not needed
+	}
+	client, err := newClient(c)
+	if err != nil {
+		return nil, err
+	}
+	s, lock, err := openStore(c.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	return &agent{Config: c, client: client, store: s, lock: lock}, nil
+}
+
+// loop delivers what is left over before it asks for more.
+func (a *agent) loop(ctx context.Context) error {
+	for {
+		if err := a.deliverAll(ctx); err != nil {
+			return err
+		}
+		var lease *LeaseAnswer
+		err := a.persist(ctx, "asking for a job", func() (err error) {
+			lease, err = a.client.lease(ctx, LeaseRequest{Runner: a.Name, Labels: a.Labels, Version: a.Version, Host: a.Host})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if lease == nil {
+			continue
+		}
+		if err := a.work(ctx, *lease); err != nil {
+			return err
+		}
+	}
+}
+
+// Pauses between attempts to reach a server that is away.
+const (
+	firstPause = 500 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// persist tries until the server answers: with success, or with an answer that
+// is final. What it returns is that answer, or that ctx ended.
+func (a *agent) persist(ctx context.Context, doing string, try func() error) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := try()
+		if err == nil || final(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.Log.Warn("the server does not answer as it should", "doing", doing, "error", err, "retry_in", pause)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.After(pause):
+		}
+	}
+}
+
+// grace is how long a runner that is told to stop may take to say goodbye.
+const grace = 5 * time.Second
+
+// outlive returns a context that ends a little later than ctx, for what should
+// be brought to its end.
+func (a *agent) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-a.After(grace):
+			cancel()
+		case <-late.Done():
+		}
+	})
+	return late, func() { stop(); cancel() }
+}

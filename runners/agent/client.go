@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Answers that end a job.
+var (
+	errLost      = errors.New("the job went to another runner, or is finished")
+	errCancelled = errors.New("the job was cancelled")
+)
+
+// A statusError is an answer that nobody hoped for.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e statusError) Error() string { return fmt.Sprintf("the server answers %d: %s", e.code, e.text) }
+
+// final tells whether asking again would change nothing.
+func final(err error) bool {
+	if errors.Is(err, ErrRefused) || errors.Is(err, errLost) || errors.Is(err, errCancelled) {
+		return true
+	}
+	var status statusError
+	return errors.As(err, &status) && status.code/100 == 4 &&
+		status.code != http.StatusRequestTimeout && status.code != http.StatusTooManyRequests
+}
+
+// How long a request may take; none of them is the job's own time.
+const (
+	leaseTimeout = time.Minute // the server answers within half of it
+	beatTimeout  = 5 * time.Second
+	moveTimeout  = 30 * time.Minute // for bundles, artifacts and results
+)
+
+// A client speaks the protocol's words.
+type client struct {
+	http  *http.Client
+	base  string
+	token string
+}
+
+func newClient(c Config) (*client, error) {
+	if strings.TrimSpace(c.Token) == "" {
+		return nil, errors.New("there is no token: the bot's operator hands one out for each runner")
+	}
+	u, err := url.Parse(c.Server)
+	if err != nil {
+		return nil, fmt.Errorf("the server's address %q: %w", c.Server, err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	base := strings.TrimSuffix(c.Server, "/")
+	switch {
+	case u.Scheme == "unix" && u.Host == "" && u.Path != "":
+		base = "http://localhost"
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", u.Path)
+		}
+	case u.Scheme == "https" && u.Host != "":
+	case u.Scheme == "http" && isLoopback(u.Hostname()):
+		transport.Proxy = nil
+	case u.Scheme == "http":
+		return nil, fmt.Errorf("the server's address %q would send the token in the clear: use https://", c.Server)
+	default:
+		return nil, fmt.Errorf("the server's address %q is neither unix:///path nor https://host", c.Server)
+	}
+	if transport.TLSClientConfig, err = trust(c.CA); err != nil {
+		return nil, err
+	}
+	cl := &client{http: &http.Client{Transport: transport, CheckRedirect: noRedirect}, base: base, token: c.Token}
+	if c.Transport != nil {
+		cl.http.Transport = c.Transport
+	}
+	return cl, nil
+}
+
+// noRedirect keeps the token with the server that it is meant for.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func trust(file string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if file == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificates to trust: %w", err)
+	}
+	if config.RootCAs, err = x509.SystemCertPool(); err != nil {
+		config.RootCAs = x509.NewCertPool()
+	}
+	if !config.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate (it must be in PEM form)", file)
+	}
+	return config, nil
+}
+
+// do sends a request and returns the answer if it is a good one.
+func (c *client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+Prefix+path, body)
+	if err != nil {
+		return nil, err
+	}
+	for key, values := range header {
+		req.Header[key] = values
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNoContent {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	status := statusError{resp.StatusCode, strings.TrimSpace(string(text))}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return nil, fmt.Errorf("%w: it does not know the token (check it, or have the bot's operator hand out a new one)", ErrRefused)
+	case http.StatusForbidden:
+		return nil, fmt.Errorf("%w: %s", ErrRefused, status.text)
+	case http.StatusConflict:
+		return nil, errLost
+	case http.StatusGone:
+		return nil, errCancelled
+	}
+	return nil, status
+}
+
+// post sends JSON; the answer has no content worth reading unless into is given.
+func (c *client) post(ctx context.Context, timeout time.Duration, path string, message, into any) error {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if into == nil || resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into); err != nil {
+		return fmt.Errorf("reading the server's answer: %w", err)
+	}
+	return nil
+}
+
+var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// lease waits for a job; nil means that there was none.
+func (c *client) lease(ctx context.Context, ask LeaseRequest) (*LeaseAnswer, error) {
+	var l LeaseAnswer
+	if err := c.post(ctx, leaseTimeout, "lease", ask, &l); err != nil {
+		return nil, err
+	}
+	if l.Job == "" {
+		return nil, nil
+	}
+	if !jobID.MatchString(l.Job) || !(l.Heartbeat > 0) || l.Heartbeat > l.Lease {
+		return nil, fmt.Errorf("the server hands out a job that this runner cannot read (run both in the same version): %+v", l)
+	}
+	return &l, nil
+}
+
+func (c *client) beat(ctx context.Context, l LeaseAnswer, p *Progress) error {
+	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", Beat{Token: l.Token, Progress: p}, nil)
+}
+
+func (c *client) release(ctx context.Context, l LeaseAnswer) error {
+	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/release", Release{Token: l.Token}, nil)
+}
+
+// bundle copies the job's bundle to w.
+func (c *client) bundle(ctx context.Context, l LeaseAnswer, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodGet, "jobs/"+l.Job+"/bundle?token="+strconv.FormatUint(l.Token, 10), nil, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(w, resp.Body)
+	return err
+}
+
+func (c *client) artifact(ctx context.Context, job string, token uint64, name string, content []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
+	defer cancel()
+	path := fmt.Sprintf("jobs/%s/artifacts/%s?token=%d", job, url.PathEscape(name), token)
+	resp, err := c.do(ctx, http.MethodPut, path, bytes.NewReader(content), http.Header{"Content-Type": {"application/octet-stream"}})
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// result sends a result that is JSON and gzipped already.
+func (c *client) result(ctx context.Context, job string, zipped []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
+	defer cancel()
+	header := http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}
+	resp, err := c.do(ctx, http.MethodPost, "jobs/"+job+"/result", bytes.NewReader(zipped), header)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}

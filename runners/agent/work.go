@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// work takes one job from its bundle to a result that the server has, or does
+// not want any more.
+func (a *agent) work(ctx context.Context, l LeaseAnswer) error {
+	log := a.Log.With("job", l.Job, "token", l.Token, "kernel", l.Kernel)
+	log.Info("job begins")
+	dir := filepath.Join(a.store.work, fmt.Sprintf("%d-%s", l.Token, l.Job))
+	defer os.RemoveAll(dir)
+	h := a.hold(ctx, l)
+	defer h.stop()
+	found, err := a.measure(h.ctx, l, dir, &h.latest)
+	switch cause := context.Cause(h.ctx); {
+	case errors.Is(cause, ErrRefused):
+		return cause
+	case errors.Is(cause, errLost), errors.Is(cause, errCancelled):
+		log.Info("job dropped", "reason", cause)
+		return nil
+	case err != nil: // ctx ended
+		late, cancel := a.outlive(ctx)
+		defer cancel()
+		if err := a.client.release(late, l); err != nil {
+			log.Warn("the job could not be given back: it is handed out again when its lease has run out", "error", err)
+		}
+		return ctx.Err()
+	}
+	kept, err := a.store.keep(l, found)
+	if err != nil {
+		return fmt.Errorf("keeping the result of job %s: %w (is the disk full?)", l.Job, err)
+	}
+	log.Info("job measured", "fault", found.Evidence.Fault)
+	return a.deliver(ctx, kept)
+}
+
+// holding is a job that the server is told about regularly.
+type holding struct {
+	ctx    context.Context // ends when the job is not this runner's any more, with the reason as its cause
+	latest latest
+	stop   func()
+}
+
+// hold beats until it is stopped, also while the result is on its way. That the
+// server is away is no reason to end the job: it may be back in time, and the
+// decision is the server's.
+func (a *agent) hold(ctx context.Context, l LeaseAnswer) *holding {
+	ctx, cancel := context.WithCancelCause(ctx)
+	h := &holding{ctx: ctx}
+	ended := make(chan struct{})
+	h.stop = func() { cancel(context.Canceled); <-ended }
+	every := time.Duration(l.Heartbeat * float64(time.Second))
+	go func() {
+		defer close(ended)
+		for silent := false; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-a.After(every):
+			}
+			err := a.client.beat(ctx, l, h.latest.get())
+			if errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused) {
+				cancel(err)
+				return
+			}
+			if err != nil && ctx.Err() == nil && !silent {
+				a.Log.Warn("the server does not hear this runner; the job goes on", "job", l.Job, "error", err)
+			}
+			silent = err != nil
+		}
+	}()
+	return h
+}
+
+// latest is the progress that the next beat tells.
+type latest struct {
+	mu sync.Mutex
+	p  *Progress
+}
+
+func (l *latest) Report(e runners.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.p = progressOf(e)
+}
+
+func (l *latest) get() *Progress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.p
+}
+
+// measure returns an outcome with evidence: what goes wrong here is a fault in
+// it. Only the end of ctx returns an error.
+func (a *agent) measure(ctx context.Context, l LeaseAnswer, dir string, p runners.Progress) (Outcome, error) {
+	job, err := a.fetch(ctx, l, dir)
+	if err == nil {
+		job.Provenance.Time, job.Provenance.Host, job.Provenance.Program = a.Now().UTC(), a.Host, a.Version
+		var found Outcome
+		if found, err = a.guarded(ctx, job, filepath.Join(dir, "scratch"), p); err == nil {
+			return found, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return Outcome{}, context.Cause(ctx)
+	}
+	e := &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: l.Kernel, Provenance: job.Provenance, Change: job.Change, Notes: job.Notes, Fault: err.Error(),
+	}
+	if job.Manifest != nil {
+		e.Kernel, e.Mode = job.Manifest.Name, string(job.Manifest.Mode)
+	}
+	if e.Kernel == "" {
+		e.Kernel = l.Job
+	}
+	return Outcome{Evidence: e}, nil
+}
+
+// fetch brings the bundle here. Nothing in it is looked at before its digest is
+// the one that was handed out with the lease.
+func (a *agent) fetch(ctx context.Context, l LeaseAnswer, dir string) (bundle.Job, error) {
+	tree := filepath.Join(dir, "job")
+	for _, d := range []string{dir, tree, filepath.Join(dir, "scratch")} {
+		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
+			return bundle.Job{}, fmt.Errorf("making room for the job: %w", err)
+		}
+	}
+	f, err := os.Create(filepath.Join(dir, "bundle.tar.gz"))
+	if err != nil {
+		return bundle.Job{}, fmt.Errorf("making room for the job: %w", err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	err = a.persist(ctx, "fetching the bundle", func() error {
+		sum.Reset()
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		return a.client.bundle(ctx, l, io.MultiWriter(f, sum))
+	})
+	if err != nil {
+		return bundle.Job{}, fmt.Errorf("fetching the bundle: %w", err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != l.Digest {
+		return bundle.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged on its way, or is not the job's (rebench to send it again)", got, l.Digest)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return bundle.Job{}, err
+	}
+	return bundle.Read(f, tree)
+}
+
+// guarded turns everything that measuring may do wrong into an error.
+func (a *agent) guarded(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (found Outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.Log.Error("measuring panicked", "kernel", job.Manifest.Name, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the runner's program failed: %v (its log has more)", r)
+		}
+	}()
+	if found, err = a.Measure(ctx, job, scratch, p); err != nil {
+		return found, err
+	}
+	if found.Evidence == nil {
+		return found, errors.New("the runner's program brought no evidence")
+	}
+	if _, err := json.Marshal(found.Evidence); err != nil {
+		return found, fmt.Errorf("the evidence cannot be written: %w", err)
+	}
+	return found, nil
+}

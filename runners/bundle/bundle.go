@@ -1,0 +1,142 @@
+// Package bundle is one job as a file: everything that a runner needs to gather
+// evidence, on its way from the bot to a host without credentials. It moves
+// bytes and checks their form; it neither fetches sources nor measures them.
+//
+// A bundle is a gzipped tar with these names, in ascending order, and no others:
+//
+//	base/…         the kernel's folder at the base: manifest and reference
+//	baseline/…     the baseline's, where that is not the base's
+//	evidence.json  what an earlier run saw, for a job that goes on with it
+//	head/…         the base's folder with the head's sources over it
+//	job.json       everything else
+//	policy.yaml    the base's policy
+//
+// It bears no times, owners or modes but the executable bit: the same job has the
+// same digest.
+package bundle
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// Schema names the version of the format.
+const Schema = "kernelgate/bundle/v1"
+
+// What a bundle may hold at most, unpacked.
+const (
+	MaxBytes = 256 << 20
+	MaxFiles = 20_000
+)
+
+// A Job is a runners.Job with what it was made from and how it is to be run.
+type Job struct {
+	runners.Job
+	Folder       string // of the kernel, from the repository's root
+	ManifestText string // kernel.yaml in Trusted; Write takes it from there
+	PolicyFile   string // as messages name it
+	PolicyText   string
+	Earlier      *gates.Evidence // nil for a first attempt
+
+	Rounds  int      // of a further attempt; 0 leaves it to the policy
+	Shapes  []string // none leaves them to the policy
+	Seeds   []int64  // none leaves them to the policy
+	Profile bool     // profile, whether or not the policy asks
+	Rivals  bool     // time the manifest's rivals too
+	Static  bool     // compile and read resources alone
+	Arch    string   // of a static run; "" is the manifest's first
+}
+
+// Names in a bundle.
+const (
+	jobFile      = "job.json"
+	policyFile   = "policy.yaml"
+	evidenceFile = "evidence.json"
+
+	baseFolder     = "base"
+	headFolder     = "head"
+	baselineFolder = "baseline"
+)
+
+// description is job.json.
+type description struct {
+	Schema     string           `json:"schema"`
+	Folder     string           `json:"folder"`
+	PolicyFile string           `json:"policy_file"`
+	Candidate  side             `json:"candidate"`
+	Baseline   *side            `json:"baseline,omitempty"`
+	Change     policies.Change  `json:"change"`
+	Provenance gates.Provenance `json:"provenance"`
+	Notes      []string         `json:"notes,omitempty"`
+	Noise      bool             `json:"noise,omitempty"`
+	Earlier    bool             `json:"earlier,omitempty"`
+
+	Rounds  int      `json:"rounds,omitempty"`
+	Shapes  []string `json:"shapes,omitempty"`
+	Seeds   []int64  `json:"seeds,omitempty"`
+	Profile bool     `json:"profile,omitempty"`
+	Rivals  bool     `json:"rivals,omitempty"`
+	Static  bool     `json:"static,omitempty"`
+	Arch    string   `json:"arch,omitempty"`
+}
+
+// A side is in one of the bundle's folders.
+type side struct {
+	Folder  string `json:"folder"`
+	Variant string `json:"variant"`
+}
+
+// folders is which ones a bundle of this description has.
+func (d description) folders() ([]string, error) {
+	all := []string{baseFolder}
+	add := func(role runners.Role, own string, s side) error {
+		switch s.Folder {
+		case baseFolder:
+		case own:
+			all = append(all, own)
+		default:
+			return fmt.Errorf("%s: the %s's folder %q is neither %s nor %s", jobFile, role, s.Folder, baseFolder, own)
+		}
+		return nil
+	}
+	if err := add(runners.Candidate, headFolder, d.Candidate); err != nil {
+		return nil, err
+	}
+	if d.Baseline != nil {
+		if err := add(runners.Baseline, baselineFolder, *d.Baseline); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// checkName refuses names that could lead out of the folder they are unpacked in,
+// or that no compiler wants.
+func checkName(name string) error {
+	odd := func(r rune) bool { return r == '\\' || r == unicode.ReplacementChar || unicode.IsControl(r) }
+	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, odd) {
+		return fmt.Errorf("file name %q is not a plain relative path", name)
+	}
+	return nil
+}
+
+// A quota counts what a bundle holds.
+type quota struct {
+	files int
+	bytes int64
+}
+
+func (q *quota) take(name string, size int64) error {
+	q.files++
+	q.bytes += size
+	if q.files > MaxFiles || size < 0 || q.bytes > MaxBytes {
+		return fmt.Errorf("%s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, MaxFiles, MaxBytes>>20)
+	}
+	return nil
+}

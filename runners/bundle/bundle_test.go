@@ -1,0 +1,297 @@
+package bundle
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+const manifest = `version: 1
+name: twice
+mode: command
+shapes: {small: {N: 8}}
+variants: {a: {}, b: {}}
+default_variant: a
+command: {build: [make], bench: [./bench]}
+`
+
+func policyText(t testing.TB) string {
+	t.Helper()
+	text, err := policies.Shipped("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func fill(t testing.TB, dir string, files map[string]string) string {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		mode := fs.FileMode(0o600)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o700
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// example is a job in folders of its own.
+func example(t testing.TB) Job {
+	t.Helper()
+	base := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifest, "bench": "#!/bin/sh\n", "deep/er/x.h": "// x"})
+	head := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifest, "bench": "#!/bin/sh\necho\n"})
+	return Job{
+		Job: runners.Job{
+			Trusted: base, Candidate: runners.Side{Dir: head, Variant: "b"}, Baseline: &runners.Side{Dir: base, Variant: "a"},
+			Change: policies.Change{Labels: []string{"perf"}, Branch: "main", Title: "Faster — much", Paths: []string{"k/twice/bench"}},
+			Notes:  []string{"a note"},
+			Noise:  true,
+			Provenance: gates.Provenance{
+				Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Repository: "o/r", Base: gates.Commit{SHA: "b"}, Head: gates.Commit{SHA: "h"},
+			},
+		},
+		Folder: "k/twice", PolicyFile: ".github/kernelgate.yaml", PolicyText: policyText(t),
+		Rounds: 7, Shapes: []string{"small"}, Seeds: []int64{-1, 2}, Profile: true, Rivals: true, Static: true, Arch: "sm_89",
+	}
+}
+
+func pack(t testing.TB, j Job) ([]byte, string) {
+	t.Helper()
+	var b bytes.Buffer
+	digest, err := Write(&b, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), digest
+}
+
+func unpack(t testing.TB, data []byte) Job {
+	t.Helper()
+	j, err := Read(bytes.NewReader(data), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestRoundTrip(t *testing.T) {
+	tests := map[string]func(*Job){
+		"as it is":         func(*Job) {},
+		"new kernel":       func(j *Job) { j.Baseline = nil },
+		"variants":         func(j *Job) { j.Candidate.Dir = j.Trusted },
+		"another baseline": func(j *Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
+		"going on": func(j *Job) {
+			j.Earlier = &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "twice", Notes: []string{"<&>"}, Fault: "was away"}
+		},
+		"plain": func(j *Job) {
+			j.Rounds, j.Shapes, j.Seeds, j.Profile, j.Rivals, j.Static, j.Arch = 0, nil, nil, false, false, false, ""
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := example(t)
+			change(&j)
+			data, digest := pack(t, j)
+			got := unpack(t, data)
+			if again, same := pack(t, got); same != digest || !bytes.Equal(again, data) {
+				t.Error("packed again it is another bundle")
+			}
+			if got.Manifest == nil || got.Manifest.Name != "twice" || got.Policy == nil || len(got.Policy.Rules) == 0 {
+				t.Errorf("manifest %v, policy %v", got.Manifest, got.Policy)
+			}
+			if got.ManifestText != manifest {
+				t.Errorf("manifest's text %q", got.ManifestText)
+			}
+			want := j
+			want.Manifest, want.Policy, want.ManifestText = got.Manifest, got.Policy, manifest
+			sides := func(j Job) (dirs []map[string]string) {
+				dirs = append(dirs, contents(t, j.Trusted), contents(t, j.Candidate.Dir))
+				if j.Baseline != nil {
+					dirs = append(dirs, contents(t, j.Baseline.Dir))
+				}
+				return dirs
+			}
+			if diff := cmp.Diff(sides(want), sides(got)); diff != "" {
+				t.Error("files:", diff)
+			}
+			for _, j := range []*Job{&want, &got} { // their folders differ by nature
+				j.Trusted, j.Candidate.Dir = "", ""
+				if j.Baseline != nil {
+					j.Baseline = &runners.Side{Variant: j.Baseline.Variant}
+				}
+				j.Manifest, j.Policy = nil, nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// contents is a folder's files; a ! marks those that may be executed.
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if info.Mode()&0o100 != 0 {
+			rel += "!"
+		}
+		all[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Whatever is in the folders: equal content has an equal digest, other content
+// another, and times and permissions do not count.
+func TestDigestIsOfTheContent(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]string{}
+	for range 30 {
+		files := map[string]string{"kernel.yaml": manifest}
+		for i := range rng.IntN(12) {
+			name := fmt.Sprintf("%s%d-ü %c", strings.Repeat("d/", rng.IntN(4)), i, 'a'+rune(rng.IntN(26)))
+			if rng.IntN(5) == 0 {
+				name += strings.Repeat("long", 40) // more than a plain header holds
+			}
+			data := make([]byte, rng.IntN(5000))
+			for i := range data {
+				data[i] = byte(rng.Uint32())
+			}
+			files[name] = string(data)
+		}
+		j := example(t)
+		j.Trusted = fill(t, t.TempDir(), files)
+		j.Baseline.Dir = j.Trusted
+		data, digest := pack(t, j)
+
+		k := j
+		k.Trusted = fill(t, t.TempDir(), files)
+		side := *j.Baseline
+		side.Dir = k.Trusted
+		k.Baseline = &side
+		for name := range files {
+			if err := os.Chtimes(filepath.Join(k.Trusted, name), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Join(k.Trusted, name), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, same := pack(t, k); same != digest {
+			t.Fatal("equal content has two digests")
+		}
+		if _, same := pack(t, unpack(t, data)); same != digest {
+			t.Fatal("unpacked and packed again it has another digest")
+		}
+		text := fmt.Sprint(files)
+		if other, ok := seen[digest]; ok && other != text {
+			t.Fatal("other content has the same digest")
+		}
+		seen[digest] = text
+	}
+}
+
+// A sandbox's programs are another user than the runner.
+func TestEverybodyMayRead(t *testing.T) {
+	data, _ := pack(t, example(t))
+	dir := t.TempDir()
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	if _, err := Read(bytes.NewReader(data), dir); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]fs.FileMode{
+		"base": 0o755, "base/bench": 0o755, "base/deep": 0o755, "base/deep/er": 0o755, "base/deep/er/x.h": 0o644, "base/kernel.yaml": 0o644,
+	}
+	for name, mode := range want {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != mode {
+			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), mode)
+		}
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(t *testing.T, j *Job)
+		says   string
+	}{
+		{"no manifest", func(t *testing.T, j *Job) { os.Remove(filepath.Join(j.Trusted, "kernel.yaml")) }, "has no kernel.yaml"},
+		{"no folder", func(t *testing.T, j *Job) { j.Candidate.Dir = "/does/not/exist" }, "no such file"},
+		{"a link", func(t *testing.T, j *Job) {
+			if err := os.Symlink("/etc/passwd", filepath.Join(j.Trusted, "link")); err != nil {
+				t.Fatal(err)
+			}
+		}, "not a regular file"},
+		{"an odd name", func(t *testing.T, j *Job) { fill(t, j.Trusted, map[string]string{"a\nb": ""}) }, "not a plain relative path"},
+		{"a huge file", func(t *testing.T, j *Job) {
+			fill(t, j.Trusted, map[string]string{"huge": ""})
+			if err := os.Truncate(filepath.Join(j.Trusted, "huge"), MaxBytes); err != nil {
+				t.Fatal(err)
+			}
+		}, "keep large or generated files out"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j := example(t)
+			tt.change(t, &j)
+			if _, err := Write(&bytes.Buffer{}, j); err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, want %q", err, tt.says)
+			}
+		})
+	}
+}
+
+func TestQuota(t *testing.T) {
+	for name, q := range map[string]quota{"files": {files: MaxFiles}, "bytes": {bytes: MaxBytes - 9}, "overflow": {bytes: 1 << 62}} {
+		t.Run(name, func(t *testing.T) {
+			if err := q.take("x", 10); err == nil || !strings.Contains(err.Error(), "more than a bundle may hold") {
+				t.Error(err)
+			}
+		})
+	}
+	q := quota{files: MaxFiles - 1, bytes: MaxBytes - 10}
+	if err := q.take("x", 10); err != nil {
+		t.Error(err)
+	}
+}

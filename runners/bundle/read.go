@@ -1,0 +1,235 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// Read unpacks a bundle below dir, an empty folder, and returns the job with its
+// folders there. It refuses whatever Write would not have written; what it had
+// unpacked until then stays, for the caller to remove with dir.
+//
+// Everybody may read the files: a sandbox's programs do so as another user.
+func Read(r io.Reader, dir string) (Job, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Job{}, fmt.Errorf("unpacking a bundle: %w", err)
+	}
+	defer root.Close()
+	u := unpacker{root: root, texts: map[string][]byte{}, folders: map[string]bool{}}
+	if err := u.unpack(r); err != nil {
+		return Job{}, fmt.Errorf("unpacking a bundle: %w", err)
+	}
+	j, err := u.job(dir)
+	if err != nil {
+		return Job{}, fmt.Errorf("reading a bundle: %w", err)
+	}
+	return j, nil
+}
+
+type unpacker struct {
+	root    *os.Root
+	quota   quota
+	last    string
+	texts   map[string][]byte // files that are read, not unpacked
+	folders map[string]bool   // top folders that hold a file
+	made    string            // the folder made last: files come sorted
+}
+
+// headers is more than the tar's own blocks and long names take: beyond it
+// somebody feeds headers without files.
+const headers = MaxFiles * 4096
+
+func (u *unpacker) unpack(r io.Reader) error {
+	zip, err := gzip.NewReader(bufio.NewReader(r))
+	if err != nil {
+		return err
+	}
+	archive := tar.NewReader(io.LimitReader(zip, MaxBytes+headers))
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := u.check(h); err != nil {
+			return err
+		}
+		if err := u.entry(h, archive); err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+}
+
+func (u *unpacker) check(h *tar.Header) error {
+	if err := checkName(h.Name); err != nil {
+		return err
+	}
+	if h.Typeflag != tar.TypeReg {
+		return fmt.Errorf("%s is not a regular file", h.Name)
+	}
+	for key := range h.PAXRecords {
+		if key != "path" { // written for long names; others could change what the file is
+			return fmt.Errorf("%s has the attribute %q, which no bundle needs", h.Name, key)
+		}
+	}
+	if h.Name <= u.last {
+		return fmt.Errorf("%s comes after %s: a bundle is sorted and holds each name once", h.Name, u.last)
+	}
+	u.last = h.Name
+	return u.quota.take(h.Name, h.Size)
+}
+
+func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
+	top, _, nested := strings.Cut(h.Name, "/")
+	if !nested {
+		if !slices.Contains([]string{jobFile, policyFile, evidenceFile}, top) {
+			return errors.New("no bundle has such a file")
+		}
+		u.texts[top], err = io.ReadAll(content)
+		return err
+	}
+	if !slices.Contains([]string{baseFolder, headFolder, baselineFolder}, top) {
+		return errors.New("no bundle has such a folder")
+	}
+	u.folders[top] = true
+	if err := u.folder(path.Dir(h.Name)); err != nil {
+		return err
+	}
+	mode := os.FileMode(0o644)
+	if h.Mode&0o100 != 0 {
+		mode = 0o755
+	}
+	f, err := u.root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Chmod(mode), f.Close()) // past the umask
+}
+
+// folder makes name and those above it, open to everybody whatever the umask.
+func (u *unpacker) folder(name string) error {
+	if name == u.made {
+		return nil
+	}
+	if err := u.root.MkdirAll(name, 0o755); err != nil {
+		return err
+	}
+	u.made = name
+	for ; name != "."; name = path.Dir(name) {
+		if err := u.root.Chmod(name, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job makes sense of what was unpacked.
+func (u *unpacker) job(dir string) (Job, error) {
+	d, err := u.description()
+	if err != nil {
+		return Job{}, err
+	}
+	manifest, err := u.root.ReadFile(baseFolder + "/" + kernels.FileName)
+	if err != nil {
+		return Job{}, err
+	}
+	at := func(s side) runners.Side {
+		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant}
+	}
+	j := Job{
+		Job: runners.Job{
+			Change: d.Change, Trusted: filepath.Join(dir, baseFolder), Candidate: at(d.Candidate),
+			Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
+		},
+		Folder: d.Folder, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
+		Rounds: d.Rounds, Shapes: d.Shapes, Seeds: d.Seeds, Profile: d.Profile, Rivals: d.Rivals, Static: d.Static, Arch: d.Arch,
+	}
+	if d.Baseline != nil {
+		baseline := at(*d.Baseline)
+		j.Baseline = &baseline
+	}
+	if j.Manifest, err = kernels.Parse(path.Join(d.Folder, kernels.FileName), manifest); err != nil {
+		return Job{}, err
+	}
+	if j.Policy, err = policies.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
+		return Job{}, err
+	}
+	if d.Earlier {
+		if j.Earlier, err = gates.ParseEvidence(evidenceFile, u.texts[evidenceFile]); err != nil {
+			return Job{}, err
+		}
+	}
+	return j, checkVariants(j)
+}
+
+// description reads job.json, and sees that the bundle has what it names and
+// nothing else.
+func (u *unpacker) description() (description, error) {
+	var d description
+	dec := json.NewDecoder(bytes.NewReader(u.texts[jobFile]))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil {
+		return d, fmt.Errorf("%s: %w (is the runner older than the bot? update it)", jobFile, err)
+	}
+	if dec.More() {
+		return d, fmt.Errorf("%s: goes on after its end", jobFile)
+	}
+	if d.Schema != Schema {
+		return d, fmt.Errorf("%s: schema is %q (this program reads %q; run the bot and the runner in the same version)", jobFile, d.Schema, Schema)
+	}
+	if d.Rounds < 0 {
+		return d, fmt.Errorf("%s: rounds is %d", jobFile, d.Rounds)
+	}
+	want, err := d.folders()
+	if err != nil {
+		return d, err
+	}
+	for _, name := range want {
+		if !u.folders[name] {
+			return d, fmt.Errorf("the folder %s is missing", name)
+		}
+	}
+	if len(want) != len(u.folders) {
+		return d, fmt.Errorf("there are folders that %s does not name", jobFile)
+	}
+	if _, ok := u.texts[policyFile]; !ok {
+		return d, fmt.Errorf("%s is missing", policyFile)
+	}
+	if _, ok := u.texts[evidenceFile]; ok != d.Earlier {
+		return d, fmt.Errorf("%s is there and not named in %s, or the other way about", evidenceFile, jobFile)
+	}
+	return d, nil
+}
+
+func checkVariants(j Job) error {
+	sides := []runners.Side{j.Candidate}
+	if j.Baseline != nil {
+		sides = append(sides, *j.Baseline)
+	}
+	for _, s := range sides {
+		if _, ok := j.Manifest.Variant(s.Variant); !ok {
+			return fmt.Errorf("%s has no variant %q (it has %s)", j.Manifest.Name, s.Variant, strings.Join(j.Manifest.VariantNames(), ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package bundle
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// Write packs the job, and returns the SHA-256 of what it wrote in hex.
+func Write(w io.Writer, j Job) (digest string, err error) {
+	entries, err := collect(j)
+	if err != nil {
+		return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
+	}
+	sum := sha256.New()
+	zip := gzip.NewWriter(io.MultiWriter(w, sum))
+	archive := tar.NewWriter(zip)
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if err := entries[name].write(archive, name); err != nil {
+			return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
+		}
+	}
+	if err := errors.Join(archive.Close(), zip.Close()); err != nil {
+		return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// An entry is one file of the bundle, on disk or at hand.
+type entry struct {
+	path       string // where it is read from; "" has it in data
+	data       []byte
+	size       int64
+	executable bool
+}
+
+func (e entry) write(archive *tar.Writer, name string) error {
+	mode := int64(0o644)
+	if e.executable {
+		mode = 0o755
+	}
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: e.size, Mode: mode}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if e.path == "" {
+		_, err := archive.Write(e.data)
+		return err
+	}
+	f, err := os.Open(e.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, err := io.Copy(archive, f)
+	if err == nil && n != e.size {
+		err = fmt.Errorf("%s changed while it was packed", e.path)
+	}
+	return err
+}
+
+// collect lists what goes into the bundle, by name.
+func collect(j Job) (map[string]entry, error) {
+	d, folders := describe(j)
+	c := collector{entries: map[string]entry{}}
+	for name, dir := range folders {
+		if err := c.folder(name, dir); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := c.entries[baseFolder+"/"+kernels.FileName]; !ok {
+		return nil, fmt.Errorf("%s has no %s", j.Trusted, kernels.FileName)
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", jobFile, err)
+	}
+	if err := errors.Join(c.add(jobFile, entry{data: text}), c.add(policyFile, entry{data: []byte(j.PolicyText)})); err != nil {
+		return nil, err
+	}
+	if j.Earlier == nil {
+		return c.entries, nil
+	}
+	evidence, err := json.Marshal(j.Earlier)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", evidenceFile, err)
+	}
+	if len(evidence) > gates.MaxEvidence {
+		return nil, fmt.Errorf("the earlier evidence is %d MiB long: gather it anew", len(evidence)>>20)
+	}
+	return c.entries, c.add(evidenceFile, entry{data: evidence})
+}
+
+// describe turns the job's folders into the bundle's.
+func describe(j Job) (description, map[string]string) {
+	folders := map[string]string{baseFolder: j.Trusted}
+	place := func(s runners.Side, own string) side {
+		if filepath.Clean(s.Dir) == filepath.Clean(j.Trusted) {
+			return side{Folder: baseFolder, Variant: s.Variant}
+		}
+		folders[own] = s.Dir
+		return side{Folder: own, Variant: s.Variant}
+	}
+	d := description{
+		Schema: Schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
+		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise, Earlier: j.Earlier != nil,
+		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile, Rivals: j.Rivals, Static: j.Static, Arch: j.Arch,
+	}
+	if j.Baseline != nil {
+		baseline := place(*j.Baseline, baselineFolder)
+		d.Baseline = &baseline
+	}
+	return d, folders
+}
+
+type collector struct {
+	entries map[string]entry
+	quota   quota
+}
+
+func (c *collector) add(name string, e entry) error {
+	if e.path == "" {
+		e.size = int64(len(e.data))
+	}
+	if err := errors.Join(checkName(name), c.quota.take(name, e.size)); err != nil {
+		return err
+	}
+	c.entries[name] = e
+	return nil
+}
+
+// folder adds every file below dir. A link is refused: it would be packed as a
+// promise about another host.
+func (c *collector) folder(name, dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file: replace it by one, or remove it", path)
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return c.add(name+"/"+filepath.ToSlash(rel), entry{path: path, size: info.Size(), executable: info.Mode()&0o100 != 0})
+	})
+}
