@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/doctor"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/progress"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -97,7 +99,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), doctorCommand(stdout), gpuWorkerCommand())
+	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), doctorCommand(stdout), serveCommand(stdout, stderr), runnerCommand(stderr), gpuWorkerCommand())
 	return root
 }
 
@@ -145,11 +147,18 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Gate the work tree (or a commit) against its merge base on this machine",
 		Long: "Builds base and head of every kernel that the change touches, compares outputs, takes\n" +
 			"times, and judges the evidence by the base's policy (" + check.PolicyFile + ").\n" +
-			"Results are written to results/<UTC time>/.",
+			"Results are written to results/<UTC time>/.\n\n" +
+			"A kernel of mode cuda is measured on a GPU and nowhere else: without one, --static still\n" +
+			"compiles it and judges its resources.",
 		Example: "  kernelgate check\n  kernelgate check --base origin/main --label refactoring\n" +
-			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2",
+			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2\n" +
+			"  kernelgate check --runner cpu        # on a host without a GPU: the CPU kernels alone\n" +
+			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Kernels = args
+			if !slices.Contains(measure.Runners(), opt.Runner) {
+				return check.BadInput{Err: fmt.Errorf("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))}
+			}
 			program, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("finding this program: %w", err)
@@ -159,10 +168,15 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				opt.Cache = cache.Dir
 			}
 			status := exitPass
-			checked := 0
+			checked, leftOut := 0, 0
 			live := liveProgress(stderr)
 			err = check.Run(cmd.Context(), opt, live, func(r check.Result) error {
 				live.Clear()
+				if r.LeftOut != "" {
+					leftOut++
+					fmt.Fprintf(stderr, "Left out: %s: %s\n", r.Kernel, r.LeftOut)
+					return nil
+				}
 				checked++
 				status = max(status, severity(r.Verdict.Outcome))
 				if asJSON {
@@ -175,6 +189,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			live.Clear()
 			if err != nil {
 				return err
+			}
+			if checked == 0 && leftOut > 0 {
+				return check.BadInput{Err: fmt.Errorf("kernelgate: nothing was checked: --runner %s leaves out every kernel", opt.Runner)}
 			}
 			if checked == 0 && asJSON {
 				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
@@ -194,6 +211,8 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant")
 	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
 	f.StringVar(&opt.Change.Title, "title", "", "title of the change, for the policy's rules")
+	f.StringVar(&opt.Runner, "runner", measure.Auto, "which kernels to measure: cpu or cuda those of that mode alone, auto all of them")
+	f.BoolVar(&opt.Rivals, "rivals", false, "time the manifest's rivals as well, for information; KERNELGATE_READ names folders that they need, e.g. a Python environment")
 	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
 	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
 	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")

@@ -3,6 +3,7 @@ package gates
 import (
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -30,6 +31,7 @@ type Evidence struct {
 	Correctness *Correctness `json:"correctness,omitempty"`
 	Performance *Performance `json:"performance,omitempty"`
 	Profile     *Profile     `json:"profile,omitempty"`
+	Rivals      []Rival      `json:"rivals,omitempty"`
 
 	// Fault is what went wrong with the runner itself. It ends the run as ERROR,
 	// whatever else was seen.
@@ -277,4 +279,13 @@ type Metric struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
+}
+
+// A Rival is how long another implementation takes on one shape, in
+// microseconds, or why it could not be timed. No gate reads it.
+type Rival struct {
+	Name    string        `json:"name"`
+	Shape   string        `json:"shape,omitempty"` // none where it failed on all of them
+	Stats   stats.Summary `json:"stats"`
+	Failure string        `json:"failure,omitempty"`
 }

@@ -21,7 +21,7 @@ func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
 	j := &judgement{rule: rule, evidence: e}
 	v := &Verdict{
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
-		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes),
+		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals,
 	}
 	j.run()
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons

@@ -152,8 +152,32 @@ func (e *Evidence) problem() (field, problem string) {
 			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
 		}
 	}
+	for i, r := range e.Rivals {
+		if f, problem := r.problem(shapes); problem != "" {
+			return fmt.Sprintf("rivals[%d].%s", i, f), problem
+		}
+	}
 	if p := e.Performance; p != nil {
 		return p.problem(shapes)
+	}
+	return "", ""
+}
+
+func (r Rival) problem(shapes map[string]bool) (field, problem string) {
+	s := r.Stats
+	switch {
+	case r.Name == "":
+		return "name", "is empty"
+	case r.Shape != "" && !shapes[r.Shape]:
+		return "shape", fmt.Sprintf("%q is not among the shapes", r.Shape)
+	case r.Failure != "" && s.N != 0:
+		return "failure", fmt.Sprintf("stands beside times (%d samples): a rival has failed or was timed", s.N)
+	case r.Failure != "":
+		return "", ""
+	case r.Shape == "":
+		return "shape", "is empty"
+	case s.N <= 0 || !(s.Min > 0) || s.P50 < s.Min || s.P90 < s.P50 || s.P99 < s.P90 || s.Mean < s.Min || s.Std < 0 || s.CV < 0:
+		return "stats", "are no summary of times above 0"
 	}
 	return "", ""
 }

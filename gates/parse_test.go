@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 func TestParseEvidenceRefuses(t *testing.T) {
@@ -31,6 +33,11 @@ func TestParseEvidenceRefuses(t *testing.T) {
 		{"a letter that is no side", edit(`"order": "bca`, `"order": "bxa`), `performance.rounds[0].series[0].order: has 'x' (only b, c, a and spaces between blocks)`},
 		{"a negative time", edit(`100000,`, `-100000,`), "performance.rounds[0].series[0].ns: has the time -100000, which is not above 0"},
 		{"an unknown shape", edit(`"name": "mission"`, `"name": "missing"`), `performance.rounds[0].series[0].shape: "mission" is not among the shapes`},
+		{"a rival of an unknown shape", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "shape": "moon", "stats": {}}],`), `e.json:3:53: rivals[0].shape: "moon" is not among the shapes`},
+		{"a rival without a name", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "", "failure": "gone", "stats": {}}],`), "rivals[0].name: is empty"},
+		{"a rival without a shape", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "stats": {"n": 1}}],`), "rivals[0].shape: is empty"},
+		{"a rival without times", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "shape": "mission", "stats": {"n": 3, "min": 0}}],`), "rivals[0].stats: are no summary of times above 0"},
+		{"a rival that failed and was timed", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "failure": "gone", "stats": {"n": 3}}],`), "rivals[0].failure: stands beside times (3 samples)"},
 		{"an attempt that goes back", edit(`"attempt": 1`, `"attempt": 0`), "performance.rounds[0].attempt: is 0 after attempt 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,11 +72,18 @@ func FuzzParseEvidence(f *testing.F) {
 			s.Order, s.Nanos = "bca bca", s.Nanos[:6]
 		}
 	}
-	data, err := json.Marshal(small)
-	if err != nil {
-		f.Fatal(err)
+	rival := Rival{Name: "torch", Shape: small.Shapes[0].Name, Stats: stats.Describe([]float64{40, 42})}
+	for _, rivals := range [][]Rival{nil, {rival, {Name: "cudnn", Failure: "not installed"}}} {
+		small.Rivals = rivals
+		data, err := json.Marshal(small)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, err := ParseEvidence("e.json", data); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
 	}
-	f.Add(data)
 	policies := []string{fullPolicy, `{version: 1, gates: {}, rules: [{name: default}]}`}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := ParseEvidence("e.json", data)

@@ -49,6 +49,7 @@ type Verdict struct {
 	Correctness []CaseRow     `json:"correctness,omitempty"`
 	Comparisons []Comparison  `json:"comparisons,omitempty"`
 	Profile     []MetricRow   `json:"profile,omitempty"`
+	Rivals      []Rival       `json:"rivals,omitempty"` // for information
 	Builds      []Build       `json:"builds,omitempty"` // baseline, candidate
 	Measuring   *Measuring    `json:"measuring,omitempty"`
 	ToPass      []string      `json:"to_pass,omitempty"` // what would make it pass

@@ -68,6 +68,8 @@ type Argument struct {
 	Quantize *Quantize `yaml:"quantize" doc:"Values are drawn as real numbers and quantised with one scale per group."`
 	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" doc:"Value of a scalar."`
 
+	TensorMap *TensorMap `yaml:"tensor_map" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
+
 	// ScaleOf names the argument whose scales this one receives; most have none.
 	ScaleOf string `yaml:"-"`
 }
@@ -98,7 +100,7 @@ func (a *Argument) ValidateStrict(n *strict.Node) {
 }
 
 func (a *Argument) validateScalar(n *strict.Node) {
-	for _, field := range []string{"shape", "init", "quantize"} {
+	for _, field := range []string{"shape", "init", "quantize", "tensor_map"} {
 		if n.Has(field) {
 			n.Child(field).Errorf("a scalar has none (delete it, or write access: in)")
 		}
@@ -127,6 +129,7 @@ func (a *Argument) validateArray(n *strict.Node) {
 	if a.Access != Out && a.Init == "" {
 		a.Init = ByPolicy
 	}
+	a.validateMap(n)
 	if a.Quantize == nil {
 		return
 	}

@@ -29,6 +29,7 @@ func (c *checker) checkArguments() {
 		if a.Name != "" && a.Name == m.Entry {
 			c.errorf(at.Child("name"), "%q is the kernel's entry too (choose another)", a.Name)
 		}
+		c.checkTensorMap(a, at.Child("tensor_map"))
 		if a.Quantize != nil {
 			if c.checkGroups(a, at.Child("quantize", "per")) {
 				c.checkScale(a, at.Child("quantize", "scale"))

@@ -82,6 +82,10 @@ func (c *checker) evaluateAll() {
 			}
 			_, err := m.ShapeOf(a, t.dims, t.toggles)
 			report(arguments[i].Child("shape"), t, err)
+			if err == nil && a.TensorMap != nil {
+				_, err := m.TileOf(a, t.dims, t.toggles)
+				report(arguments[i].Child("tensor_map", "box"), t, err)
+			}
 		}
 		if m.launchOf(t.variant) != nil {
 			_, err := m.Geometry(t.variant.Name, t.dims, t.toggles)

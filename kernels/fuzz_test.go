@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap,
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
 		"variants: {a: {flags: [-O2, -O3]}, a: {}}\nmode: cpu\nshapes: {a: &a {S: *a}}",
@@ -92,6 +92,11 @@ func useAt(t *testing.T, m *Manifest, variant string, shape Shape, toggles map[s
 		elements, err := m.Elements(a, shape.Dims, toggles)
 		if err != nil || elements < 1 || elements > maxElements {
 			t.Errorf("%s, %s: %d elements: %v", shape, a.Name, elements, err)
+		}
+		if a.TensorMap != nil {
+			if tile, err := m.TileOf(a, shape.Dims, toggles); err != nil || len(tile.Box) != len(tile.Shape) {
+				t.Errorf("%s, %s: tile %+v: %v", shape, a.Name, tile, err)
+			}
 		}
 		if a.Quantize != nil && len(a.GroupAxes()) != len(a.Quantize.Per) {
 			t.Errorf("%s: %d group axes for %v", a.Name, len(a.GroupAxes()), a.Quantize.Per)

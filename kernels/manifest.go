@@ -126,6 +126,11 @@ func (m *Manifest) exprs() (all, overDims []*Expr) {
 		if a.Value != nil {
 			all = append(all, a.Value)
 		}
+		if a.TensorMap != nil {
+			for j := range a.TensorMap.Box {
+				all = append(all, &a.TensorMap.Box[j])
+			}
+		}
 	}
 	all = append(all, m.Launch.exprs()...)
 	for _, v := range m.Variants {

@@ -16,6 +16,7 @@ func build(v *gates.Verdict) document {
 	add("what would make it pass", 85, toPass(v))
 	add("gates", 80, gateTable(v))
 	add("performance", 70, performance(v))
+	add("rivals", 50, rivals(v))
 	add("all figures", 10, figures(v))
 	add("resources", 60, resources(v))
 	add("correctness", 55, correctness(v))

@@ -162,6 +162,7 @@ func verdicts() map[string]*gates.Verdict {
 		"pass-imported":           importedPass(),
 		"defer-same-machine-code": sameCode(),
 		"pass-attempts":           attempts(),
+		"pass-rivals":             withRivals(),
 	}
 }
 
@@ -292,5 +293,21 @@ func sameCode() *gates.Verdict {
 func attempts() *gates.Verdict {
 	v := passing()
 	v.Measuring = &gates.Measuring{Rounds: 74, MaxRounds: 80, Look: 9, Looks: 10, Attempts: 5, Confidence: 0.999961, Policy: 0.95, Pairs: 11100, Seconds: 431}
+	return v
+}
+
+// withRivals has one that beats the candidate, one that does not know every
+// shape, and two that could not be timed.
+func withRivals() *gates.Verdict {
+	v := passing()
+	rival := func(name, shape string, p50 float64) gates.Rival {
+		return gates.Rival{Name: name, Shape: shape, Stats: stats.Describe([]float64{p50 * 0.99, p50, p50 * 1.02})}
+	}
+	v.Rivals = []gates.Rival{
+		rival("torch-flash-graph", "small", 5.64), rival("torch-flash-graph", "mission", 2206.4), rival("torch-flash-graph", "long", 38950),
+		rival("torch-math-graph", "mission", 6360.2),
+		{Name: "torch-cudnn-graph", Failure: "the bench command ended with status 1: No available kernel. Aborting execution. (run its command by hand; folders that it reads beside its own are named in KERNELGATE_READ)"},
+		{Name: "torch-math-graph", Shape: "long", Failure: "out of memory"},
+	}
 	return v
 }

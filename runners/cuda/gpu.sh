@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for the spread
+# Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor cheats stages defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor cheats stages rivals defers rebench accuracy spread
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor cheats stages defers rebench accuracy spread}
+steps=${*:-doctor cheats stages rivals defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -35,11 +35,17 @@ for step in $steps; do
   echo "== $step"
   case $step in
   doctor) "$gate" doctor ;;
-  cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run KernelsOnGPU -test.timeout 200s) | grep -E '^ *--- ' || failed=1 ;;
+  cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|TensorMapOnGPU" -test.timeout 200s) | grep -E '^ *--- ' || failed=1 ;;
   stages)
     expect "PASS" stage1 sdpa_fp8 --baseline-variant stage0 --variant stage1 --policy h200
     expect "PASS" stage2 sdpa_fp8 --baseline-variant stage1 --variant stage2 --policy h200
     expect "DEFER too-slow" stage3a sdpa_fp8 --baseline-variant stage2 --variant stage3a --policy h200
+    ;;
+  rivals)
+    # Their Python may lie anywhere; the sandbox shows what is named.
+    KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)') \
+      "$gate" check sdpa_fp8 --baseline-variant stage0 --variant stage1 --policy h200 --rivals --results "$results/rivals" >"$results/rivals.txt" 2>"$results/rivals.log"
+    sed -n '/^Rivals/,/^Resources/p' "$results/rivals.txt" | head -n -1
     ;;
   defers)
     # The historical bug: what was summed so far is not rescaled when a larger maximum appears.

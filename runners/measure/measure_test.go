@@ -155,16 +155,23 @@ func TestRivals(t *testing.T) {
 		{Name: "good", Command: []string{"/bin/sh", "good.sh"}}, {Name: "bad", Command: []string{"/bin/sh", "bad.sh"}},
 	}
 	config.Getenv = os.Getenv
-	config.Rivals = true
-	out, err := Run(t.Context(), job, nil, config, silent{})
+	e := &gates.Evidence{Shapes: []gates.Shape{{Name: "small"}, {Name: "mission"}}}
+	if got, err := rivals(t.Context(), job, e, config, silent{}); err != nil || got != nil {
+		t.Errorf("nothing was timed, and yet there are rivals: %v, %v", got, err)
+	}
+	e.Performance = &gates.Performance{Rounds: []gates.Round{{Attempt: 1}}}
+	got, err := rivals(t.Context(), job, e, config, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []gates.Rival{
 		{Name: "good", Shape: "small", Stats: stats.Describe([]float64{40, 42, 44, 40, 42, 44})},
-		{Name: "bad", Failure: "the bench command ended with status 1: no module named torch (run its command by hand on this machine)"},
+		{Name: "bad", Failure: "the bench command ended with status 1: no module named torch (run its command by hand; folders that it reads beside its own are named in KERNELGATE_READ)"},
 	}
-	if diff := cmp.Diff(want, out.Evidence.Rivals); diff != "" || out.Evidence.Fault != "" {
-		t.Errorf("fault %q\n%s", out.Evidence.Fault, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if e.Fault != "" {
+		t.Errorf("fault %q", e.Fault)
 	}
 }

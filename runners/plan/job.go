@@ -38,7 +38,7 @@ func (p *Plan) Job(ctx context.Context, folder string) (Job, error) {
 	if err := checkShapes(job); err != nil {
 		return job, err
 	}
-	if !isNew && slices.Contains(p.changed, file) {
+	if !isNew && !job.Removed && slices.Contains(p.changed, file) {
 		job.Notes = append(job.Notes, "The change edits kernel.yaml: it is judged by the base's, and takes effect when it is merged.")
 	}
 	if err := p.sides(ctx, &job, rev, isNew); err != nil {
@@ -83,7 +83,7 @@ func (p *Plan) sides(ctx context.Context, job *Job, rev string, isNew bool) erro
 		return err
 	}
 	if p.opt.Versus == Self {
-		job.Baseline = &runners.Side{Dir: job.Candidate.Dir, Variant: m.DefaultVariant}
+		job.Baseline, job.Noise = &runners.Side{Dir: job.Candidate.Dir, Variant: m.DefaultVariant}, true
 		job.Notes = append(job.Notes, "The head is compared with itself: what is found is the noise of the machine.")
 		return nil
 	}

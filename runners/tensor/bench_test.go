@@ -82,11 +82,3 @@ func BenchmarkPoison(b *testing.B) {
 		}
 	})
 }
-
-func BenchmarkChecksum(b *testing.B) {
-	buf := make([]byte, 1<<20)
-	b.SetBytes(int64(len(buf)))
-	for b.Loop() {
-		Checksum(1, buf)
-	}
-}

@@ -1,5 +1,5 @@
 // Package tensor holds the numbers that go into a kernel and come out of it: element formats, pseudo-random
-// inputs, quantisation, poison, checksums, and the comparison of an output with its reference.
+// inputs, quantisation, poison, and the comparison of an output with its reference.
 //
 // Values are float64 on the host's side and little-endian bytes on the kernel's side. The package does no I/O,
 // allocates no device memory and judges nothing: it neither knows where a shape or a tolerance came from nor

@@ -140,3 +140,13 @@ func set(dst []float64, value float64) {
 		dst[i] = value
 	}
 }
+
+// mix is a bijection that spreads every input bit over all 64. Its factors are the fractions of √2 and √3, made odd.
+func mix(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0x6A09E667F3BCC909
+	x ^= x >> 29
+	x *= 0xBB67AE8584CAA73B
+	x ^= x >> 32
+	return x
+}

@@ -41,6 +41,18 @@ func (f *cubinFile) codeSize(entry string) int {
 	return 0
 }
 
+// A Global is a __device__ variable: memory that outlives a launch.
+//
+// The maths library's tables (such as __cudart_i2opi_f, which sinf brings along) are among them, and nothing but
+// their names tells them from the source's own. A source may use such a name too, so none is left out here.
+type Global struct {
+	Name string
+	Arch string // such as sm_89
+	Size int    // bytes
+	// Initialised is whether the module carries a first value; the others start as zero.
+	Initialised bool
+}
+
 // globals are the variables that a kernel can write and that outlive it.
 func (f *cubinFile) globals(arch string) []Global {
 	var globals []Global

@@ -78,21 +78,6 @@ func FuzzParseResourceUsage(f *testing.F) {
 	})
 }
 
-func FuzzParseGlobals(f *testing.F) {
-	seed(f, "elf")
-	f.Fuzz(func(t *testing.T, elf string) {
-		globals, err := ParseGlobals(elf)
-		if err != nil && globals != nil {
-			t.Error("both globals and an error")
-		}
-		for _, g := range globals {
-			if g.Size < 0 || g.Name == "" {
-				t.Errorf("impossible global %+v", g)
-			}
-		}
-	})
-}
-
 func FuzzParseDiagnostics(f *testing.F) {
 	seed(f, "diag")
 	f.Fuzz(func(t *testing.T, log string) {

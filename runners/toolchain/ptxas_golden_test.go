@@ -18,7 +18,6 @@ func TestGolden(t *testing.T) {
 	parsers := map[string]func(string) (any, error){
 		"ptxas": func(s string) (any, error) { return ParsePTXAS(s) },
 		"usage": func(s string) (any, error) { return ParseResourceUsage(s) },
-		"elf":   func(s string) (any, error) { return ParseGlobals(s) },
 		"diag":  func(s string) (any, error) { return ParseDiagnostics(s), nil },
 	}
 	for kind, parse := range parsers {

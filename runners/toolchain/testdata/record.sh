@@ -50,14 +50,6 @@ cuda13 cuda13.0-forged sm_89 "" forged
 "$nvcc" -fatbin -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
 	-Xptxas -v -o "$tmp/two.fatbin" globals.cu 2>&1 | steady >logs/cuda13.0-twoarch.ptxas.log
 usage logs/cuda13.0-twoarch.usage.log "$cuobjdump" "$tmp/two.fatbin"
-"$cuobjdump" -elf "$tmp/two.fatbin" >logs/cuda13.0-twoarch.elf.log
-
-for sm in 89 120; do
-	"$nvcc" -cubin -arch="sm_$sm" -o "$tmp/globals.cubin" globals.cu
-	"$cuobjdump" -elf "$tmp/globals.cubin" >"logs/cuda13.0-sm_$sm.elf.log"
-done
-"$nvcc" -cubin -arch=sm_89 -o "$tmp/pair.cubin" pair.cu
-"$cuobjdump" -elf "$tmp/pair.cubin" >logs/cuda13.0-noglobals.elf.log
 
 # Older ptxas from its wheel, fed with our PTX under a version number that it accepts.
 # older PACKAGE==VERSION NAME PTXVERSION ARCH KERNEL...
@@ -80,7 +72,6 @@ older() {
 	wait $!
 	if [[ $name == cuda11* && -n ${CUOBJDUMP11-} ]]; then
 		usage "logs/$name.usage.log" "$CUOBJDUMP11" "${cubins[@]}"
-		if [[ $arch == sm_89 ]]; then "$CUOBJDUMP11" -elf "$tmp/$name.globals.cubin" >"logs/$name.elf.log"; fi
 	fi
 }
 for sm in 75 80 89; do

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// rivals sets the candidate beside other implementations. Their times decide
+// nothing, which the heading says.
+func rivals(v *gates.Verdict) []block {
+	if len(v.Rivals) == 0 {
+		return nil
+	}
+	known := map[string]gates.Comparison{}
+	var dims []string
+	for _, c := range v.Comparisons {
+		known[c.Shape] = c
+	}
+	for _, r := range v.Rivals {
+		if r.Failure == "" {
+			dims = append(dims, known[r.Shape].Dims)
+		}
+	}
+	shapes := shapesOf(dims)
+	var rows [][]line
+	var failures []line
+	add := func(r gates.Rival) {
+		row := []line{shapes.cell(r.Shape, known[r.Shape].Dims), codeCell(r.Name), cell(dash), cell(micros(r.Stats.P50)), cell(dash)}
+		if c := known[r.Shape].Candidate; c != nil {
+			row[2] = cell(micros(c.P50))
+			row[4] = cell(fold(r.Stats.P50, c.P50))
+		}
+		rows = append(rows, row)
+	}
+	// Shape by shape: rivals are read against each other.
+	done := map[string]bool{}
+	for _, r := range v.Rivals {
+		switch {
+		case r.Failure != "" && r.Shape == "":
+			failures = append(failures, line{mono(orDash(r.Name)), text(" could not be timed: " + r.Failure)})
+		case r.Failure != "":
+			failures = append(failures, line{mono(orDash(r.Name)), text(" could not be timed on " + r.Shape + ": " + r.Failure)})
+		case !done[r.Shape]:
+			done[r.Shape] = true
+			for _, other := range v.Rivals {
+				if other.Shape == r.Shape && other.Failure == "" {
+					add(other)
+				}
+			}
+		}
+	}
+	blocks := []block{subheading("Rivals (for information)")}
+	if len(rows) > 0 {
+		blocks = append(blocks, newTable([]column{
+			shapes.column(),
+			{title: "rival"},
+			{title: "candidate p50 (µs)", right: true},
+			{title: "rival p50 (µs)", right: true},
+			{title: "rival ÷ candidate", right: true},
+		}, rows))
+	}
+	if len(failures) > 0 {
+		blocks = append(blocks, bullets{failures})
+	}
+	return blocks
+}
+
+// fold is how many times as long as b is a.
+func fold(a, b float64) string {
+	ratio := a / b
+	if !finite(ratio) || ratio <= 0 || a <= 0 {
+		return dash
+	}
+	if ratio >= 1e4 || ratio < 1e-2 {
+		return significant(ratio, 3) + "×"
+	}
+	return fmt.Sprintf("%.2f×", ratio)
+}
