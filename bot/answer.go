@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -166,7 +167,8 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 			continue
 		}
 		ask := planner.Rerun{Kernel: run.Kernel, Rounds: r.Rounds, Profile: r.Profile}
-		if run.Result != nil && run.Result.Evidence != "" {
+		// An ERROR is the runner's fault, and its evidence is worth nothing.
+		if run.Result != nil && run.Result.Evidence != "" && run.Result.Outcome != gates.Error {
 			e, err := b.evidence(ctx, *run.Result)
 			if err != nil {
 				return change.Answered{}, err

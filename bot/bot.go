@@ -58,6 +58,7 @@ type Bot struct {
 
 // Counts is what the bot did since it started.
 type Counts struct {
+	Accepted         int64 // deliveries that are in the journal
 	Handled, Failed  int64 // deliveries
 	Planned, Judged  int64
 	Answered         int64
@@ -119,6 +120,13 @@ func (b *Bot) Counts() Counts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.counts
+}
+
+// Idle tells whether everything that came in since the start is done, and nobody
+// looks after any change.
+func (b *Bot) Idle() bool {
+	c := b.Counts()
+	return c.Handled >= c.Accepted && b.tender.idle()
 }
 
 func (b *Bot) count(do func(*Counts)) {

@@ -15,7 +15,10 @@ import (
 
 // Store puts a webhook into the journal; it is what a webhook.Handler stores by.
 func (b *Bot) Store(ctx context.Context, d webhook.Delivery) error {
-	_, err := b.Journal.Accept(ctx, journal.Delivery{ID: d.ID, Event: d.Event, Received: d.Received, Body: d.Body})
+	fresh, err := b.Journal.Accept(ctx, journal.Delivery{ID: d.ID, Event: d.Event, Received: d.Received, Body: d.Body})
+	if fresh {
+		b.count(func(c *Counts) { c.Accepted++ })
+	}
 	return err
 }
 

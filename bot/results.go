@@ -94,13 +94,6 @@ func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, da
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan's policy: %w", err)
 	}
-	if run.Text != "" {
-		if c, _, err := command.Parse(run.Text); err == nil {
-			if r, ok := c.(command.Rebench); ok {
-				policy.Narrow(r.Shapes, r.Seeds)
-			}
-		}
-	}
 	e, err := gates.ParseEvidence("the runner's evidence", data)
 	if err == nil {
 		err = about(s, run, e)
@@ -112,7 +105,25 @@ func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, da
 			Fault:      err.Error(),
 		}
 	}
+	if run.Text != "" {
+		narrow(policy, run.Text, e)
+	}
 	return b.judgeBy(ctx, s.Plan.PolicyFile, policy, e)
+}
+
+// narrow makes the policy ask what a measurement on the side was asked for.
+func narrow(policy *policies.Policy, text string, e *gates.Evidence) {
+	c, _, err := command.Parse(text)
+	r, ok := c.(command.Rebench)
+	if err != nil || !ok {
+		return // the text is the bot's own
+	}
+	if r.Versus != "" && len(r.Shapes) == 0 {
+		for _, s := range e.Shapes {
+			r.Shapes = append(r.Shapes, s.Name)
+		}
+	}
+	policy.Narrow(r.Shapes, r.Seeds)
 }
 
 // about refuses evidence about something else than the run.

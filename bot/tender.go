@@ -56,6 +56,12 @@ func (t *tender) wait() {
 	t.all.Wait()
 }
 
+func (t *tender) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.busy) == 0
+}
+
 // poke has a change looked at soon.
 func (t *tender) poke(id change.ID) {
 	t.mu.Lock()

@@ -104,6 +104,7 @@ type server struct {
 
 func newWorld(t *testing.T, opt worldOptions) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{T: t, ctx: t.Context(), dir: t.TempDir(), hold: make(chan struct{}), opt: opt}
 	if opt.limits == (fakehub.Limits{}) {
 		opt.limits = fakehub.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1, Concurrent: -1}
@@ -296,4 +297,26 @@ func (w *world) comment(pr *fakehub.PR, who, text string) fakehub.Comment {
 	c, err := pr.Comment(who, text)
 	w.no(err)
 	return c
+}
+
+// settle waits until the bot has nothing left to do.
+func (w *world) settle() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for calm := 0; calm < 3; {
+		w.no(w.hub.Quiet(ctx))
+		left, err := w.running.ledger.Unsettled(ctx)
+		w.no(err)
+		if calm++; len(left) > 0 || !w.running.bot.Idle() {
+			calm = 0
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.Fatalf("the bot does not come to rest: %v", left)
+		}
+	}
 }

@@ -60,6 +60,9 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 			return "", plan.BadInput{Err: fmt.Errorf("%s has no shape %q (it has %s)", r.Kernel, unknown[0], strings.Join(known, ", "))}
 		}
 	}
+	if r.Versus != "" && len(r.Shapes) == 0 {
+		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
+	}
 	b := wrap(job)
 	b.Earlier, b.Rounds, b.Shapes, b.Seeds, b.Profile = r.Earlier, r.Rounds, r.Shapes, r.Seeds, r.Profile
 	return p.pack(ctx, b)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -184,7 +183,11 @@ func (s *sitting) problem(file string, err error) bool {
 	switch {
 	case errors.As(err, &many):
 		for _, one := range many {
-			s.out.Problems = append(s.out.Problems, change.Problem{File: one.File, Line: one.Line, Message: one.String()})
+			message := one.Message
+			if one.Path != "" {
+				message = one.Path + ": " + message
+			}
+			s.out.Problems = append(s.out.Problems, change.Problem{File: one.File, Line: one.Line, Message: message})
 		}
 	case errors.As(err, &bad):
 		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: bad.Error()})
@@ -210,7 +213,6 @@ func (s *sitting) options(policyAt string) plan.Options {
 // kernel packs a job.
 func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
 	k := change.Kernel{Name: job.Manifest.Name, Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
-	s.note(job.Notes)
 	if job.Removed {
 		s.out.Evidence[k.Name] = job.RemovedEvidence()
 		return k, nil
@@ -221,15 +223,6 @@ func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, erro
 	}
 	k.Bundle, err = s.planner.pack(ctx, wrap(job))
 	return k, err
-}
-
-// note keeps what is said of more than one kernel once.
-func (s *sitting) note(notes []string) {
-	for _, n := range notes {
-		if !strings.Contains(strings.Join(s.out.Notes, "\n"), n) {
-			s.out.Notes = append(s.out.Notes, n)
-		}
-	}
 }
 
 // label is the kind of runner that may measure the kernel.

@@ -1,0 +1,151 @@
+package bot_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+)
+
+// Code from a fork reaches a runner only at a commit that somebody approved.
+func TestForkWaitsForApproval(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	fork, err := w.repo.Fork("eve")
+	w.no(err)
+	_, err = fork.PushCommit(fakehub.Commit{Branch: "faster", Author: "eve", Files: map[string]string{"kernels/scale/scale.c": "// speed 1.4\n"}, Message: "Faster"})
+	w.no(err)
+	pr, err := w.repo.OpenPR(fakehub.PROptions{Author: "eve", Title: "From afar", Head: "faster", HeadRepo: fork})
+	w.no(err)
+	first := pr.HeadSHA()
+	w.concluded(first, "action_required")
+	w.golden("fork-waiting", []*fakehub.PR{pr})
+	w.reacted(pr, w.comment(pr, "eve", "/ok-to-test "+first), "confused")
+	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test 0123456789"), "confused")
+	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "confused")
+	if c, _ := w.repo.Check(first, "kernelgate"); c.Conclusion != "action_required" {
+		t.Fatalf("the check became %s without approval", c.Conclusion)
+	}
+	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test "+first[:10]), "rocket")
+	w.concluded(first, "success")
+	_, err = fork.PushCommit(fakehub.Commit{Branch: "faster", Author: "eve", Files: map[string]string{"kernels/scale/scale.c": "// speed 1.5\n"}, Message: "Faster still"})
+	w.no(err)
+	w.concluded(pr.HeadSHA(), "action_required")
+	if err := pr.Merge("olga"); err == nil {
+		t.Error("a new push of a fork was merged unseen")
+	}
+	w.golden("fork", []*fakehub.PR{pr}, first)
+}
+
+func TestMergeQueue(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	w.repo.ProtectBranch("main", fakehub.Protection{Checks: []fakehub.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	w.concluded(pr.HeadSHA(), "success")
+	w.no(w.repo.Enqueue("olga", pr))
+	heads := w.repo.QueueHeads()
+	if len(heads) != 1 {
+		t.Fatalf("the queue has %d groups", len(heads))
+	}
+	w.concluded(heads[0], "success")
+	w.until("the merge", func() bool { return pr.State().Merged })
+	w.golden("merge-queue", nil, heads[0])
+}
+
+func TestClosedWhileRunning(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	pr := w.propose("held", "// HOLD speed 1.5\n", fakehub.PROptions{Title: "Held"})
+	w.until("a running check", func() bool {
+		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale")
+		return c.Status == "in_progress" && strings.Contains(c.Summary+c.Text+c.Title, "round")
+	})
+	w.no(pr.Close("walt"))
+	w.concluded(pr.HeadSHA(), "cancelled")
+	w.golden("closed", []*fakehub.PR{pr})
+	close(w.hold)
+	w.no(pr.Reopen("walt"))
+	w.concluded(pr.HeadSHA(), "success")
+}
+
+func TestBaseWithoutPolicy(t *testing.T) {
+	w := newWorld(t, worldOptions{noPolicy: true})
+	plain := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	w.concluded(plain.HeadSHA(), "success")
+	_, err := w.repo.Push("gate", map[string]string{".github/kernelgate.yaml": policy, "kernels/scale/scale.c": "// speed 1.01\n"}, "A gate")
+	w.no(err)
+	pr, err := w.repo.OpenPR(fakehub.PROptions{Author: "walt", Title: "A gate", Head: "gate"})
+	w.no(err)
+	w.said(pr, "DEFER") // what the head's policy would say
+	w.concluded(pr.HeadSHA(), "success")
+	w.golden("no-policy", []*fakehub.PR{plain, pr})
+}
+
+func TestBrokenPolicy(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "pairs: 20", "pears: 20", 1)}, "Oops")
+	w.no(err)
+	pr := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	w.concluded(pr.HeadSHA(), "failure")
+	w.golden("broken-policy", []*fakehub.PR{pr})
+}
+
+// A change cannot choose an old base to be judged by its milder rules, edit the
+// gate it goes through, or shake it off by moving the kernel.
+func TestNoWayAroundTheGate(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	old := w.repo.Head("main")
+	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+50%", 1)}, "Ask for more")
+	w.no(err)
+	_, err = w.repo.PushCommit(fakehub.Commit{Branch: "early", From: old, Author: "walt", Message: "early", Files: map[string]string{
+		"kernels/scale/scale.c": "// speed 1.3\n", ".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+1%", 1),
+	}})
+	w.no(err)
+	early, err := w.repo.OpenPR(fakehub.PROptions{Author: "walt", Title: "An early base", Head: "early"})
+	w.no(err)
+	w.concluded(early.HeadSHA(), "failure")
+	_, err = w.repo.PushCommit(fakehub.Commit{Branch: "moved", Author: "walt", Message: "moved", Delete: []string{
+		"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c",
+	}})
+	w.no(err)
+	moved, err := w.repo.OpenPR(fakehub.PROptions{Author: "walt", Title: "Away", Head: "moved"})
+	w.no(err)
+	w.concluded(moved.HeadSHA(), "failure")
+	w.golden("no-way-around", []*fakehub.PR{early, moved})
+}
+
+// With a personal token there are no check runs: statuses stand in for them.
+func TestPersonalToken(t *testing.T) {
+	w := newWorld(t, worldOptions{pat: true})
+	pr := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	status := func(sha, state string) {
+		w.Helper()
+		w.until("a status "+state, func() bool {
+			for _, s := range w.repo.Statuses(sha) {
+				if s.Context == "kernelgate" && s.State == state {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	status(pr.HeadSHA(), "success")
+	slow := w.propose("slow", "// speed 1.01\n", fakehub.PROptions{Title: "Slow"})
+	status(slow.HeadSHA(), "failure")
+	w.golden("token", []*fakehub.PR{pr, slow})
+	if err := slow.Merge("olga"); err == nil {
+		t.Error("a deferred pull request was merged")
+	}
+	w.no(pr.Merge("olga"))
+}
+
+// What reaches the default branch is measured for the history.
+func TestHistory(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	_, err := w.repo.Push("main", map[string]string{"kernels/scale/scale.c": "// speed 1.2\n"}, "Faster")
+	w.no(err)
+	w.settle()
+	points, err := w.running.ledger.History(w.ctx, w.repo.ID(), "scale", 0)
+	w.no(err)
+	if len(points) != 1 || points[0].SHA != w.repo.Head("main") || points[0].P50["mission"] < 80 || points[0].P50["mission"] > 87 {
+		t.Errorf("the history is %+v, want one point of about 83 µs", points)
+	}
+}
