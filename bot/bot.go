@@ -35,6 +35,7 @@ type Config struct {
 	Repositories  []string      // to watch; none means all that the App is installed on
 	Reconcile     time.Duration // how often everything is looked at again; 5 minutes unless given
 	ProgressEvery time.Duration // how often a running check's text changes; 15 s unless given
+	Backoff       time.Duration // the first pause after a failure, which then doubles; 1 s unless given
 	URL           string        // of the bot's own pages, for links; may be empty
 	Runners       func() []present.RunnerInfo
 
@@ -74,6 +75,9 @@ func New(c Config) *Bot {
 	if c.ProgressEvery == 0 {
 		c.ProgressEvery = 15 * time.Second
 	}
+	if c.Backoff == 0 {
+		c.Backoff = time.Second
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -85,7 +89,7 @@ func New(c Config) *Bot {
 	}
 	b := &Bot{Config: c, progress: map[string]present.Progress{}, shown: map[string]time.Time{}, redelivered: map[string]int{}}
 	b.states = &states{journal: c.Journal, now: c.Now, entries: map[change.ID]*entry{}}
-	b.tender = &tender{tend: b.tend, log: c.Log, busy: map[change.ID]*tending{}}
+	b.tender = &tender{tend: b.tend, backoff: c.Backoff, log: c.Log, busy: map[change.ID]*tending{}}
 	return b
 }
 

@@ -15,8 +15,9 @@ import (
 // A poke while a change is being looked after makes it be looked at once more, so
 // that no news is missed; a failure is tried again after a pause that grows.
 type tender struct {
-	tend func(context.Context, change.ID) error
-	log  *slog.Logger
+	tend    func(context.Context, change.ID) error
+	backoff time.Duration // the first pause
+	log     *slog.Logger
 
 	mu    sync.Mutex
 	ctx   context.Context // nil until start
@@ -123,7 +124,7 @@ func (t *tender) run(id change.ID, now *tending) {
 // pause is called with the lock held.
 func (t *tender) pause(id change.ID, now *tending, err error) {
 	now.failures++
-	wait := min(time.Second<<min(now.failures-1, 8), 2*time.Minute)
+	wait := min(t.backoff<<min(now.failures-1, 8), 2*time.Minute)
 	var limited *hub.Error
 	if errors.As(err, &limited) && !limited.RetryAt.IsZero() {
 		wait = min(max(wait, time.Until(limited.RetryAt)), time.Hour)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
-	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,17 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot"
-	"github.com/kernelgate/kernelgate/bot/dispatch"
 	"github.com/kernelgate/kernelgate/bot/fakehub"
-	"github.com/kernelgate/kernelgate/bot/hub"
-	"github.com/kernelgate/kernelgate/bot/journal"
-	"github.com/kernelgate/kernelgate/bot/ledger"
-	"github.com/kernelgate/kernelgate/bot/mirror"
-	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/bot/webhook"
-	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 const (
@@ -91,15 +79,7 @@ type worldOptions struct {
 	pat      bool // a personal token and statuses in place of an App
 	noPolicy bool
 	limits   fakehub.Limits
-	noRunner bool
 	log      bool
-}
-
-// A server is a bot that runs.
-type server struct {
-	bot    *bot.Bot
-	ledger *ledger.Ledger
-	stop   func()
 }
 
 func newWorld(t *testing.T, opt worldOptions) *world {
@@ -144,7 +124,7 @@ func newWorld(t *testing.T, opt worldOptions) *world {
 		w.no(err)
 	}
 	w.start()
-	w.Cleanup(func() { w.running.stop() })
+	w.Cleanup(func() { w.no(w.running.stop()) })
 	return w
 }
 
@@ -155,78 +135,30 @@ func (w *world) no(err error) {
 	}
 }
 
-// client is the bot's way to GitHub.
-func (w *world) client() *hub.Hub {
-	opt := hub.Options{BaseURL: w.hub.URL(), GitURL: w.hub.URL(), ContentPerMinute: 1e6, ContentPerHour: 1e6}
-	if w.opt.pat {
-		w.hub.CreateUser("gatekeeper")
-		w.no(w.repo.Grant("gatekeeper", fakehub.Write))
-		h, err := hub.NewToken(w.hub.CreateToken("gatekeeper"), opt)
-		w.no(err)
-		return h
-	}
-	h, err := hub.NewApp(w.app.ID(), w.app.PrivateKeyPEM(), opt)
-	w.no(err)
-	return h
-}
-
 // start brings the bot and its runner up on the world's address.
 func (w *world) start() {
 	w.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	setup := w.setup()
 	log := slog.New(slog.DiscardHandler)
 	if w.opt.log {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(w.dir, "journal"), LeaseFor: 3 * time.Second, Log: log})
+	var err error
+	w.running, err = setup.start(log, w.hold)
 	w.no(err)
-	l, err := ledger.Open(ctx, filepath.Join(w.dir, "ledger.db"), ledger.Options{})
-	w.no(err)
-	client := w.client()
-	runners := &dispatch.Server{Journal: j, Tokens: map[string]dispatch.Credential{"runner": dispatch.NewCredential(token, "cpu")}, LeaseFor: 3 * time.Second, Heartbeat: 50 * time.Millisecond, Poll: time.Second, Log: log}
-	b := bot.New(bot.Config{
-		Journal: j, Ledger: l, Hub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Log: log, Repositories: []string{"olga/kernels"},
-		Planner: &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(w.dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Version: "kernelgate test", Now: time.Now},
-		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
-	})
-	runners.Results = b
-	mux := http.NewServeMux()
-	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
-	mux.Handle(agent.Prefix, runners.Handler())
-	listener, err := net.Listen("tcp", w.addr)
-	w.no(err)
-	web := &http.Server{Handler: mux}
-	var all sync.WaitGroup
-	all.Go(func() { web.Serve(listener) })
-	all.Go(func() {
-		if err := l.Follow(ctx, j); err != nil && ctx.Err() == nil {
-			w.Error(err)
-		}
-	})
-	all.Go(func() {
-		if err := b.Run(ctx); err != nil && ctx.Err() == nil {
-			w.Error(err)
-		}
-	})
-	if !w.opt.noRunner {
-		all.Go(func() {
-			err := agent.Run(ctx, agent.Config{
-				Server: "http://" + w.addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(w.dir, "runner"),
-				Measure: measureScripted(w.hold), Log: log, Host: "host",
-			})
-			if err != nil && ctx.Err() == nil {
-				w.Error(err)
-			}
-		})
+}
+
+// setup is what a bot needs to know of the world.
+func (w *world) setup() setup {
+	s := setup{Dir: w.dir, Addr: w.addr, Hub: w.hub.URL()}
+	if w.opt.pat {
+		w.hub.CreateUser("gatekeeper")
+		w.no(w.repo.Grant("gatekeeper", fakehub.Write))
+		s.PAT = w.hub.CreateToken("gatekeeper")
+		return s
 	}
-	w.running = &server{bot: b, ledger: l, stop: sync.OnceFunc(func() {
-		cancel()
-		web.Close()
-		all.Wait()
-		if err := errors.Join(l.Close(), j.Close()); err != nil {
-			w.Error(err)
-		}
-	})}
+	s.App, s.Key = w.app.ID(), w.app.PrivateKeyPEM()
+	return s
 }
 
 // propose opens a pull request that changes the kernel's source.

@@ -1,0 +1,119 @@
+package bot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot"
+	"github.com/kernelgate/kernelgate/bot/dispatch"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/journal"
+	"github.com/kernelgate/kernelgate/bot/ledger"
+	"github.com/kernelgate/kernelgate/bot/mirror"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+// A setup is a bot that can be started in this process or another.
+type setup struct {
+	Dir, Addr, Hub string
+	App            int64
+	Key            []byte
+	PAT            string
+}
+
+// A server is a bot that runs.
+type server struct {
+	bot    *bot.Bot
+	ledger *ledger.Ledger
+	stop   func() error
+}
+
+// client is the bot's way to GitHub. It waits as it is told to, only shorter.
+func (s setup) client() (*hub.Hub, error) {
+	opt := hub.Options{BaseURL: s.Hub, GitURL: s.Hub, ContentPerMinute: 1e6, ContentPerHour: 1e6, Sleep: func(ctx context.Context, d time.Duration) error {
+		select {
+		case <-time.After(min(d, 5*time.Millisecond)):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	if s.PAT != "" {
+		return hub.NewToken(s.PAT, opt)
+	}
+	return hub.NewApp(s.App, s.Key, opt)
+}
+
+func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: 3 * time.Second, Log: log})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l, err := ledger.Open(ctx, filepath.Join(s.Dir, "ledger.db"), ledger.Options{})
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, j.Close())
+	}
+	client, errClient := s.client()
+	listener, errListen := net.Listen("tcp", s.Addr)
+	if err := errors.Join(errClient, errListen); err != nil {
+		cancel()
+		return nil, errors.Join(err, l.Close(), j.Close())
+	}
+	runners := &dispatch.Server{
+		Journal: j, Tokens: map[string]dispatch.Credential{"runner": dispatch.NewCredential(token, "cpu")},
+		LeaseFor: 3 * time.Second, Heartbeat: 50 * time.Millisecond, Poll: time.Second, Log: log,
+	}
+	b := bot.New(bot.Config{
+		Journal: j, Ledger: l, Hub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
+		Repositories: []string{"olga/kernels"},
+		Planner:      &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Version: "kernelgate test", Now: time.Now},
+		Runners:      func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
+	})
+	runners.Results = b
+	mux := http.NewServeMux()
+	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
+	mux.Handle(agent.Prefix, runners.Handler())
+	web := &http.Server{Handler: mux}
+	failures := make(chan error, 4)
+	var all sync.WaitGroup
+	run := func(what string, do func() error) {
+		all.Go(func() {
+			if err := do(); err != nil && ctx.Err() == nil {
+				failures <- fmt.Errorf("%s: %w", what, err)
+			}
+		})
+	}
+	run("web", func() error { return web.Serve(listener) })
+	run("ledger", func() error { return l.Follow(ctx, j) })
+	run("bot", func() error { return b.Run(ctx) })
+	run("runner", func() error {
+		return agent.Run(ctx, agent.Config{
+			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
+			Measure: measureScripted(hold), Log: log, Host: "host",
+		})
+	})
+	return &server{bot: b, ledger: l, stop: sync.OnceValue(func() error {
+		cancel()
+		web.Close()
+		all.Wait()
+		close(failures)
+		err := errors.Join(l.Close(), j.Close())
+		for failure := range failures {
+			err = errors.Join(err, failure)
+		}
+		return err
+	})}, nil
+}
