@@ -199,6 +199,7 @@ func (b *Bot) mergeGroup(ctx context.Context, e webhook.MergeGroup) error {
 		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Open: e.Action == "checks_requested",
 		Head: e.HeadSHA, Base: strings.TrimPrefix(e.BaseRef, "refs/heads/"), BaseSHA: e.BaseSHA,
 	}
+	var override *change.Override
 	// The queue's branch bears the number of the pull request that it ends with; its
 	// labels and title choose the rule.
 	if m := queuePattern.FindStringSubmatch(e.HeadRef); m != nil {
@@ -212,12 +213,15 @@ func (b *Bot) mergeGroup(ctx context.Context, e webhook.MergeGroup) error {
 			return err
 		}
 		f.Title, f.Author, f.Labels = pull.Facts.Title, pull.Facts.Author, pull.Facts.Labels
+		if o := pull.Override; o != nil {
+			override = &change.Override{SHA: f.Head, By: o.By, Reason: o.Reason, At: o.At}
+		}
 	}
 	_, err := b.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
 		}
-		return change.Seen{Facts: f}, nil
+		return change.Seen{Facts: f, Override: override}, nil
 	})
 	b.tender.poke(id)
 	return err

@@ -51,6 +51,22 @@ func TestMergeQueue(t *testing.T) {
 	w.golden("merge-queue", nil, heads[0])
 }
 
+// An override is for the commits that were looked at, on their way through the
+// queue too.
+func TestOverrideInTheMergeQueue(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	w.repo.ProtectBranch("main", fakehub.Protection{Checks: []fakehub.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("slow", "// speed 1.0001\n", fakehub.PROptions{Title: "No gain"})
+	w.concluded(pr.HeadSHA(), "failure")
+	if err := w.repo.Enqueue("olga", pr); err == nil {
+		t.Error("a deferred pull request entered the queue")
+	}
+	w.reacted(pr, w.comment(pr, "mara", "/override it fixes a bug"), "rocket")
+	w.concluded(pr.HeadSHA(), "success")
+	w.no(w.repo.Enqueue("olga", pr))
+	w.until("the merge", func() bool { return pr.State().Merged })
+}
+
 func TestClosedWhileRunning(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	pr := w.propose("held", "// HOLD speed 1.5\n", fakehub.PROptions{Title: "Held"})

@@ -63,7 +63,7 @@ var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.Gener
 // A world is a GitHub with a repository of one kernel, people of all roles, and a
 // bot with a runner that reads its measurements from the source.
 type world struct {
-	*testing.T
+	testing.TB
 	ctx     context.Context
 	hub     *fakehub.Server
 	app     *fakehub.App
@@ -82,10 +82,12 @@ type worldOptions struct {
 	log      bool
 }
 
-func newWorld(t *testing.T, opt worldOptions) *world {
+func newWorld(t testing.TB, opt worldOptions) *world {
 	t.Helper()
-	t.Parallel()
-	w := &world{T: t, ctx: t.Context(), dir: t.TempDir(), hold: make(chan struct{}), opt: opt}
+	if t, ok := t.(*testing.T); ok {
+		t.Parallel() // a world mostly waits
+	}
+	w := &world{TB: t, ctx: t.Context(), dir: t.TempDir(), hold: make(chan struct{}), opt: opt}
 	if opt.limits == (fakehub.Limits{}) {
 		opt.limits = fakehub.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1, Concurrent: -1}
 	}

@@ -20,6 +20,9 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 	switch e := e.(type) {
 	case Seen:
 		s.seen(at, e.Facts)
+		if e.Override != nil {
+			s.Override = e.Override
+		}
 	case Planned:
 		s.planned(at, e.Plan)
 	case Asked:

@@ -33,6 +33,9 @@ type Facts struct {
 // Seen says that GitHub's view of the change is new.
 type Seen struct {
 	Facts
+	// Override is there for a merge group whose pull request was let pass: it was
+	// given for exactly the commits that the group merges.
+	Override *Override `json:"override,omitempty"`
 }
 
 // A Plan is what is to be measured, and by which rules. Policy and manifests are

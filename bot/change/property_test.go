@@ -53,7 +53,7 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 		f := facts(pick(r, headOne, headTwo, s.Facts.Head))
 		f.Labels = pick(r, nil, []string{}, []string{"perf"})
 		f.Open, f.Fork, f.Draft = r.IntN(5) > 0, s.Facts.Fork || r.IntN(10) == 0, r.IntN(5) == 0
-		return Seen{f}
+		return Seen{Facts: f}
 	case 2, 3:
 		plan := Plan{Key: pick(r, s.Facts.PlanKey(), s.Facts.PlanKey(), "old"), Head: s.Facts.Head}
 		for range r.IntN(4) {
@@ -195,7 +195,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add("asked", []byte(`{"id":"c"}`), "answered", []byte(`{"id":"c","effect":{"cancel":"1","rebench":[{"kernel":"a"}]}}`))
 	f.Fuzz(func(t *testing.T, kindA string, a []byte, kindB string, b []byte) {
 		s := New(testID)
-		s.Apply(1, time.Unix(1, 0).UTC(), Seen{facts(headOne)})
+		s.Apply(1, time.Unix(1, 0).UTC(), Seen{Facts: facts(headOne)})
 		s.Apply(2, time.Unix(2, 0).UTC(), Planned{Plan{Key: s.Facts.PlanKey(), Head: headOne, Kernels: []Kernel{kernel("a")}}})
 		for i, e := range []struct {
 			kind string
