@@ -152,6 +152,10 @@ func (b *Bot) rebench(ctx context.Context, s *change.State, c change.Command, r 
 	if len(runs) == 0 {
 		runs = s.Runs
 	}
+	runs = slices.DeleteFunc(slices.Clone(runs), func(run change.Run) bool { return run.Sources == "" })
+	if len(runs) == 0 {
+		return refused("There is nothing to measure: the kernel is gone."), nil
+	}
 	if r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0 {
 		return b.sideways(ctx, s, runs, r)
 	}
@@ -166,7 +170,7 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 			busy = append(busy, run)
 			continue
 		}
-		ask := planner.Rerun{Kernel: run.Kernel, Rounds: r.Rounds, Profile: r.Profile}
+		ask := planner.Rerun{Folder: run.Folder, Rounds: r.Rounds, Profile: r.Profile}
 		// An ERROR is the runner's fault, and its evidence is worth nothing.
 		if run.Result != nil && run.Result.Evidence != "" && run.Result.Outcome != gates.Error {
 			e, err := b.evidence(ctx, *run.Result)
@@ -201,7 +205,7 @@ func (b *Bot) sideways(ctx context.Context, s *change.State, runs []change.Run, 
 	var effect change.Effect
 	for _, run := range runs {
 		bundle, err := b.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{
-			Kernel: run.Kernel, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile,
+			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile,
 		})
 		if err != nil {
 			return badRequest(err)

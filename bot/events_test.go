@@ -125,6 +125,18 @@ func TestNoWayAroundTheGate(t *testing.T) {
 	moved, err := w.repo.OpenPR(fakehub.PROptions{Author: "walt", Title: "Away", Head: "moved"})
 	w.no(err)
 	w.concluded(moved.HeadSHA(), "failure")
+	w.reacted(moved, w.comment(moved, "walt", "/rebench"), "confused")
+	_, err = w.repo.PushCommit(fakehub.Commit{Branch: "renamed", Author: "walt", Message: "renamed", Delete: []string{
+		"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c",
+	}, Files: map[string]string{"kernels/zoom/kernel.yaml": manifest, "kernels/zoom/scale.c": "// speed 9\n", "kernels/zoom/reference.c": "// the truth\n"}})
+	w.no(err)
+	renamed, err := w.repo.OpenPR(fakehub.PROptions{Author: "walt", Title: "Elsewhere", Head: "renamed"})
+	w.no(err)
+	w.concluded(renamed.HeadSHA(), "failure")
+	w.settle()
+	if n := len(w.repo.Checks(renamed.HeadSHA())); n != 3 {
+		t.Errorf("%d checks for a kernel that was moved, want the required one, the old one's and the new one's", n)
+	}
 	w.golden("no-way-around", []*fakehub.PR{early, moved})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
@@ -100,7 +101,7 @@ func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, da
 	}
 	if err != nil {
 		e = &gates.Evidence{
-			Schema: gates.EvidenceSchema, Kernel: run.Kernel,
+			Schema: gates.EvidenceSchema, Kernel: manifestName(run),
 			Provenance: gates.Provenance{Repository: s.Facts.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
 			Fault:      err.Error(),
 		}
@@ -126,11 +127,17 @@ func narrow(policy *policies.Policy, text string, e *gates.Evidence) {
 	policy.Narrow(r.Shapes, r.Seeds)
 }
 
+// manifestName is the kernel's name without the folder that tells it from
+// another of that name.
+func manifestName(run change.Run) string {
+	return strings.TrimSuffix(run.Kernel, fmt.Sprintf(" (%s)", run.Folder))
+}
+
 // about refuses evidence about something else than the run.
 func about(s *change.State, run change.Run, e *gates.Evidence) error {
 	policy := sha256.Sum256([]byte(s.Plan.Policy))
 	for _, is := range []struct{ what, got, want string }{
-		{"kernel", e.Kernel, run.Kernel},
+		{"kernel", e.Kernel, manifestName(run)},
 		{"head", e.Provenance.Head.SHA, run.Head},
 		{"base", e.Provenance.Base.SHA, s.Plan.Base},
 		{"policy", e.Provenance.Policy, hex.EncodeToString(policy[:])},

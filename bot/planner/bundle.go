@@ -20,7 +20,7 @@ import (
 
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
-	Kernel  string
+	Folder  string // of the kernel
 	Earlier *gates.Evidence // to go on with; nil starts anew
 	Rounds  int
 	Shapes  []string
@@ -42,7 +42,7 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
 	}
 	o := s.options(policyAt)
-	o.Kernels, o.Versus = []string{r.Kernel}, r.Versus
+	o.Kernels, o.Versus = []string{r.Folder}, r.Versus
 	again, err := plan.New(ctx, o)
 	if err != nil {
 		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
@@ -57,7 +57,7 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 	}
 	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
 		if unknown := (policies.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
-			return "", plan.BadInput{Err: fmt.Errorf("%s has no shape %q (it has %s)", r.Kernel, unknown[0], strings.Join(known, ", "))}
+			return "", plan.BadInput{Err: fmt.Errorf("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))}
 		}
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {

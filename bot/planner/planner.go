@@ -212,7 +212,7 @@ func (s *sitting) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
-	k := change.Kernel{Name: job.Manifest.Name, Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
+	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
 	if job.Removed {
 		s.out.Evidence[k.Name] = job.RemovedEvidence()
 		return k, nil
@@ -223,6 +223,17 @@ func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, erro
 	}
 	k.Bundle, err = s.planner.pack(ctx, wrap(job))
 	return k, err
+}
+
+// name is the kernel's own or, where another one bears it too (it was moved,
+// say), with its folder: checks are told apart by their names.
+func (s *sitting) name(job plan.Job) string {
+	for _, k := range s.out.Kernels {
+		if k.Name == job.Manifest.Name {
+			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Folder)
+		}
+	}
+	return job.Manifest.Name
 }
 
 // label is the kind of runner that may measure the kernel.
