@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -295,21 +296,22 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 }
 
 func demoCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := demo.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
+	opt := demo.Options{Version: version(), Seed: rand.Uint64(), Now: time.Now, Getenv: os.Getenv, Out: stdout}
 	cmd := &cobra.Command{
-		Use:     "demo",
-		Short:   "Gate the story of one kernel on this machine: no account, no GPU",
-		Long:    "Makes a scratch repository with an FP8 attention kernel for the CPU, opens its stages as\nchanges one after the other, gates each by real measurement, and merges what passes.",
-		Example: "  kernelgate demo --once",
+		Use:   "demo",
+		Short: "Show the bot at work on this machine: no account, no GPU",
+		Long: "Starts an embedded GitHub with a repository of one FP8 attention kernel for the CPU, and the bot\n" +
+			"with its runner. The kernel's stages are opened as pull requests one after the other; each is\n" +
+			"gated by real measurement, and what passes is merged. Then it waits, so that you can look around.\n\n" +
+			"Exit status: 0 every verdict was the expected one, 1 not so, 3 anything else.",
+		Example: "  kernelgate demo\n  kernelgate demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			live := liveProgress(stderr)
 			defer live.Clear()
-			render := func(v *gates.Verdict) {
-				live.Clear()
-				fmt.Fprint(stdout, report.Terminal(v, terminalOptions(stdout)))
-			}
-			right, err := demo.Run(cmd.Context(), opt, stdout, live, render)
+			opt.Live = live
+			opt.Render = func(v *gates.Verdict) string { return report.Terminal(v, terminalOptions(stdout)) }
+			right, err := demo.Run(cmd.Context(), opt)
 			if err != nil {
 				return err
 			}
@@ -319,7 +321,7 @@ func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&opt.Once, "once", false, "remove the scratch repository at the end instead of keeping it to look at")
+	cmd.Flags().BoolVar(&opt.Once, "once", false, "stop at the end of the story and remove everything")
 	return cmd
 }
 

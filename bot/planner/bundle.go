@@ -20,7 +20,7 @@ import (
 
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
-	Folder  string // of the kernel
+	Folder  string          // of the kernel
 	Earlier *gates.Evidence // to go on with; nil starts anew
 	Rounds  int
 	Shapes  []string

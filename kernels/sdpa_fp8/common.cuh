@@ -46,8 +46,13 @@ __device__ __forceinline__ uint32_t shared_address(const void* p) {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-// 16 bytes from global to shared memory, or 16 zeros when !valid: a key beyond
-// S must decode to 0, because 0 · NaN would still be NaN.
+// 16 bytes from global to shared memory.
+__device__ __forceinline__ void copy16_async(uint32_t to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+// The same, or 16 zeros when !valid: a key beyond S must decode to 0, because
+// 0 · NaN would still be NaN.
 __device__ __forceinline__ void copy16_async(uint32_t to, const void* from, bool valid) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }

@@ -53,12 +53,23 @@ __device__ __forceinline__ float power_of_two(float x) {
     return FAST ? exp2_fast(x) : exp2f(x);
 }
 
-// Starts the copies of KEYS rows of K and V codes by THREADS threads.
+// Starts the copies of KEYS rows of K and V codes by THREADS threads. A whole
+// tile needs no look at each row, and where the swizzle repeats from piece to
+// piece one address does for all: what is waited for first is asked for sooner.
 template <int D, int KEYS, int THREADS>
 __device__ __forceinline__ void copy_keys(uint32_t k_tile, uint32_t v_tile, const uint8_t* k, const uint8_t* v, int first, int S, int thread) {
-    constexpr int CHUNKS = D / 16;
+    constexpr int CHUNKS = D / 16, PIECES = KEYS * CHUNKS / THREADS, STRIDE = 16 * THREADS;
+    if (STRIDE % (8 * D) == 0 && first + KEYS <= S) {
+        int to = code_at<D>(thread / CHUNKS, thread % CHUNKS), from = first * D + 16 * thread;
 #pragma unroll
-    for (int i = 0; i < KEYS * CHUNKS / THREADS; i++) {
+        for (int i = 0; i < PIECES; i++) {
+            copy16_async(k_tile + to + i * STRIDE, k + from + i * STRIDE);
+            copy16_async(v_tile + to + i * STRIDE, v + from + i * STRIDE);
+        }
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < PIECES; i++) {
         int piece = thread + i * THREADS, row = piece / CHUNKS, chunk = piece % CHUNKS;
         bool valid = first + row < S;
         int from = (valid ? first + row : 0) * D + 16 * chunk;

@@ -14,14 +14,16 @@ constexpr float HEADROOM = 8; // powers of two that a score may be above its row
 
 // Decodes 16 codes of V, chunk piece of a tile in the order of memory, into the
 // FP16 tile: 128-byte rows of 64 columns, swizzled; for D = 128 two such parts.
+// Of every 16 columns, 4t and 4t+1 go first and 4t+2 and 4t+3 after them, so
+// that a lane's columns of two neighbouring tiles of O are 4 neighbours.
 template <int D>
 __device__ __forceinline__ void decode_piece(uint32_t tile, uint4 codes, int piece) {
     int row = piece / (D / 16), chunk = piece % (D / 16);
     uint32_t line = tile + chunk / 4 * (TILE / D) * 128 + row * 128;
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * (chunk % 4 * 2 ^ row % 8)),
-                 "r"(decode_low(codes.x)), "r"(decode_high(codes.x)), "r"(decode_low(codes.y)), "r"(decode_high(codes.y)) : "memory");
+                 "r"(decode_low(codes.x)), "r"(decode_low(codes.y)), "r"(decode_low(codes.z)), "r"(decode_low(codes.w)) : "memory");
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(line + 16 * ((chunk % 4 * 2 + 1) ^ row % 8)),
-                 "r"(decode_low(codes.z)), "r"(decode_high(codes.z)), "r"(decode_low(codes.w)), "r"(decode_high(codes.w)) : "memory");
+                 "r"(decode_high(codes.x)), "r"(decode_high(codes.y)), "r"(decode_high(codes.z)), "r"(decode_high(codes.w)) : "memory");
 }
 
 // Starts the copy of a tile of K codes, swizzled, by THREADS threads.

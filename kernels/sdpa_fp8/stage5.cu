@@ -87,8 +87,7 @@ __device__ __forceinline__ void consume(const Problem& p, uint32_t q_tile, uint3
             if (key + KEYS > p.S || p.causal && key + KEYS > first_row) rows.template mask<KEYS>(s, first_row, key, p.S, p.causal);
             rows.template softmax<KEYS, USE_FAST_EXP>(s, scale);
             rows.template accumulate<KEYS>(s, k_tile + TILE);
-            __syncwarp();
-            if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * ring.stage());
+            barrier_arrive(empty + 8 * ring.stage());
         }
         // Computed again, so that it takes no registers during the loop.
         int done = work;
@@ -108,7 +107,7 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
     if (threadIdx.x == 0)
         for (int i = 0; i < NUM_STAGES; i++) {
             barrier_init(full + 8 * i, PRODUCERS);
-            barrier_init(empty + 8 * i, CONSUMERS / 32);
+            barrier_init(empty + 8 * i, CONSUMERS);
         }
     __syncthreads();
 

@@ -1,26 +1,24 @@
 // Stage 6, FP8 tensor cores: Q·Kᵀ is mma.sync m16n8k32 on the codes themselves,
 // with nothing to decode. P·V stays FP16: weights rounded to E4M3 (3 bits of
 // mantissa) would cost 2.5 % of error. KEY_SPLITS groups of warps share a
-// tile of queries, each takes every KEY_SPLITS-th tile of keys, and group 0
-// merges what they have: short problems get more warps, and every warp more
-// company.
+// tile of queries, and each takes every KEY_SPLITS-th tile of keys: short
+// problems get more warps, and every warp more company. In the end each
+// group merges its share of the columns of all groups and writes it.
 //
 // Tile: 16*ROW_WARPS queries x 64 keys (32 for D = 128), 32*ROW_WARPS*KEY_SPLITS
 // threads; a warp owns 16 queries and, of the keys, its group's share.
-// Shared memory (dynamic): codes of K and V, two buffers a group: KEY_SPLITS x 2
-// x 2 x 4 KiB, and of Q, all XOR-swizzled; afterwards the partial results of the
-// groups, one after the other.
+// Shared memory (dynamic), per group: codes of K and V, two buffers, 2 x 2 x 4 KiB,
+// and of Q, 16*D*ROW_WARPS, all XOR-swizzled; afterwards what the group hands to
+// the others (struct Merge).
 // Registers: at most 128.
 // Bound by: issue slots: exp, the decoding of V and the HMMAs of P·V. On
 // sm_90 there is no FP8 mma.sync, and K is decoded as in stage 3b.
 // D = 64 or 128, causal or not.
-// Measured (H200, graph replay, µs), 4x2: mission 7.2, batch512 7.4, long 35.4, big
-// 257; 2x2: mission 5.5, batch 4.1, long 36.9, big 268; 2x4: mission 5.7. Profile
-// at mission, 2x2: 30 % of issue slots, special-function units 14 %.
 //
-// Launch: grid ceildiv(S, 16*ROW_WARPS)*H*B, block 32*ROW_WARPS*KEY_SPLITS,
-// dynamic shared memory KEY_SPLITS*16384 + 16*D*ROW_WARPS*KEY_SPLITS.
+// Launch: grid [ceildiv(S, 16*ROW_WARPS), H, B], block 32*ROW_WARPS*KEY_SPLITS,
+// dynamic shared memory KEY_SPLITS*Layout<D>::REGION.
 
+#include "barrier.cuh"
 #include "flash.cuh"
 
 #ifndef ROW_WARPS
@@ -28,6 +26,9 @@
 #endif
 #ifndef KEY_SPLITS
 #define KEY_SPLITS 2
+#endif
+#ifndef SYNC
+#define SYNC 2
 #endif
 
 #if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1000
@@ -40,86 +41,167 @@ constexpr int THREADS = GROUP * KEY_SPLITS;
 constexpr int ROWS = 16 * ROW_WARPS;
 constexpr int TILE = 4096; // bytes: 64 keys for D = 64, 32 for D = 128
 
-// A barrier for the threads of one group.
+// Sizes of one group's shared memory. A unit is what a lane holds of 16 columns of
+// one row: unit 2*c + r is columns 16*c + 4*t and on of row g + 8*r.
+template <int D>
+struct Layout {
+    static constexpr int UNITS = D / 8 / KEY_SPLITS; // that each group ends with
+    static constexpr int UNIT = 16 * GROUP;
+    static constexpr int STATS = (D / 8 - UNITS) * UNIT;
+    static constexpr int TILES = 4 * TILE + 16 * D * ROW_WARPS, GIVEN = STATS + UNIT;
+    static constexpr int REGION = TILES > GIVEN ? TILES : GIVEN;
+};
+
+// A barrier for the threads of one group. Its number is a constant, so that no
+// other barriers are set aside.
+template <int NUMBER = 0>
 __device__ __forceinline__ void sync_group(int group) {
-    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP) : "memory");
+#if SYNC == 7
+    __syncthreads();
+#else
+    if (group == NUMBER) asm volatile("bar.sync %0, %1;" ::"n"(NUMBER + 1), "n"(GROUP) : "memory");
+    else if constexpr (NUMBER + 1 < KEY_SPLITS) sync_group<NUMBER + 1>(group);
+#endif
 }
 
-// Brings the rows of all groups together in group 0, one group after the
-// other, so that the sum has one order. room holds one group's rows.
+__device__ __forceinline__ float4 load_shared(uint32_t at) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at) : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_shared(uint32_t at, float a, float b, float c, float d) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+
+// Leaves for the other groups their units of these rows, and the maxima and sums.
 template <int D>
-__device__ __forceinline__ void merge(Rows<D, FP8>& rows, float* room, float scale, int group) {
-    constexpr int VALUES = D / 2 + 4;
-    float* mine = room + threadIdx.x % GROUP / 32 * VALUES * 32 + threadIdx.x % 32;
-    for (int from = 1; from < KEY_SPLITS; from++) {
-        __syncthreads();
-        if (group == from) {
+__device__ __forceinline__ void give(const Rows<D, FP8>& rows, uint32_t region, int group) {
+    using L = Layout<D>;
+    uint32_t at = region + threadIdx.x % GROUP * 16;
 #pragma unroll
-            for (int i = 0; i < D / 2; i++) mine[i * 32] = rows.o[i / 4][i % 4];
+    for (int u = 0; u < D / 8; u++) {
+        int owner = u / L::UNITS, i = u / 2 * 2, j = u % 2 * 2;
+        if (owner != group) store_shared(at + (u - (owner > group ? L::UNITS : 0)) * L::UNIT, rows.o[i][j], rows.o[i + 1][j], rows.o[i][j + 1], rows.o[i + 1][j + 1]);
+    }
+    store_shared(at + L::STATS, rows.top[0], rows.top[1], rows.sum[0], rows.sum[1]);
+}
+
+// Merges OWNER's units with what the other groups gave, and writes them.
+template <int D, int OWNER = 0>
+__device__ __forceinline__ void take(Rows<D, FP8>& rows, uint32_t room, int group, float scale, float v_scale, __half* out, int first, int S) {
+    using L = Layout<D>;
+    if (group != OWNER) {
+        if constexpr (OWNER + 1 < KEY_SPLITS) take<D, OWNER + 1>(rows, room, group, scale, v_scale, out, first, S);
+        return;
+    }
+    uint32_t at = room + threadIdx.x % GROUP * 16;
+    float weight[KEY_SPLITS][2], best[2] = {rows.top[0], rows.top[1]}, sum[2] = {0, 0};
+    float4 stats[KEY_SPLITS];
 #pragma unroll
-            for (int r = 0; r < 2; r++) mine[(D / 2 + r) * 32] = rows.top[r], mine[(D / 2 + 2 + r) * 32] = rows.sum[r];
+    for (int from = 0; from < KEY_SPLITS; from++) {
+        stats[from] = from == OWNER ? make_float4(rows.top[0], rows.top[1], rows.sum[0], rows.sum[1]) : load_shared(at + from * L::REGION + L::STATS);
+        best[0] = fmaxf(best[0], stats[from].x), best[1] = fmaxf(best[1], stats[from].y);
+    }
+#pragma unroll
+    for (int from = 0; from < KEY_SPLITS; from++) {
+        weight[from][0] = exp2_fast((stats[from].x - best[0]) * scale), weight[from][1] = exp2_fast((stats[from].y - best[1]) * scale);
+        sum[0] += stats[from].z * weight[from][0], sum[1] += stats[from].w * weight[from][1];
+    }
+    float norm[2] = {v_scale / quad_sum(sum[0]), v_scale / quad_sum(sum[1])};
+#pragma unroll
+    for (int u = OWNER * L::UNITS; u < (OWNER + 1) * L::UNITS; u++) {
+        int r = u % 2, row = first + threadIdx.x % 32 / 4 + 8 * r;
+        float mine[4] = {}, a = weight[OWNER][r];
+#pragma unroll
+        for (int from = 0; from < KEY_SPLITS; from++) {
+            if (from == OWNER) continue;
+            float4 x = load_shared(at + from * L::REGION + (u - (OWNER > from ? L::UNITS : 0)) * L::UNIT);
+            float b = weight[from][r];
+            mine[0] += x.x * b, mine[1] += x.y * b, mine[2] += x.z * b, mine[3] += x.w * b;
         }
-        __syncthreads();
-        if (group == 0) {
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                float theirs = mine[(D / 2 + r) * 32], best = fmaxf(rows.top[r], theirs);
-                float a = exp2_fast((rows.top[r] - best) * scale), b = exp2_fast((theirs - best) * scale);
-                rows.top[r] = best;
-                rows.sum[r] = rows.sum[r] * a + mine[(D / 2 + 2 + r) * 32] * b;
-#pragma unroll
-                for (int i = 0; i < D / 8; i++)
-#pragma unroll
-                    for (int j = 2 * r; j < 2 * r + 2; j++) rows.o[i][j] = rows.o[i][j] * a + mine[(4 * i + j) * 32] * b;
-            }
+        for (int n = 0; n < 4; n++) {
+            int i = u / 2 * 2 + n % 2, j = 2 * r + n / 2;
+            rows.o[i][j] = rows.o[i][j] * a + mine[n];
+            mine[n] = rows.o[i][j] * norm[r];
         }
+        if (row < S) *reinterpret_cast<uint2*>(out + (size_t)row * D + u / 2 * 16 + threadIdx.x % 4 * 4) = make_uint2(pack_half2(mine[0], mine[1]), pack_half2(mine[2], mine[3]));
     }
 }
 
 template <int D>
-__device__ __forceinline__ void attend(uint8_t* tiles, const uint8_t* q, const uint8_t* k, const uint8_t* v, __half* o, float scale, const float* v_scale, int H, int S, bool causal) {
-    constexpr int KEYS = TILE / D;
-    auto [head, block] = Place(S, ROWS);
-    k += (size_t)head * S * D, v += (size_t)head * S * D;
-    constexpr int STEP = KEYS * KEY_SPLITS;
+__device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
+                                       const float* v_scale, __half* o, int H, int S, bool causal) {
+    using L = Layout<D>;
+    constexpr int KEYS = TILE / D, STEP = KEYS * KEY_SPLITS;
     int group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
-    uint32_t at = shared_address(tiles) + group * 4 * TILE;
-    int first_row = block * ROWS + thread / 32 * 16;
-    int end = causal ? min(S, (block + 1) * ROWS) : S;
+    uint32_t at = room + group * L::REGION;
+    size_t base = (size_t)(blockIdx.z * H + blockIdx.y) * S * D;
+    k += base, v += base;
+    int end = causal ? min(S, int(blockIdx.x + 1) * ROWS) : S;
 
+    // The first two tiles are asked for at once.
     int key = group * KEYS;
     if (key < end) copy_keys<D, KEYS, GROUP>(at, at + TILE, k, v, key, S, thread);
     commit_copies();
+    if (key + STEP < end) copy_keys<D, KEYS, GROUP>(at + 2 * TILE, at + 3 * TILE, k, v, key + STEP, S, thread);
+    commit_copies();
+#if SYNC == 1
+    __shared__ uint64_t merged;
+    if (threadIdx.x == 0) barrier_init(shared_address(&merged), THREADS);
+    __syncthreads();
+#endif
+    int first_row = blockIdx.x * ROWS + thread / 32 * 16;
+    float scale = softmax_scale_log2(q_scale[blockIdx.y], k_scale[blockIdx.y], D);
     Rows<D, FP8> rows;
-    rows.start(q + (size_t)head * S * D, first_row, S, shared_address(tiles) + KEY_SPLITS * 4 * TILE + threadIdx.x / 32 * 16 * D);
-    for (int buffer = 0; key < end; key += STEP, buffer ^= 1) {
-        wait_copies<0>();
+    rows.start(q + base, first_row, S, at + 4 * TILE + thread / 32 * 16 * D);
+    int buffer = 0;
+#if SYNC == 7
+    for (int from = 0; from < end; from += STEP, key += STEP, buffer ^= 1) {
+#else
+    for (; key < end; key += STEP, buffer ^= 1) {
+        int from = key;
+#endif
+        wait_copies<1>();
         sync_group(group);
-        if (key + STEP < end) {
-            uint32_t next = at + (buffer ^ 1) * 2 * TILE;
-            copy_keys<D, KEYS, GROUP>(next, next + TILE, k, v, key + STEP, S, thread);
-            commit_copies();
-        }
         uint32_t k_tile = at + buffer * 2 * TILE;
-        float s[KEYS / 8][4];
-        rows.template scores<KEYS>(s, k_tile);
-        if (key + KEYS > S || causal && key + KEYS > first_row) rows.template mask<KEYS>(s, first_row, key, S, causal);
-        rows.template softmax<KEYS, true>(s, scale);
-        rows.template accumulate<KEYS>(s, k_tile + TILE);
+        if (SYNC != 7 || key < end) {
+            float s[KEYS / 8][4];
+            rows.template scores<KEYS>(s, k_tile);
+            if (key + KEYS > S || causal && key + KEYS > first_row) rows.template mask<KEYS>(s, first_row, key, S, causal);
+            rows.template softmax<KEYS, true>(s, scale);
+            rows.template accumulate<KEYS>(s, k_tile + TILE);
+        }
+        if (from + 2 * STEP < end) {
+            sync_group(group); // all warps are done with this buffer
+            if (key + 2 * STEP < end) copy_keys<D, KEYS, GROUP>(k_tile, k_tile + TILE, k, v, key + 2 * STEP, S, thread);
+        }
+        commit_copies();
     }
-    if (KEY_SPLITS > 1) merge<D>(rows, reinterpret_cast<float*>(tiles), scale, group);
-    if (group == 0) {
-        Place last(S, ROWS);
-        rows.finish(o + (size_t)last.head * S * D, last.block * ROWS + thread / 32 * 16, S, v_scale[last.head % H]);
+    float out_scale = v_scale[blockIdx.y];
+    if (KEY_SPLITS == 1) {
+        rows.finish(o + base, first_row, S, out_scale);
+        return;
     }
+    sync_group(group);
+    give<D>(rows, at, group);
+#if SYNC == 1
+    barrier_arrive(shared_address(&merged));
+    barrier_wait(shared_address(&merged), 0);
+#else
+    __syncthreads();
+#if SYNC == 2
+    __syncthreads();
+#endif
+#endif
+    take<D>(rows, room, group, scale, out_scale, o + base, first_row, S);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
 sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
          const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
-    extern __shared__ __align__(128) uint8_t tiles[];
-    int head = Place(S, ROWS).head;
-    float scale = softmax_scale_log2(q_scale[head % H], k_scale[head % H], D);
-    if (D == 64) attend<64>(tiles, q, k, v, o, scale, v_scale, H, S, causal);
-    if (D == 128) attend<128>(tiles, q, k, v, o, scale, v_scale, H, S, causal);
+    extern __shared__ __align__(128) uint8_t room[];
+    if (D == 64) attend<64>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
+    if (D == 128) attend<128>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
 }

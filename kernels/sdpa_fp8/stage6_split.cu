@@ -1,53 +1,51 @@
-// Stage 6, Hopper, short problems: few queries must keep 132 SMs busy, and no
-// step may wait for another that could run beside it. A block has 64 queries,
-// and its four warpgroups share the keys: each loads, decodes and multiplies
-// tiles of its own, and all their first tiles are under way before anything
-// is waited for. Where even that leaves half of the GPU idle, a cluster of two
-// blocks shares the keys of one tile of queries, and the partial results meet
-// through distributed shared memory.
-//
-// Tile: 64 keys (32 for D = 128); tile t belongs to block t/4 % 2 of the cluster
-// and warpgroup t % 4. Q·Kᵀ in FP8, P·V in FP16, both wgmma; Q in registers.
-// K's codes come by cp.async, V's through registers, where they are decoded.
-// Shared memory (dynamic): per warpgroup two buffers of K codes (4 KiB) and of V
-// in FP16 (8 KiB), later its partial result; what the other block of the
-// cluster sends; a barrier for it.
-// Registers: at most 128 (scores 32, O 32, weights 16, Q 8, V 8 for D = 64).
-// Bound by: latency: one load, two products, exp, two merges, one store.
-// D = 64 or 128, causal or not. sm_90a alone.
-// Measured (H200, graph replay, µs): small 4.1, mission 5.7 (6.5 without pairs),
-// batch512 6.6, long 27.6. Profile at mission: 37 % of issue slots, special-
-// function units 21 %; stalls spread over loads, barriers and dependencies.
-//
-// Launch: with n = ceildiv(S, 64) tiles of queries a head, grid [H*B, 2*n] for
-// pairs of blocks that share keys, or [H*B, roundup(n, 2)] for blocks on their
-// own; cluster [1, 2], block 512, dynamic shared memory Layout<D>::BYTES.
-
 #include "barrier.cuh"
 #include "hopper.cuh"
 
-constexpr int GROUPS = 4; // warpgroups
-constexpr int THREADS = 128 * GROUPS;
+#ifndef BATCH
+#define BATCH 1
+#endif
+#ifndef POLY
+#define POLY 0
+#endif
+#ifndef TRACE
+#define T(i)
+#else
+__device__ long long trace[64];
+#define T(i) do { if (blockIdx.x == 6 && blockIdx.y == 3 && threadIdx.x % 128 == 0) trace[threadIdx.x / 128 * 16 + i] = clock64(); } while (0)
+#endif
+__device__ __forceinline__ float exp2_poly(float x) {
+    x = fmaxf(x, -126.f);
+    float t = x + 12582912.f, f = x - (t - 12582912.f);
+    float p = fmaf(f, fmaf(f, fmaf(f, 0.05550411f, 0.24022651f), 0.69314718f), 1.f);
+    return __int_as_float(__float_as_int(p) + (__float_as_int(t) << 23));
+}
+
+constexpr int THREADS = 256;
+constexpr int TILES = 4; // of keys, whose scores a warpgroup has in its registers at once
 
 template <int D>
 struct Layout {
     static constexpr int KEYS = TILE / D;
-    static constexpr int PARTIAL = (D / 2 + 4) * 512;                  // one warpgroup's result
-    static constexpr int REGION = D == 64 ? 6 * TILE : PARTIAL + 1024; // one warpgroup's buffers, and then its result
-    static constexpr int RECEIVED = GROUPS * REGION;
-    static constexpr int SENT = (D / 8 + 4) * 512; // a quarter of the columns
-    static constexpr int BARRIER = RECEIVED + 2 * SENT;
+    static constexpr int K = TILES * TILE; // one of two buffers
+    static constexpr int V = 2 * K;
+    static constexpr int RECEIVED = V + TILES * 2 * TILE;
+    static constexpr int SENT = (D / 16 + 1) * 2048;
+    static constexpr int Q = RECEIVED + SENT;
+    static constexpr int BARRIER = Q + 64 * D;
     static constexpr int BYTES = BARRIER + 16;
+};
+
+// Queries and what is known of them: per lane of warp w, rows 16*w + g and + 8.
+template <int D>
+struct Queries {
+    uint64_t q; // operand
+    float o[D / 2], top[2], sum[2];
 };
 
 __device__ __forceinline__ float4 load_shared(uint32_t at) {
     float4 x;
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at) : "memory");
     return x;
-}
-
-__device__ __forceinline__ void store_shared(uint32_t at, float a, float b, float c, float d) {
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
 // The same place in another block's shared memory.
@@ -62,40 +60,176 @@ __device__ __forceinline__ void send(uint32_t to, uint32_t barrier, float a, flo
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "f"(a), "f"(b), "f"(c), "f"(d), "r"(barrier) : "memory");
 }
 
-// A quarter of the columns of two rows, as several partial results come
-// together: each is worth 2^((top - best)*scale). Of the values, 0 and 1 are
-// the first row's, 2 and 3 the second's, and so on.
-template <int N>
-struct Merged {
-    float o[N], top[2], sum[2];
-
-    __device__ __forceinline__ void add(uint32_t stats, uint32_t values, float scale) {
-        float4 s = load_shared(stats);
-        float theirs[2] = {s.x, s.y}, a[2], b[2];
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            float best = fmaxf(top[r], theirs[r]);
-            a[r] = exp2_fast((top[r] - best) * scale), b[r] = exp2_fast((theirs[r] - best) * scale);
-            top[r] = best;
-            sum[r] = sum[r] * a[r] + (r == 0 ? s.z : s.w) * b[r];
-        }
-#pragma unroll
-        for (int i = 0; i < N; i += 4) {
-            float4 x = load_shared(values + i / 4 * 2048);
-            o[i] = o[i] * a[0] + x.x * b[0], o[i + 1] = o[i + 1] * a[0] + x.y * b[0];
-            o[i + 2] = o[i + 2] * a[1] + x.z * b[1], o[i + 3] = o[i + 3] * a[1] + x.w * b[1];
-        }
-    }
-};
-
-// This thread's two 16-byte pieces of a tile of V codes; beyond S they are 0.
+// Starts the copies of Q and of TILES tiles of K. Whole tiles need no look at
+// each row, and the swizzle repeats every 8 rows: one address does for all.
 template <int D>
-__device__ __forceinline__ void load_values(uint4 (&x)[2], const uint8_t* v, int first, int S) {
+__device__ __forceinline__ void copy_tiles(uint32_t to, const uint8_t* k, int first, int end) {
+    constexpr int KEYS = TILE / D;
+    int thread = threadIdx.x % 128;
+    if (first + TILES * KEYS <= end) {
+        const uint8_t* from = k + first * D + thread * 16;
+        to += code_at<D>(thread / (D / 16), thread % (D / 16));
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int piece = threadIdx.x % 128 + 128 * i, row = first + piece / (D / 16);
-        x[i] = make_uint4(0, 0, 0, 0);
-        if (row < S) x[i] = __ldg(reinterpret_cast<const uint4*>(v + row * D + piece % (D / 16) * 16));
+        for (int i = 0; i < 2 * TILES; i++) copy16_async(to + 2048 * i, from + 2048 * i);
+    } else {
+#pragma unroll
+        for (int t = 0; t < TILES; t++) copy_codes<D, 128>(to + t * TILE, k, first + t * KEYS, end, thread);
+    }
+}
+
+template <int D>
+__device__ __forceinline__ void copy_queries(uint32_t to, const uint8_t* q, int first, int S) {
+#pragma unroll
+    for (int i = 0; i < D / 32; i++) {
+        int piece = threadIdx.x % 128 + 128 * i, row = piece / (D / 16);
+        bool valid = first + row < S;
+        copy16_async(to + code_at<D>(row, piece % (D / 16)), q + (valid ? first * D + 16 * piece : 0), valid);
+    }
+}
+
+// The weights of tile t are computed while the tensor cores multiply those of
+// the tile before with V; the maxima of tile t + 1 come in between.
+template <int D>
+__device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_t v_tiles, int key, int end, int first_row, bool causal, float scale, bool again) {
+    constexpr int KEYS = TILE / D, N = KEYS / 2, STEPS = KEYS / 16;
+    float s[TILES][N], best[2];
+    uint64_t k = codes_operand<D>(k_tiles), v = values_operand<D>(v_tiles);
+    wgmma_fence();
+#pragma unroll
+    for (int t = 0; t < TILES; t++) {
+#pragma unroll
+        for (int i = 0; i < D / 32; i++) wgmma_scores(s[t], operand_after(x.q, 32 * i), operand_after(k, t * TILE + 32 * i), i > 0);
+        wgmma_commit();
+    }
+    wgmma_wait<TILES - 1>();
+    hold(s[0]); T(3);
+    mask_scores<D>(s[0], key, first_row, end, causal);
+    row_maxima(s[0], best);
+#pragma unroll
+    for (int t = 0; t < TILES; t++) {
+        if (t == 0 && !again) {
+            x.top[0] = fmaxf(LOWEST, best[0]), x.top[1] = fmaxf(LOWEST, best[1]);
+        } else if (__any_sync(0xffffffffu, (best[0] - x.top[0]) * scale > HEADROOM || (best[1] - x.top[1]) * scale > HEADROOM)) {
+            wgmma_wait<0>();
+            hold(x.o);
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                float next = fmaxf(x.top[r], best[r]), rescale = exp2_fast((x.top[r] - next) * scale);
+                x.top[r] = next;
+                x.sum[r] *= rescale;
+#pragma unroll
+                for (int i = 0; i < D / 4; i++) x.o[i / 2 * 4 + 2 * r + i % 2] *= rescale;
+            }
+        }
+        float shift[2] = {x.top[0] * scale, x.top[1] * scale};
+        if (t + 1 < TILES) {
+            wgmma_wait<TILES - 2>(); // what came after those scores, and the last products with V
+            hold(s[t + 1]);
+            mask_scores<D>(s[t + 1], key + (t + 1) * KEYS, first_row, end, causal);
+        }
+        asm volatile("bar.sync %0, 256;" ::"r"(2 + t) : "memory"); T(4 + t);
+#pragma unroll
+        for (int j = 0; j < STEPS; j += BATCH) {
+            constexpr int COUNT = BATCH < STEPS ? BATCH : STEPS;
+            uint32_t weights[COUNT][4];
+#pragma unroll
+            for (int b = 0; b < COUNT; b++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float a = s[t][8 * (j + b) + 2 * i] * scale - shift[i % 2], c = s[t][8 * (j + b) + 2 * i + 1] * scale - shift[i % 2];
+                a = POLY > 0 && i < POLY ? exp2_poly(a) : exp2_fast(a), c = exp2_fast(c);
+                x.sum[i % 2] += a + c;
+                weights[b][i] = pack_half2(a, c);
+            }
+            wgmma_fence();
+#pragma unroll
+            for (int b = 0; b < COUNT; b++) wgmma_values(x.o, weights[b], operand_after(v, t * 2 * TILE + 2048 * (j + b)), 1);
+            if (j == 0 && t + 1 < TILES) row_maxima(s[t + 1], best);
+        }
+        wgmma_commit();
+    }
+    T(8);
+#pragma unroll
+    for (int r = 0; r < 2; r++) asm volatile("" : "+f"(x.sum[r]));
+    wgmma_wait<0>();
+    hold(x.o); T(9);
+}
+
+// This thread's 16-byte pieces of TILES tiles of V codes; beyond end they are 0.
+template <int D>
+__device__ __forceinline__ void load_values(uint4 (&codes)[2 * TILES], const uint8_t* v, int first, int end) {
+    const uint4* from = reinterpret_cast<const uint4*>(v + first * D) + threadIdx.x % 128;
+    int last = first + TILES * (TILE / D) <= end ? 2 * TILES * 128 : (end - first) * (D / 16); // pieces that exist
+#pragma unroll
+    for (int i = 0; i < 2 * TILES; i++) {
+        codes[i] = make_uint4(0, 0, 0, 0);
+        if (int(threadIdx.x % 128) + 128 * i < last) codes[i] = __ldg(from + 128 * i);
+    }
+}
+
+// Half of the columns go to the other block, the other half to memory with
+// what comes from there.
+template <int D>
+__device__ __forceinline__ void exchange(const Queries<D>& x, uint32_t room, float scale, float out_scale, __half* o, int first_row, int S, int rank) {
+    using L = Layout<D>;
+    constexpr int HALF = D / 32; // in units of 16 columns
+    int thread = threadIdx.x % 128, lane = threadIdx.x % 32;
+    uint32_t received = room + L::RECEIVED + thread * 16;
+    uint32_t there = address_in(received, rank ^ 1), barrier = address_in(room + L::BARRIER, rank ^ 1);
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); // the other block's barrier is there
+    T(10);
+    send(there, barrier, x.top[0], x.top[1], x.sum[0], x.sum[1]);
+    float mine[D / 4];
+#pragma unroll
+    for (int i = 0; i < 2 * HALF; i++) {
+        float theirs[4];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            float low = x.o[4 * i + n], high = x.o[8 * HALF + 4 * i + n];
+            theirs[n] = rank ? low : high;
+            mine[4 * i + n] = rank ? high : low;
+        }
+        send(there + (i + 1) * 2048, barrier, theirs[0], theirs[1], theirs[2], theirs[3]);
+    }
+    T(11);
+    barrier_wait(room + L::BARRIER, 0);
+    T(12);
+    float4 stats = load_shared(received), y[2 * HALF];
+#pragma unroll
+    for (int i = 0; i < 2 * HALF; i++) y[i] = load_shared(received + (i + 1) * 2048);
+    float a[2], b[2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float top = r == 0 ? stats.x : stats.y, sum = r == 0 ? stats.z : stats.w, best = fmaxf(x.top[r], top);
+        a[r] = exp2_fast((x.top[r] - best) * scale), b[r] = exp2_fast((top - best) * scale);
+        float norm = __fdividef(out_scale, x.sum[r] * a[r] + sum * b[r]);
+        a[r] *= norm, b[r] *= norm;
+    }
+    __half* to = o + (first_row + lane / 4) * D + 16 * HALF * rank + lane % 4 * 4;
+#pragma unroll
+    for (int m = 0; m < HALF; m++) {
+        const float* own = mine + 8 * m;
+        float4 near = y[2 * m], far = y[2 * m + 1];
+        if (first_row + lane / 4 < S)
+            *reinterpret_cast<uint2*>(to + 16 * m) = make_uint2(pack_half2(own[0] * a[0] + near.x * b[0], own[1] * a[0] + near.y * b[0]), pack_half2(own[4] * a[0] + far.x * b[0], own[5] * a[0] + far.y * b[0]));
+        if (first_row + lane / 4 + 8 < S)
+            *reinterpret_cast<uint2*>(to + 16 * m + 8 * D) = make_uint2(pack_half2(own[2] * a[1] + near.z * b[1], own[3] * a[1] + near.w * b[1]), pack_half2(own[6] * a[1] + far.z * b[1], own[7] * a[1] + far.w * b[1]));
+    }
+    T(13);
+}
+
+template <int D>
+__device__ __forceinline__ void finish(const Queries<D>& x, float out_scale, __half* o, int first_row, int S) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float norm = __fdividef(out_scale, x.sum[r]);
+        int row = first_row + lane / 4 + 8 * r;
+        if (row >= S) continue;
+#pragma unroll
+        for (int m = 0; m < D / 16; m++)
+            *reinterpret_cast<uint2*>(o + row * D + 16 * m + lane % 4 * 4) =
+                make_uint2(pack_half2(x.o[8 * m + 2 * r] * norm, x.o[8 * m + 2 * r + 1] * norm), pack_half2(x.o[8 * m + 4 + 2 * r] * norm, x.o[8 * m + 5 + 2 * r] * norm));
     }
 }
 
@@ -103,127 +237,85 @@ template <int D>
 __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
                                        const float* v_scale, __half* o, int H, int S, bool causal) {
     using L = Layout<D>;
-    constexpr int KEYS = L::KEYS;
+    constexpr int KEYS = L::KEYS, ALL = TILES * KEYS;
+    T(0);
     int blocks = (S + 63) / 64;
-    bool pair = gridDim.y >= 2 * blocks;
-    int head = blockIdx.x, block = pair ? blockIdx.y / 2 : blockIdx.y, rank = pair ? blockIdx.y % 2 : 0;
+    bool pair = gridDim.x >= 2 * blocks;
+    int block = pair ? blockIdx.x / 2 : blockIdx.x, rank = pair ? blockIdx.x % 2 : 0;
     if (block >= blocks) return; // only where no block waits for it
+    size_t base = (size_t)(blockIdx.z * H + blockIdx.y) * S * D;
+    int end = causal ? min(S, block * 64 + 64) : S, key = 0;
     if (pair) {
-        if (threadIdx.x == 0) {
+        int half = ((end + KEYS - 1) / KEYS + 1) / 2 * KEYS;
+        if (rank == 0) end = min(end, half);
+        else key = half;
+    }
+
+    if (threadIdx.x >= 128) { // decodes V
+        // Before any load, which the fence would wait for.
+        if (pair && threadIdx.x == THREADS - 32) {
             barrier_init(room + L::BARRIER, 1);
             asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-            asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(room + L::BARRIER), "r"(2 * L::SENT) : "memory");
         }
+        uint4 codes[2 * TILES];
+        if (key < end) load_values<D>(codes, v + base, key, end);
+        if (pair) {
+            __syncthreads();
+            asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+            if (threadIdx.x == THREADS - 32) asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(room + L::BARRIER), "r"(L::SENT) : "memory");
+        }
+        T(1);
+        for (bool again = false; key < end; key += ALL, again = true) {
+            if (again) asm volatile("bar.sync 6, 256;" ::: "memory");
+#pragma unroll
+            for (int t = 0; t < TILES; t++) {
+        #pragma unroll
+                for (int i = 0; i < 2; i++) decode_piece<D>(room + L::V + t * 2 * TILE, codes[2 * t + i], threadIdx.x % 128 + 128 * i);
+                fence_to_tensor_cores();
+                asm volatile("bar.arrive %0, 256;" ::"r"(2 + t) : "memory");
+            }
+            if (key + ALL < end) load_values<D>(codes, v + base, key + ALL, end);
+        }
+        T(2);
+        return;
+    }
+
+    if (key < end) copy_tiles<D>(room, k + base, key, end);
+    copy_queries<D>(room + L::Q, q + base, block * 64, S);
+    commit_copies();
+    T(1);
+    float scale = softmax_scale_log2(q_scale[blockIdx.y], k_scale[blockIdx.y], D), out_scale = v_scale[blockIdx.y];
+    if (pair) {
+        __syncthreads();
         asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     }
-
-    size_t base = (size_t)head * S * D;
-    int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0), thread = threadIdx.x % 128, lane = threadIdx.x % 32;
-    int first_row = block * 64 + thread / 32 * 16;
-    int needed = (S + KEYS - 1) / KEYS;
-    if (causal) needed = min(needed, (block * 64 + 63) / KEYS + 1);
-    int t = rank * GROUPS + group, step = pair ? 2 * GROUPS : GROUPS;
-    uint32_t region = room + group * L::REGION;
-
-    // Everything that comes from memory is asked for at once.
-    uint4 codes[2];
-    if (t < needed) {
-        copy_codes<D, 128>(region, k + base, t * KEYS, S, thread);
-        commit_copies();
-        load_values<D>(codes, v + base, t * KEYS, S);
-    }
-    uint32_t query[D / 32][4];
+    T(14);
+    int first_row = block * 64 + threadIdx.x / 32 * 16;
+    Queries<D> x;
+    x.q = codes_operand<D>(room + L::Q);
 #pragma unroll
-    for (int i = 0; i < D / 8; i++) {
-        int row = first_row + lane / 4 + i % 2 * 8;
-        query[i / 4][i % 4] = row < S ? __ldg(reinterpret_cast<const uint32_t*>(q + base + row * D + lane % 4 * 4 + i / 2 * 16)) : 0;
-    }
-    int scale_at = head % H;
-    float scale = softmax_scale_log2(q_scale[scale_at], k_scale[scale_at], D), out_scale = v_scale[scale_at];
-
-    float acc[D / 2], top[2] = {LOWEST, LOWEST}, sum[2] = {0, 0};
-#pragma unroll
-    for (int i = 0; i < D / 2; i++) acc[i] = 0;
-    for (uint32_t buffer = 0; t < needed; t += step, buffer ^= 1) {
-        uint32_t k_tile = region + buffer * TILE, v_tile = region + (2 + 2 * buffer) * TILE;
-#pragma unroll
-        for (int i = 0; i < 2; i++) decode_piece<D>(v_tile, codes[i], thread + 128 * i);
+    for (int i = 0; i < D / 2; i++) x.o[i] = 0;
+    x.top[0] = x.top[1] = LOWEST, x.sum[0] = x.sum[1] = 0;
+    uint32_t buffer = 0;
+    for (bool again = false; key < end; key += ALL, again = true, buffer ^= L::K) {
         wait_copies<0>();
         fence_to_tensor_cores();
-        asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-
-        float s[KEYS / 2], rescale[2];
-        uint32_t weights[KEYS / 4];
-        wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < D / 32; i++) wgmma_scores(s, query[i], operand_after(codes_operand<D>(k_tile), 32 * i), i > 0);
-        wgmma_commit();
-        // All warps are past the products that read the other buffer.
-        if (t + step < needed) {
-            copy_codes<D, 128>(region + (buffer ^ 1) * TILE, k + base, (t + step) * KEYS, S, thread);
-            commit_copies();
-            load_values<D>(codes, v + base, (t + step) * KEYS, S);
-        }
-        wgmma_wait<0>();
-        hold(s);
-        mask_scores<D>(s, t * KEYS, first_row, S, causal);
-        if (to_weights<true>(s, top, sum, rescale, scale)) {
-#pragma unroll
-            for (int i = 0; i < D / 2; i++) acc[i] *= rescale[i / 2 % 2];
-        }
-        pack(weights, s);
-        add_values<D>(acc, weights, values_operand<D>(v_tile));
-        wgmma_wait<0>();
-        hold(acc);
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+        T(2);
+        if (again) asm volatile("bar.arrive 6, 256;" ::: "memory");
+        if (key + ALL < end) copy_tiles<D>(room + (buffer ^ L::K), k + base, key + ALL, end);
+        commit_copies();
+        consume<D>(x, room + buffer, room + L::V, key, end, first_row, causal, scale, again);
     }
-
-    // Every warpgroup hands its result to all, and then merges a quarter of the
-    // columns.
-    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-#pragma unroll
-    for (int i = 0; i < D / 8; i++) store_shared(region + i * 2048 + thread * 16, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3]);
-    store_shared(region + D / 8 * 2048 + thread * 16, top[0], top[1], sum[0], sum[1]);
-    __syncthreads();
-    Merged<D / 8> mine = {{}, {LOWEST, LOWEST}, {}};
-#pragma unroll
-    for (int from = 0; from < GROUPS; from++) {
-        uint32_t theirs = room + from * L::REGION + thread * 16;
-        mine.add(theirs + D / 8 * 2048, theirs + group * (D / 32) * 2048, scale);
-    }
-
-    // Of a pair, block 0 finishes the first half of the columns, block 1 the
-    // second.
-    if (pair) {
-        uint32_t received = room + L::RECEIVED + group % 2 * L::SENT + thread * 16;
-        if (group / 2 != rank) {
-            asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); // the other block's barrier is there
-            uint32_t there = address_in(received, rank ^ 1), barrier = address_in(room + L::BARRIER, rank ^ 1);
-#pragma unroll
-            for (int i = 0; i < D / 32; i++) send(there + i * 2048, barrier, mine.o[4 * i], mine.o[4 * i + 1], mine.o[4 * i + 2], mine.o[4 * i + 3]);
-            send(there + D / 32 * 2048, barrier, mine.top[0], mine.top[1], mine.sum[0], mine.sum[1]);
-            return;
-        }
-        barrier_wait(room + L::BARRIER, 0);
-        mine.add(received + D / 32 * 2048, received, scale);
-        asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-    }
-
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        float norm = out_scale / quad_sum(mine.sum[r]);
-        int row = first_row + lane / 4 + 8 * r;
-        if (row >= S) continue;
-        __half* to = o + base + row * D + group * (D / 4) + lane % 4 * 2;
-#pragma unroll
-        for (int i = 0; i < D / 32; i++)
-            *reinterpret_cast<uint32_t*>(to + 8 * i) = pack_half2(mine.o[4 * i + 2 * r] * norm, mine.o[4 * i + 2 * r + 1] * norm);
-    }
+    x.sum[0] = quad_sum(x.sum[0]), x.sum[1] = quad_sum(x.sum[1]);
+    if (pair) exchange<D>(x, room, scale, out_scale, o + base, first_row, S, rank);
+    else finish<D>(x, out_scale, o + base, first_row, S);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
          const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
     extern __shared__ __align__(1024) uint8_t room[];
-    if (D == 64) attend<64>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
-    if (D == 128) attend<128>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
+    if (__builtin_expect(D == 64, 1)) attend<64>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
+    else if (D == 128) attend<128>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
 }

@@ -279,10 +279,11 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
                 float norm = v_scale / sum[r];
                 int row = first_row + lane / 4 + 8 * r;
                 if (row >= p.S) continue;
-                __half* to = p.o + ((size_t)head * p.S + row) * D + lane % 4 * 2;
+                __half* to = p.o + ((size_t)head * p.S + row) * D + lane % 4 * 4;
 #pragma unroll
-                for (int i = 0; i < D / 8; i++)
-                    *reinterpret_cast<uint32_t*>(to + 8 * i) = pack_half2(o[4 * i + 2 * r] * norm, o[4 * i + 2 * r + 1] * norm);
+                for (int i = 0; i < D / 16; i++)
+                    *reinterpret_cast<uint2*>(to + 16 * i) = make_uint2(pack_half2(o[8 * i + 2 * r] * norm, o[8 * i + 2 * r + 1] * norm),
+                                                                        pack_half2(o[8 * i + 4 + 2 * r] * norm, o[8 * i + 5 + 2 * r] * norm));
             }
         }
     }

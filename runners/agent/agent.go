@@ -112,6 +112,7 @@ func (a *agent) loop(ctx context.Context) error {
 			return err
 		}
 		var lease *LeaseAnswer
+		asked := a.Now()
 		err := a.persist(ctx, "asking for a job", func() (err error) {
 			lease, err = a.client.lease(ctx, LeaseRequest{Runner: a.Name, Labels: a.Labels, Version: a.Version, Host: a.Host})
 			return err
@@ -120,6 +121,13 @@ func (a *agent) loop(ctx context.Context) error {
 			return err
 		}
 		if lease == nil {
+			// The server has let it wait, unless something in between did not.
+			if a.Now().Sub(asked) < minPoll {
+				select {
+				case <-ctx.Done():
+				case <-a.After(minPoll):
+				}
+			}
 			continue
 		}
 		if err := a.work(ctx, *lease); err != nil {
@@ -127,6 +135,9 @@ func (a *agent) loop(ctx context.Context) error {
 		}
 	}
 }
+
+// minPoll keeps a runner from asking without end.
+const minPoll = time.Second
 
 // Pauses between attempts to reach a server that is away.
 const (

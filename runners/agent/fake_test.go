@@ -139,7 +139,11 @@ func (f *fake) take(w http.ResponseWriter, r *http.Request) (wait bool) {
 		f.asked <- ask
 	}
 	if status := f.status[what]; status != 0 {
-		http.Error(w, "no "+what, status)
+		if status != http.StatusNoContent {
+			http.Error(w, "no "+what, status)
+			return false
+		}
+		w.WriteHeader(status)
 		return false
 	}
 	if what == "bundle" {

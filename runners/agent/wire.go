@@ -26,7 +26,7 @@ const (
 	MaxResult    = 256 << 20 // unpacked
 	MaxArtifact  = 64 << 20
 	MaxArtifacts = 32
-	MaxLog       = 16 << 20 // a longer one loses its middle
+	MaxLog       = 4 << 20 // a longer one loses its middle
 )
 
 // A LeaseRequest asks for a job of one of the labels.
