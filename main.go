@@ -142,7 +142,7 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
-	asJSON := false
+	asJSON, onGitHub := false, false
 	cmd := &cobra.Command{
 		Use:   "check [KERNEL...]",
 		Short: "Gate the work tree (or a commit) against its merge base on this machine",
@@ -157,6 +157,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Kernels = args
+			if onGitHub {
+				return checkOnGitHub(cmd, opt, stdout, stderr)
+			}
 			if !slices.Contains(measure.Runners(), opt.Runner) {
 				return check.BadInput{Err: fmt.Errorf("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))}
 			}
@@ -220,6 +223,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
+	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")
 	return cmd
 }
 

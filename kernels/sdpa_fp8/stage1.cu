@@ -4,10 +4,13 @@
 // Tile: 32 queries x 32 keys, 128 threads, work split as in stage 0.
 // Shared memory (static): Q 8.5 KiB, K 8.5, V 8.5 (floats), scores 4.5,
 // codes of K and V 2 x 2 x 2 KiB.
+// Registers: at most 128 (96 on sm_89, 105 on sm_90).
 // Bound by: shared-memory bandwidth of the two products.
 // D = 64, non-causal.
-// Measured (H200, graph replay, µs): mission 46.7 (+7.4 % over stage 0), batch512
-// 75.3, long 512: there is little latency to hide when everything is in L2.
+// Measured (H200, graph replay, µs, L2 warm/flushed): mission 45.2/45.7 (+7.7 %
+// over stage 0, +25 % flushed), batch512 73.7/74.0, long 511: there is little
+// latency to hide when everything is in L2. Profile at mission: shared-memory pipe
+// 63 %, issue slots 34 %.
 //
 // Launch: grid ceildiv(S, 32)*H*B, block 128.
 

@@ -8,10 +8,12 @@
 // Tile: 32 queries x 32 keys, 128 threads.
 // Shared memory (static): Q 8.5 KiB, K 8.5 (floats), V 4.5 (FP16), scores and
 // weights 4.5, O 8.5, codes of K and V 2 x 2 x 2 KiB.
+// Registers: at most 128 (sm_89 95, with XOR 94; sm_90 105 and 99).
 // Bound by: the scalar Q·Kᵀ, as before, so that no gain is to be expected.
 // D = 64, non-causal.
-// Measured (H200, graph replay, µs): mission 35.4, long 335, as stage 2; with XOR
-// 36.3 and 345.
+// Measured (H200, graph replay, µs, L2 warm/flushed): mission 33.8/35.2, long 331,
+// as stage 2; with XOR 34.8/36.2 and 341. Profile at mission: shared-memory pipe
+// 55 %, issue slots 34 %, as stage 2.
 //
 // Launch: grid ceildiv(S, 32)*H*B, block 128.
 

@@ -1,24 +1,38 @@
+// Stage 6, Hopper, short problems: few queries must keep 132 SMs busy, and no
+// step may wait for another that could run beside it. A block has 64 queries:
+// one warpgroup loads and decodes V, the other does the rest. Where that leaves
+// half of the GPU idle, a cluster of two blocks shares the keys of one tile of
+// queries, and each finishes half of the columns with what the other sends it
+// through distributed shared memory.
+//
+// Tile: 64 keys (32 for D = 128), four at a time. Q·Kᵀ in FP8 for all four at
+// once, P·V in FP16, 16 keys at a time, both wgmma: the weights of one step are
+// computed while the tensor cores are busy with the last one, and the maxima of
+// the next tile in between. A row's reference moves only when a score exceeds it by
+// 2^8, as in stage6_wgmma.
+// Shared memory (dynamic): two buffers of four tiles of K codes (4 KiB each),
+// four of V in FP16 (8 KiB each), what the other block sends, Q, a barrier (struct
+// Layout).
+// Registers: at most 224 (209; scores 128, O 32 for D = 64): one block an SM. With
+// the scores of three tiles at a time it is 168, and batch512 3 % slower.
+// Bound by: latency: one load, two products, exp, one exchange, one store.
+// D = 64 or 128, causal or not. sm_90a alone.
+// Measured (H200, graph replay, µs, L2 warm/flushed): small 4.3/4.7, mission
+// 4.5/4.9, batch512 5.4/5.9, long 27.7/28.8, big 216; an empty kernel takes 0.9/1.0,
+// loading and storing alone 1.7/2.4. Cycles at mission (2 GHz, of 5800): first
+// copy asked for 650, arrived 1700, first scores 2000, weights and P·V 4600, sent
+// 4900, received 5500. Profile: issue slots 15 %, special-function units 11 %,
+// tensor cores 8 %, L2 8 %.
+// Tried without gain: four warpgroups with a tile of keys each (5.7), two with two
+// (4.9); some exp as a polynomial (+0.1); P·V 32 or 64 keys at a time (+0.1, +0.2);
+// waiting for the other block without sleep.
+//
+// Launch: with n = ceildiv(S, 64) tiles of queries a head, grid [2*n, H, B] for
+// pairs of blocks that share keys, or [roundup(n, 2), H, B] for blocks on their
+// own; cluster [2], block 256, dynamic shared memory Layout<D>::BYTES.
+
 #include "barrier.cuh"
 #include "hopper.cuh"
-
-#ifndef BATCH
-#define BATCH 1
-#endif
-#ifndef POLY
-#define POLY 0
-#endif
-#ifndef TRACE
-#define T(i)
-#else
-__device__ long long trace[64];
-#define T(i) do { if (blockIdx.x == 6 && blockIdx.y == 3 && threadIdx.x % 128 == 0) trace[threadIdx.x / 128 * 16 + i] = clock64(); } while (0)
-#endif
-__device__ __forceinline__ float exp2_poly(float x) {
-    x = fmaxf(x, -126.f);
-    float t = x + 12582912.f, f = x - (t - 12582912.f);
-    float p = fmaf(f, fmaf(f, fmaf(f, 0.05550411f, 0.24022651f), 0.69314718f), 1.f);
-    return __int_as_float(__float_as_int(p) + (__float_as_int(t) << 23));
-}
 
 constexpr int THREADS = 256;
 constexpr int TILES = 4; // of keys, whose scores a warpgroup has in its registers at once
@@ -60,8 +74,8 @@ __device__ __forceinline__ void send(uint32_t to, uint32_t barrier, float a, flo
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "f"(a), "f"(b), "f"(c), "f"(d), "r"(barrier) : "memory");
 }
 
-// Starts the copies of Q and of TILES tiles of K. Whole tiles need no look at
-// each row, and the swizzle repeats every 8 rows: one address does for all.
+// Starts the copies of TILES tiles of K. Whole tiles need no look at each row, and
+// the swizzle repeats every 8 rows: one address does for all.
 template <int D>
 __device__ __forceinline__ void copy_tiles(uint32_t to, const uint8_t* k, int first, int end) {
     constexpr int KEYS = TILE / D;
@@ -102,7 +116,7 @@ __device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_
         wgmma_commit();
     }
     wgmma_wait<TILES - 1>();
-    hold(s[0]); T(3);
+    hold(s[0]);
     mask_scores<D>(s[0], key, first_row, end, causal);
     row_maxima(s[0], best);
 #pragma unroll
@@ -127,32 +141,26 @@ __device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_
             hold(s[t + 1]);
             mask_scores<D>(s[t + 1], key + (t + 1) * KEYS, first_row, end, causal);
         }
-        asm volatile("bar.sync %0, 256;" ::"r"(2 + t) : "memory"); T(4 + t);
+        asm volatile("bar.sync %0, 256;" ::"r"(2 + t) : "memory");
 #pragma unroll
-        for (int j = 0; j < STEPS; j += BATCH) {
-            constexpr int COUNT = BATCH < STEPS ? BATCH : STEPS;
-            uint32_t weights[COUNT][4];
-#pragma unroll
-            for (int b = 0; b < COUNT; b++)
+        for (int j = 0; j < STEPS; j++) {
+            uint32_t weights[4];
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                float a = s[t][8 * (j + b) + 2 * i] * scale - shift[i % 2], c = s[t][8 * (j + b) + 2 * i + 1] * scale - shift[i % 2];
-                a = POLY > 0 && i < POLY ? exp2_poly(a) : exp2_fast(a), c = exp2_fast(c);
-                x.sum[i % 2] += a + c;
-                weights[b][i] = pack_half2(a, c);
+                float a = exp2_fast(s[t][8 * j + 2 * i] * scale - shift[i % 2]), b = exp2_fast(s[t][8 * j + 2 * i + 1] * scale - shift[i % 2]);
+                x.sum[i % 2] += a + b;
+                weights[i] = pack_half2(a, b);
             }
             wgmma_fence();
-#pragma unroll
-            for (int b = 0; b < COUNT; b++) wgmma_values(x.o, weights[b], operand_after(v, t * 2 * TILE + 2048 * (j + b)), 1);
+            wgmma_values(x.o, weights, operand_after(v, t * 2 * TILE + 2048 * j), 1);
             if (j == 0 && t + 1 < TILES) row_maxima(s[t + 1], best);
         }
         wgmma_commit();
     }
-    T(8);
 #pragma unroll
     for (int r = 0; r < 2; r++) asm volatile("" : "+f"(x.sum[r]));
     wgmma_wait<0>();
-    hold(x.o); T(9);
+    hold(x.o);
 }
 
 // This thread's 16-byte pieces of TILES tiles of V codes; beyond end they are 0.
@@ -177,7 +185,7 @@ __device__ __forceinline__ void exchange(const Queries<D>& x, uint32_t room, flo
     uint32_t received = room + L::RECEIVED + thread * 16;
     uint32_t there = address_in(received, rank ^ 1), barrier = address_in(room + L::BARRIER, rank ^ 1);
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); // the other block's barrier is there
-    T(10);
+
     send(there, barrier, x.top[0], x.top[1], x.sum[0], x.sum[1]);
     float mine[D / 4];
 #pragma unroll
@@ -191,9 +199,9 @@ __device__ __forceinline__ void exchange(const Queries<D>& x, uint32_t room, flo
         }
         send(there + (i + 1) * 2048, barrier, theirs[0], theirs[1], theirs[2], theirs[3]);
     }
-    T(11);
+
     barrier_wait(room + L::BARRIER, 0);
-    T(12);
+
     float4 stats = load_shared(received), y[2 * HALF];
 #pragma unroll
     for (int i = 0; i < 2 * HALF; i++) y[i] = load_shared(received + (i + 1) * 2048);
@@ -215,7 +223,7 @@ __device__ __forceinline__ void exchange(const Queries<D>& x, uint32_t room, flo
         if (first_row + lane / 4 + 8 < S)
             *reinterpret_cast<uint2*>(to + 16 * m + 8 * D) = make_uint2(pack_half2(own[2] * a[1] + near.z * b[1], own[3] * a[1] + near.w * b[1]), pack_half2(own[6] * a[1] + far.z * b[1], own[7] * a[1] + far.w * b[1]));
     }
-    T(13);
+
 }
 
 template <int D>
@@ -238,7 +246,7 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
                                        const float* v_scale, __half* o, int H, int S, bool causal) {
     using L = Layout<D>;
     constexpr int KEYS = L::KEYS, ALL = TILES * KEYS;
-    T(0);
+
     int blocks = (S + 63) / 64;
     bool pair = gridDim.x >= 2 * blocks;
     int block = pair ? blockIdx.x / 2 : blockIdx.x, rank = pair ? blockIdx.x % 2 : 0;
@@ -264,7 +272,7 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
             asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
             if (threadIdx.x == THREADS - 32) asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(room + L::BARRIER), "r"(L::SENT) : "memory");
         }
-        T(1);
+
         for (bool again = false; key < end; key += ALL, again = true) {
             if (again) asm volatile("bar.sync 6, 256;" ::: "memory");
 #pragma unroll
@@ -276,20 +284,20 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
             }
             if (key + ALL < end) load_values<D>(codes, v + base, key + ALL, end);
         }
-        T(2);
+
         return;
     }
 
     if (key < end) copy_tiles<D>(room, k + base, key, end);
     copy_queries<D>(room + L::Q, q + base, block * 64, S);
     commit_copies();
-    T(1);
+
     float scale = softmax_scale_log2(q_scale[blockIdx.y], k_scale[blockIdx.y], D), out_scale = v_scale[blockIdx.y];
     if (pair) {
         __syncthreads();
         asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     }
-    T(14);
+
     int first_row = block * 64 + threadIdx.x / 32 * 16;
     Queries<D> x;
     x.q = codes_operand<D>(room + L::Q);
@@ -301,7 +309,7 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
         wait_copies<0>();
         fence_to_tensor_cores();
         asm volatile("bar.sync 1, 128;" ::: "memory");
-        T(2);
+
         if (again) asm volatile("bar.arrive 6, 256;" ::: "memory");
         if (key + ALL < end) copy_tiles<D>(room + (buffer ^ L::K), k + base, key + ALL, end);
         commit_copies();

@@ -18,11 +18,12 @@
 // 2^8: weights up to 256 are fine in FP16, and O is almost never rescaled. For D =
 // 64, V has 8 columns of ones behind it, so that P·V sums the weights too.
 // D = 64 or 128, causal or not. sm_90a alone.
-// Measured (H200, graph replay, µs): mission 7.1, batch512 7.6, long 21.7, big 124.
-// Profile at big (an earlier version, 132 µs): special-function units 59 %, issue
-// slots 55 %, tensor cores 47 % busy, DRAM 4 %. Tried without gain: warpgroups
-// that begin their products in turns; producer warps with tiles of their own
-// (long 31.5).
+// Measured (H200, graph replay, µs, L2 warm/flushed): mission 6.7/7.1, batch512
+// 6.9/7.3, long 20.3/21.5, big 117/119; with stores of 4 bytes, not 8, long 21.1
+// and big 122. Profile at big (an earlier version, 132 µs): special-function
+// units 59 %, issue slots 55 %, tensor cores 47 % busy, DRAM 4 %; at mission 25, 48
+// and 15 %. Tried without gain: warpgroups that begin their products in turns;
+// producer warps with tiles of their own (long 31.5).
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less
 // work), block 640, dynamic shared memory up to the end of Shared.

@@ -1,0 +1,214 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A checker tells every mistake at the place where it was made.
+type checker struct {
+	*reading
+	node *strict.Node
+}
+
+// at reports a mistake about a field, such as github.app_id.
+func (c *checker) at(path, format string, args ...any) {
+	if origin := c.origin[path]; origin != "" {
+		c.problems.add("%s: %s", origin, fmt.Sprintf(format, args...))
+		return
+	}
+	c.node.Child(strings.Split(path, ".")...).Errorf(format, args...)
+}
+
+// item does the same about an element of a list.
+func (c *checker) item(path string, i int, format string, args ...any) {
+	items := c.node.Child(strings.Split(path, ".")...).Items()
+	if c.origin[path] != "" || i >= len(items) {
+		c.at(path, format, args...)
+		return
+	}
+	items[i].Errorf(format, args...)
+}
+
+var (
+	labelPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	repoPattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
+	userPattern  = regexp.MustCompile(`^[a-z_][a-z0-9_.-]{0,31}$`)
+)
+
+func (c *checker) check() {
+	c.checkAddresses()
+	c.checkAccount()
+	c.checkRepositories()
+	c.checkNATS()
+	c.checkLocal()
+	c.checkRemote()
+	if every := time.Duration(c.Reconcile); every < 10*time.Second || every > 24*time.Hour {
+		c.at("reconcile", "%v is not between 10s and 24h (write e.g. 5m)", every)
+	}
+	c.word("log.level", c.Config.Log.Level, "debug", "info", "warn", "error")
+	c.word("log.format", c.Config.Log.Format, "text", "json")
+}
+
+func (c *checker) word(path, value string, words ...string) {
+	if !slices.Contains(words, value) {
+		c.at(path, "%q is not one of %s", value, strings.Join(words, ", "))
+	}
+}
+
+func (c *checker) checkAddresses() {
+	if c.Data == "" {
+		c.at("data", "is empty (write a folder, e.g. /var/lib/kernelgate)")
+	}
+	_, port, err := net.SplitHostPort(c.Listen)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && port != "0" {
+		c.at("listen", "%q is not an address (write e.g. :8080 or 127.0.0.1:8080)", c.Listen)
+	}
+	c.web("url", c.URL, "https://kernelgate.example.com")
+	c.web("github.api_url", c.GitHub.APIURL, "https://github.example.com/api/v3")
+	c.web("github.git_url", c.GitHub.GitURL, "https://github.example.com")
+}
+
+func (c *checker) web(path, text, example string) {
+	if text == "" {
+		return
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		c.at(path, "%q is not an address (write e.g. %s)", text, example)
+	case u.User != nil:
+		c.at(path, "a user or a password does not belong here (write e.g. %s)", example)
+	case u.RawQuery != "" || u.Fragment != "":
+		c.at(path, "%q has a query (write e.g. %s)", text, example)
+	}
+}
+
+// checkAccount wants one identity and a webhook's secret.
+func (c *checker) checkAccount() {
+	g := c.GitHub
+	env := func(name string) bool { return c.from.Getenv(name) != "" }
+	app := g.AppID != 0 || g.PrivateKeyFile != ""
+	token := g.TokenFile != ""
+	if !app && !token { // the environment decides where nothing else does
+		app, token = env(envPrivateKey), env(envToken)
+	}
+	switch {
+	case app && token:
+		c.at("github", "is an App and a token at once (delete app_id and private_key_file, or token_file)")
+	case !app && !token:
+		c.at("github", "names no account (write app_id and private_key_file for an App, or token_file and repositories for a token)")
+	case app && g.AppID <= 0:
+		c.at("github.app_id", "is required with a private key (write the number on the App's page, e.g. app_id: 123456)")
+	case app && g.PrivateKeyFile == "" && !env(envPrivateKey):
+		c.at("github.private_key_file", "is required for an App (write the file that GitHub let you download, or set %s)", envPrivateKey)
+	case token && len(g.Repositories) == 0:
+		c.at("github.repositories", "is required with a token, which cannot list what it is for (write e.g. repositories: [owner/name])")
+	}
+	if len(g.WebhookSecretFile) == 0 && !env(envWebhookSecret) {
+		c.at("github.webhook_secret_file", "is required: without it anybody could send webhooks (make one with: openssl rand -hex 32, or set %s)", envWebhookSecret)
+	}
+	c.secretFile("github.private_key_file", g.PrivateKeyFile)
+	c.secretFile("github.token_file", g.TokenFile)
+	for _, file := range g.WebhookSecretFile {
+		c.secretFile("github.webhook_secret_file", file)
+	}
+}
+
+// secretFile refuses the secret itself, and does not repeat it.
+func (c *checker) secretFile(path, file string) {
+	if secretLike(file) {
+		c.at(path, "is a secret, and should be the name of a file that holds it (whoever can read this place has seen it: make a new one)")
+	}
+}
+
+func (c *checker) checkRepositories() {
+	seen := map[string]bool{}
+	for i, repo := range c.GitHub.Repositories {
+		switch key := strings.ToLower(repo); {
+		case !repoPattern.MatchString(repo):
+			c.item("github.repositories", i, "%q is not a repository (write owner/name)", repo)
+		case seen[key]:
+			c.item("github.repositories", i, "%q is named twice (delete one)", repo)
+		default:
+			seen[key] = true
+		}
+	}
+}
+
+func (c *checker) checkNATS() {
+	if c.NATS == "" {
+		if c.NATSCreds != "" {
+			c.at("nats_credentials_file", "is of no use to the embedded server (delete it, or name a server: nats)")
+		}
+		return
+	}
+	u, err := url.Parse(c.NATS)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+		c.at("nats", "is not a NATS server's address (write e.g. nats://nats.example.com:4222, or nothing for the embedded one)")
+		return
+	}
+	if u.User != nil && !strings.HasPrefix(c.origin["nats"], envPrefix) {
+		c.at("nats", "a password does not belong here (use nats_credentials_file, or set %s)", envName("nats"))
+	}
+}
+
+func (c *checker) checkLocal() {
+	r := c.Runner
+	if !namePattern.MatchString(r.Name) {
+		c.at("runner.name", "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
+	}
+	c.labels("runner.labels", r.Labels)
+	if r.Socket != "" && !filepath.IsAbs(r.Socket) {
+		c.at("runner.socket", "%q is not an absolute path (write e.g. /run/kernelgate/runner.sock)", r.Socket)
+	}
+	if r.User != "" && !userPattern.MatchString(r.User) {
+		c.at("runner.user", "%q is not a user's name (write e.g. kernelgate-runner)", r.User)
+	}
+}
+
+func (c *checker) labels(path string, labels []string) {
+	for i, label := range labels {
+		if !labelPattern.MatchString(label) {
+			c.item(path, i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
+		}
+	}
+}
+
+func (c *checker) checkRemote() {
+	names := map[string]bool{}
+	if c.Runner.Local {
+		names[c.Runner.Name] = true
+	}
+	for i, r := range c.Runners {
+		switch {
+		case r.Name == "": // told by the decoder
+		case !namePattern.MatchString(r.Name):
+			c.item("runners", i, "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
+		case names[r.Name]:
+			c.item("runners", i, "another runner is called %q too (choose another name)", r.Name)
+		}
+		names[r.Name] = true
+		if r.Labels != nil && len(r.Labels) == 0 {
+			c.item("runners", i, "it may take no jobs (write e.g. labels: [l4])")
+		}
+		for _, label := range r.Labels {
+			if !labelPattern.MatchString(label) {
+				c.item("runners", i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
+			}
+		}
+		if secretLike(r.TokenFile) {
+			c.item("runners", i, "token_file is a token, and should be the name of a file that holds it (make a new token)")
+		}
+	}
+}

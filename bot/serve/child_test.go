@@ -1,0 +1,95 @@
+package serve_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// TestLocalRunner: the server's own runner is a process that knows nothing of the
+// bot's, takes a job, is started again when it dies, and ends with the server.
+func TestLocalRunner(t *testing.T) {
+	t.Setenv("KERNELGATE_GITHUB_TOKEN", "must stay here")
+	w := newWorld(t)
+	o := w.options()
+	o.Runner.Local, o.Runner.Labels = true, []string{"cpu"}
+	o.Program = []string{os.Args[0], asRunner}
+	s, stop := w.start(o)
+	w.no(s.Ready(w.ctx))
+	w.app.SetHook(s.URL()+"/webhook", secret)
+	pr := w.propose("kernels/scale/scale.c", "this is no C\n")
+	c := w.completed(pr.HeadSHA())
+	if c.Conclusion != "failure" {
+		t.Errorf("the check concludes %s %q", c.Conclusion, c.Title)
+	}
+	if support := sandbox.Probe(); support.Works() && !strings.Contains(strings.ToLower(c.Title), "build") {
+		t.Errorf("the check's title is %q", c.Title)
+	}
+	facts, err := os.ReadFile(filepath.Join(o.Data, "runner", "home", "facts"))
+	w.no(err)
+	env, fds, _ := strings.Cut(string(facts), "\n--\n")
+	if strings.Contains(env, "KERNELGATE_") || strings.Contains(env, "must stay here") {
+		t.Errorf("the runner's environment has the bot's secrets:\n%s", env)
+	}
+	// The Go runtime opens some of its own before main.
+	for fd := range strings.Lines(fds) {
+		if strings.HasPrefix(fd, "socket:") || strings.HasPrefix(fd, "pipe:") || strings.HasPrefix(fd, o.Data) {
+			t.Errorf("the runner inherited %s", fd)
+		}
+	}
+	pid := w.runnerPID()
+	w.no(syscall.Kill(pid, syscall.SIGKILL))
+	for w.runnerPID() == pid {
+		w.no(w.ctx.Err())
+	}
+	pid = w.runnerPID()
+	w.no(stop())
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Errorf("the runner %d is still there", pid)
+	}
+}
+
+// TestRemoteRunner: a runner with a token of its own connects over HTTP.
+func TestRemoteRunner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.options()
+	o.Config.Runners = []serve.RemoteRunner{{Name: "gpu1", Labels: []string{"l4"}}}
+	o.Secrets.Runners = map[string]string{"gpu1": "a token of sixteen or more"}
+	s, _ := w.start(o)
+	ctx, cancel := context.WithCancel(w.ctx)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- agent.Run(ctx, agent.Config{
+			Server: s.URL(), Token: o.Secrets.Runners["gpu1"], Name: "gpu1", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: serve.Measuring{}.Measure,
+		})
+	}()
+	for w.figures(s)[`kernelgate_runner_connected{runner="gpu1"}`] == 0 {
+		w.no(w.ctx.Err())
+	}
+	cancel()
+	w.no(<-ended)
+}
+
+var startedLine = regexp.MustCompile(`the local runner is started" pid=([0-9]+)`)
+
+// runnerPID is the local runner that was started last.
+func (w *world) runnerPID() int {
+	w.Helper()
+	all := startedLine.FindAllStringSubmatch(w.log.String(), -1)
+	if len(all) == 0 {
+		w.Fatal("no runner was started")
+	}
+	pid, err := strconv.Atoi(all[len(all)-1][1])
+	w.no(err)
+	return pid
+}

@@ -1,0 +1,27 @@
+package serve
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieTogether has the kernel end the child when the bot is killed. It does so when
+// the thread ends that started it, so the caller keeps that until release.
+func dieTogether(cmd *exec.Cmd) (release func()) {
+	runtime.LockOSThread()
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	return runtime.UnlockOSThread
+}
+
+// Conceal keeps processes of the same user, the local runner above all, from
+// reading the memory and the environment of this one.
+func Conceal() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("keeping other processes out of this one's memory: %w", err)
+	}
+	return nil
+}

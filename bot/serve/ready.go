@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/journal"
+)
+
+// readiness is what is known of GitHub: the credentials were accepted once, or
+// why not yet.
+type readiness struct {
+	mu      sync.Mutex
+	login   string
+	refusal string
+}
+
+func (r *readiness) known() (login, refusal string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.login, r.refusal
+}
+
+// introduce asks GitHub who the bot is, until it is told.
+func (s *Server) introduce(ctx context.Context) {
+	const longest = time.Minute
+	for pause := time.Second; ; pause = min(2*pause, longest) {
+		login, err := s.Hub.Me(ctx)
+		s.ready.mu.Lock()
+		s.ready.login = login
+		if err != nil {
+			s.ready.refusal = reason(err)
+		}
+		s.ready.mu.Unlock()
+		if err == nil {
+			s.log.Info("GitHub knows the bot", "login", login, "checks", s.Hub.UsesChecks())
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		s.log.Error("GitHub does not accept the bot yet", "err", err, "again_in", pause.String())
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// reason is an error without addresses and tokens: /readyz is public.
+func reason(err error) string {
+	var e *hub.Error
+	if errors.As(err, &e) && e.Status != 0 {
+		return fmt.Sprintf("GitHub answers %d", e.Status)
+	}
+	return "GitHub does not answer"
+}
+
+// unready says what is missing, or nothing.
+func (s *Server) unready(ctx context.Context) []string {
+	var missing []string
+	if _, err := s.Journal.Last(ctx, "ready"); err != nil && !errors.Is(err, journal.ErrNotFound) {
+		missing = append(missing, "the journal does not answer")
+	}
+	caught, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	if err := s.Ledger.CaughtUp(caught); err != nil {
+		missing = append(missing, "the ledger is behind the journal")
+	}
+	if login, refusal := s.ready.known(); login == "" {
+		if refusal == "" {
+			refusal = "GitHub was not reached yet"
+		}
+		missing = append(missing, refusal)
+	}
+	return missing
+}
+
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	missing := s.unready(ctx)
+	if len(missing) == 0 {
+		fmt.Fprintln(w, "ready")
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	for _, m := range missing {
+		fmt.Fprintln(w, m)
+	}
+}
+
+// Ready waits until /readyz says so.
+func (s *Server) Ready(ctx context.Context) error {
+	for {
+		missing := s.unready(ctx)
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the server is not ready: %v: %w", missing, ctx.Err())
+		case <-s.stopped:
+			return fmt.Errorf("the server has stopped: %w", errors.Join(s.err, context.Canceled))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

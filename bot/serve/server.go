@@ -1,0 +1,288 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot"
+	"github.com/kernelgate/kernelgate/bot/dispatch"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/journal"
+	"github.com/kernelgate/kernelgate/bot/ledger"
+	"github.com/kernelgate/kernelgate/bot/mirror"
+	"github.com/kernelgate/kernelgate/bot/planner"
+)
+
+// Options is a configuration with what it stands for. Everything below Secrets may
+// be left out.
+type Options struct {
+	Config
+	Secrets Secrets
+
+	Hub     *hub.Hub // made from the configuration unless given
+	Version string
+	Program []string  // command of this program, to start the local runner with; this executable unless given
+	Stderr  io.Writer // the local runner's; os.Stderr unless given
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	ProgressEvery time.Duration // as in bot.Config
+	LeaseFor      time.Duration // as in journal.Options
+	Heartbeat     time.Duration // as in dispatch.Server
+	Poll          time.Duration // as in dispatch.Server
+	Labels        func() []string
+}
+
+// A Server is a bot at work.
+type Server struct {
+	Journal *journal.Journal
+	Ledger  *ledger.Ledger
+	Hub     *hub.Hub
+	Bot     *bot.Bot
+	Runners *dispatch.Server
+
+	opt     Options
+	log     *slog.Logger
+	counts  *counters
+	ready   readiness
+	net     listeners
+	parts   parts
+	fail    context.CancelCauseFunc
+	stopped chan struct{}
+	err     error // once stopped is closed
+}
+
+// parts are what works behind the listeners, each with what ends it.
+type parts struct {
+	follow, bot, child part
+}
+
+type part struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (p part) end() {
+	if p.cancel != nil {
+		p.cancel()
+		<-p.done
+	}
+}
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	s, err := Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	return s.Wait()
+}
+
+// Start returns when the server listens; it works until ctx ends, and Wait says
+// how that went.
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	s := &Server{opt: o, log: o.Log, Hub: o.Hub, stopped: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.opt.Now == nil {
+		s.opt.Now = time.Now
+	}
+	if s.opt.Stderr == nil {
+		s.opt.Stderr = os.Stderr
+	}
+	if s.opt.Labels == nil {
+		s.opt.Labels = DetectLabels
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	tokens, child, err := s.runners()
+	if err != nil {
+		return nil, err
+	}
+	s.assemble(tokens)
+	if s.net, err = s.listen(ctx); err != nil {
+		return nil, err
+	}
+	s.work(ctx, child)
+	return s, nil
+}
+
+// open opens what is on disk, and GitHub.
+func (s *Server) open(ctx context.Context) (err error) {
+	c := s.opt.Config
+	if err := s.prepareData(); err != nil {
+		return err
+	}
+	if s.Hub == nil {
+		if s.Hub, err = openHub(c.GitHub, s.opt.Secrets, s.opt.Version, s.log); err != nil {
+			return err
+		}
+	}
+	if s.Journal, err = journal.Open(ctx, journalOptions(s.opt, s.log)); err != nil {
+		return err
+	}
+	s.Ledger, err = ledger.Open(ctx, filepath.Join(c.Data, ledgerFile), ledger.Options{Log: s.log, Now: s.opt.Now})
+	return err
+}
+
+const ledgerFile = "ledger.db"
+
+// prepareData keeps others out of the data folder. A runner that is another user
+// must get through it to its own part.
+func (s *Server) prepareData() error {
+	mode := os.FileMode(0o700)
+	if s.opt.Runner.Local && s.opt.Runner.User != "" {
+		mode = 0o711
+	}
+	dir := s.opt.Data
+	if dir == "" {
+		return errors.New("the server has no data folder: set data")
+	}
+	for _, d := range []string{dir, filepath.Join(dir, "scratch")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return fmt.Errorf("making the data folder: %w (choose one that this user may write: data)", err)
+		}
+	}
+	if err := os.Chmod(dir, mode); err != nil {
+		return fmt.Errorf("keeping others out of the data folder: %w (it must belong to this user)", err)
+	}
+	// SQLite gives its other files the mode of this one.
+	f, err := os.OpenFile(filepath.Join(dir, ledgerFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("making the ledger: %w", err)
+	}
+	return f.Close()
+}
+
+func journalOptions(o Options, log *slog.Logger) journal.Options {
+	j := journal.Options{LeaseFor: o.LeaseFor, Log: log, Now: o.Now}
+	if o.NATS == "" {
+		j.Dir = filepath.Join(o.Data, "journal")
+		return j
+	}
+	j.URL, j.NATS = o.NATS, natsOptions(o.Config)
+	return j
+}
+
+func openHub(g GitHub, secrets Secrets, version string, log *slog.Logger) (*hub.Hub, error) {
+	opt := hub.Options{BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: version, Log: log}
+	if g.AppID != 0 {
+		return hub.NewApp(g.AppID, secrets.PrivateKey, opt)
+	}
+	return hub.NewToken(secrets.Token, opt)
+}
+
+// assemble puts the bot together.
+func (s *Server) assemble(tokens map[string]dispatch.Credential) {
+	c := s.opt.Config
+	s.Bot = bot.New(bot.Config{
+		Journal: s.Journal, Ledger: s.Ledger, Hub: s.Hub,
+		Planner: &planner.Planner{
+			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Hub},
+			Bundles: s.Journal.Bundles, Scratch: filepath.Join(c.Data, "scratch"), Version: s.opt.Version, Now: s.opt.Now,
+		},
+		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
+		URL: c.URL, Runners: s.connected, Log: s.log, Now: s.opt.Now,
+	})
+	s.Runners = &dispatch.Server{
+		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
+		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
+	}
+	s.counts = newCounters(s)
+}
+
+// work starts everything, and sees to its end.
+func (s *Server) work(ctx context.Context, child *child) {
+	ctx, s.fail = context.WithCancelCause(ctx)
+	s.parts.follow = s.begin(ctx, "following the journal", func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) })
+	s.parts.bot = s.begin(ctx, "the bot", s.Bot.Run)
+	if child != nil {
+		s.parts.child = s.begin(ctx, "the local runner", child.run)
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { s.introduce(ctx) })
+	s.net.serve(s.fail)
+	s.log.Info("kernelgate listens", "url", s.URL(), "data", s.opt.Data, "runner_socket", s.opt.socket(), "version", s.opt.Version)
+	go func() {
+		<-ctx.Done()
+		asking.Wait()
+		err := s.close()
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+			err = errors.Join(cause, err)
+		}
+		s.fail(nil)
+		s.err = err
+		s.log.Info("kernelgate has stopped")
+		close(s.stopped)
+	}()
+}
+
+// begin runs one part until its own end is called: ctx ending does not end it,
+// since the parts end in an order. One that ends by itself takes all with it.
+func (s *Server) begin(ctx context.Context, what string, run func(context.Context) error) part {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := part{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		err := run(own)
+		if own.Err() != nil {
+			return
+		}
+		if err == nil {
+			err = errors.New("it ended by itself")
+		}
+		s.fail(fmt.Errorf("%s: %w", what, err))
+	}()
+	return p
+}
+
+// close ends everything in the order in which each needs the other: the runner
+// gives its job back, requests are answered, the bot ends what it is at, and the
+// journal is last.
+func (s *Server) close() error {
+	s.parts.child.end()
+	err := s.net.close()
+	s.parts.bot.end()
+	s.parts.follow.end()
+	if s.Ledger != nil {
+		err = errors.Join(err, s.Ledger.Close())
+	}
+	if s.Journal != nil {
+		err = errors.Join(err, s.Journal.Close())
+	}
+	return err
+}
+
+// Wait returns when the server has stopped: nil if it was told to.
+func (s *Server) Wait() error {
+	<-s.stopped
+	return s.err
+}
+
+// URL is where the server listens, as this host sees it.
+func (s *Server) URL() string {
+	addr := s.net.main.Addr().(*net.TCPAddr)
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return fmt.Sprintf("http://%s", net.JoinHostPort(host, fmt.Sprint(addr.Port)))
+}
+
+// RunnerURL is the same for runners on this host.
+func (s *Server) RunnerURL() string { return "unix://" + s.opt.socket() }

@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
+)
+
+// Show prints what was understood. There is no secret in a configuration.
+func (c Config) Show(w io.Writer) error {
+	v := reflect.ValueOf(c)
+	for _, k := range Keys() {
+		text := ""
+		switch value := v.FieldByIndex(k.index).Interface().(type) {
+		case []RemoteRunner:
+			for i, r := range value {
+				if _, err := fmt.Fprintf(w, "%-28s %s: labels %s, token in %s\n", fmt.Sprintf("%s[%d]", k.Path, i), r.Name, strings.Join(r.Labels, ", "), r.TokenFile); err != nil {
+					return err
+				}
+			}
+			continue
+		case []string:
+			text = strings.Join(value, ", ")
+		case Files:
+			text = strings.Join(value, ", ")
+		case quantity.Duration:
+			text = time.Duration(value).String()
+		default:
+			text = fmt.Sprint(value)
+		}
+		if text == "" || k.Path == "github.app_id" && text == "0" {
+			text = unset(k.Path)
+		}
+		if k.Path == "nats" {
+			text = withoutPassword(text)
+		}
+		if _, err := fmt.Fprintf(w, "%-28s %s\n", k.Path, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unset(path string) string {
+	switch path {
+	case "nats":
+		return "(embedded)"
+	case "runner.labels":
+		return "(found out at start)"
+	case "runner.socket":
+		return "(runner.sock in the data folder)"
+	case "github.api_url", "github.git_url":
+		return "(github.com)"
+	}
+	return "-"
+}

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Files is one file, or several.
+type Files []string
+
+// UnmarshalStrict reads a word or a list.
+func (f *Files) UnmarshalStrict(n *strict.Node) {
+	if n.List() {
+		n.Decode((*[]string)(f))
+		return
+	}
+	var one string
+	if n.Decode(&one) {
+		*f = Files{one}
+	}
+}
+
+// JSONSchema says the same to an editor.
+func (Files) JSONSchema() map[string]any {
+	word := map[string]any{"type": "string"}
+	return map[string]any{"anyOf": []any{word, map[string]any{"type": "array", "items": word}}}
+}
+
+// An inlineSecret is a key that people try, and that is refused: a configuration
+// is copied, mailed and committed.
+type inlineSecret struct{}
+
+// UnmarshalStrict never repeats what was written.
+func (*inlineSecret) UnmarshalStrict(n *strict.Node) {
+	path := n.Path()
+	key := path[strings.LastIndex(path, ".")+1:]
+	where := ""
+	if strings.HasPrefix(path, "github.") {
+		where = ", or set " + envName(path)
+	}
+	n.Errorf("a secret does not belong here (write it into a file that only the bot's user can read and name that as %s_file%s)", key, where)
+}
+
+// JSONSchema lets an editor refuse it too.
+func (inlineSecret) JSONSchema() map[string]any { return map[string]any{"not": map[string]any{}} }
+
+// secretLike tells whether a text is itself what should have been in the file
+// that it should have named.
+func secretLike(text string) bool {
+	for _, prefix := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "-----BEGIN"} {
+		if strings.HasPrefix(strings.TrimSpace(text), prefix) {
+			return true
+		}
+	}
+	return strings.ContainsAny(text, "\r\n")
+}
+
+// envName is a key's name in the environment: github.app_id is
+// KERNELGATE_GITHUB_APP_ID.
+func envName(path string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+const envPrefix = "KERNELGATE_"
+
+// flagName is a key's name on the command line: github.app_id is github-app-id.
+func flagName(path string) string {
+	return strings.NewReplacer(".", "-", "_", "-").Replace(path)
+}

@@ -1,0 +1,172 @@
+// Package sdpa_fp8_test holds the shipped FP8 attention kernels against the budgets they are meant for: every
+// variant is compiled for every architecture that it names, and the gate judges what the compiler reports. Nothing
+// is run.
+package sdpa_fp8_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/cuda"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+type silent struct{}
+
+func (silent) Report(runners.Event) {}
+
+func manifest(t *testing.T) (*kernels.Manifest, string) {
+	t.Helper()
+	text, err := os.ReadFile(kernels.FileName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse(kernels.FileName, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, string(text)
+}
+
+// hopper is for variants that are built for one block an SM with all of its registers.
+const hopper = `version: 1
+gates:
+  ptxas: {registers: "<= 224", shared_memory: "<= 227KiB", spill_stores: "<= 0B", spill_loads: "<= 0B", blocks_per_sm: ">= 1"}
+rules:
+  - name: default
+`
+
+// compiledOnly is a policy without the gates that need a GPU.
+func compiledOnly(t *testing.T, file string, text []byte) *policies.Policy {
+	t.Helper()
+	p, err := policies.Parse(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Rules {
+		g := &p.Rules[i].Gates
+		g.Correctness, g.Performance, g.Profile = nil, nil, nil
+	}
+	return p
+}
+
+// judge compiles a variant for an architecture and lets the gate judge it.
+func judge(t *testing.T, p *policies.Policy, variant, arch string) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	m, text := manifest(t)
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Shared by all runs: what has not changed is compiled once.
+	cache := filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
+	b, err := cuda.New(t.Context(), job, cuda.Config{Scratch: t.TempDir(), Cache: cache, Manifest: text, Arch: arch, Seed: 1, Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := runners.Gather(t.Context(), job, b, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, gates.Judge(p, "budget_test", e)
+}
+
+// needsCompiler skips a test where there is no nvcc or no sandbox, but not in CI, where `make setup` has fetched it.
+func needsCompiler(t *testing.T) {
+	t.Helper()
+	_, err := toolchain.FindCUDA(t.Context(), os.Getenv)
+	if err == nil && !sandbox.Probe().Works() {
+		err = sandbox.ErrUnsupported
+	}
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	needsCompiler(t)
+	l4, err := os.ReadFile("../../policies/l4.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := manifest(t)
+	for _, v := range m.Variants {
+		for _, arch := range m.ArchOf(v.Name) {
+			t.Run(v.Name+" "+string(arch), func(t *testing.T) {
+				t.Parallel()
+				p := compiledOnly(t, "hopper.yaml", []byte(hopper))
+				if arch == "sm_89" {
+					p = compiledOnly(t, "l4.yaml", l4)
+				}
+				e, verdict := judge(t, p, v.Name, strings.TrimSuffix(string(arch), "a"))
+				if verdict.Outcome != gates.Pass {
+					t.Fatalf("%s (%s): %s %s", verdict.Outcome, verdict.Reason, verdict.Summary, e.Fault)
+				}
+				r := e.Candidate.Resources
+				if e.Candidate.Arch != string(arch) || r.Registers == nil || *r.Registers == 0 || r.SpillStores == nil || r.SpillLoads == nil {
+					t.Fatalf("the build's evidence is not whole: %+v", e.Candidate)
+				}
+				for _, w := range r.Warnings {
+					t.Errorf("ptxas warns: %s", w)
+				}
+				shared := 0
+				for _, part := range []*int{r.StaticShared, r.DynamicShared} {
+					if part != nil {
+						shared += *part
+					}
+				}
+				t.Logf("%d registers, %d bytes of shared memory", *r.Registers, shared)
+			})
+		}
+	}
+}
+
+// The gate must be able to say no: as many blocks an SM as the registers never allow.
+func TestBudgetsAreJudged(t *testing.T) {
+	needsCompiler(t)
+	p := compiledOnly(t, "strict.yaml", []byte(strings.Replace(hopper, ">= 1", ">= 9", 1)))
+	m, _ := manifest(t)
+	_, verdict := judge(t, p, m.DefaultVariant, "sm_89")
+	if verdict.Outcome != gates.Defer || verdict.Reason != gates.ReasonResources {
+		t.Errorf("%s (%s): %s", verdict.Outcome, verdict.Reason, verdict.Summary)
+	}
+}
+
+// Variants that were written for the first problem alone are not run on others.
+func TestLimits(t *testing.T) {
+	m, _ := manifest(t)
+	dims := func(d, causal int) kernels.Dims {
+		return kernels.Dims{{Name: "B", Value: 1}, {Name: "H", Value: 2}, {Name: "S", Value: 100}, {Name: "D", Value: d}, {Name: "causal", Value: causal}}
+	}
+	first := map[string]bool{"stage0": true, "stage1": true, "stage2": true, "stage3a": true, "stage3a_xor": true}
+	for _, v := range m.Variants {
+		for _, d := range []kernels.Dims{dims(64, 0), dims(64, 1), dims(128, 0), dims(128, 1)} {
+			plain := d.String() == dims(64, 0).String()
+			if got, want := m.Supports(v.Name, d), plain || !first[v.Name]; got != want {
+				t.Errorf("%s at %s: supported %v, want %v", v.Name, d, got, want)
+			}
+		}
+		if _, err := m.Geometry(v.Name, dims(64, 0), nil); err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/spf13/cobra"
+)
+
+func badInput(format string, args ...any) error {
+	return check.BadInput{Err: fmt.Errorf(format, args...)}
+}
+
+func serveCommand(stdout, stderr io.Writer) *cobra.Command {
+	file, checkOnly := "", false
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the bot: webhooks in, verdicts out, with a runner on this host",
+		Long: "Takes GitHub's webhooks, has kernels measured by runners, and publishes verdicts as checks\n" +
+			"and comments. Every key of the configuration can be set in the environment\n" +
+			"(github.app_id is KERNELGATE_GITHUB_APP_ID) and by a flag; flags go first, then the\n" +
+			"environment, then the file. Secrets are read from files, or from KERNELGATE_GITHUB_TOKEN,\n" +
+			"KERNELGATE_GITHUB_PRIVATE_KEY and KERNELGATE_GITHUB_WEBHOOK_SECRET.\n\n" +
+			"Exit status: 0 stopped by a signal, 2 mistake in the configuration, 3 anything else. A second signal ends it at once.",
+		Example: "  kernelgate serve --config /etc/kernelgate/kernelgate.yaml\n  kernelgate serve --config kernelgate.yaml --check-config",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := map[string]string{}
+			for _, k := range serve.Keys() {
+				if f := cmd.Flags().Lookup(k.Flag); f.Changed {
+					flags[k.Flag] = f.Value.String()
+				}
+			}
+			for _, name := range secretFlags {
+				if cmd.Flags().Changed(name) {
+					return badInput("--%s: every user of this host can read a command line: use --%s-file", name, name)
+				}
+			}
+			config, err := serve.Load(serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags})
+			if err != nil {
+				return err
+			}
+			log := newLog(stderr, config.Log.Level, config.Log.Format)
+			warn := func(text string) { log.Warn(text) }
+			for _, name := range serve.Unknown(os.Environ()) {
+				log.Warn("this environment variable means nothing: is it misspelt?", "name", name)
+			}
+			secrets, err := config.ReadSecrets(os.Getenv, warn)
+			if err != nil {
+				return err
+			}
+			if checkOnly {
+				return config.Show(stdout)
+			}
+			if err := serve.Conceal(); err != nil {
+				log.Warn("the local runner could look into this process", "err", err)
+			}
+			secondSignalKills(cmd.Context())
+			return serve.Run(cmd.Context(), serve.Options{Config: config, Secrets: secrets, Version: version(), Stderr: stderr, Log: log})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "config", "", "configuration file (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it is there)")
+	f.BoolVar(&checkOnly, "check-config", false, "print what was understood, without secrets, and exit")
+	for _, k := range serve.Keys() {
+		f.String(k.Flag, "", k.Doc)
+		if k.Bool {
+			f.Lookup(k.Flag).NoOptDefVal = "true"
+		}
+	}
+	for _, name := range secretFlags {
+		f.String(name, "", "refused")
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// secretFlags are what people try, and are told better.
+var secretFlags = []string{"github-token", "github-private-key", "github-webhook-secret"}
+
+func configFile(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if file := os.Getenv(serve.EnvConfig); file != "" {
+		return file
+	}
+	if _, err := os.Stat(serve.DefaultFile); !errors.Is(err, fs.ErrNotExist) {
+		return serve.DefaultFile
+	}
+	return ""
+}
+
+// secondSignalKills gives signals back their usual effect after the first.
+func secondSignalKills(ctx context.Context) {
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+}
+
+func newLog(w io.Writer, level, format string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelInfo
+	}
+	opt := &slog.HandlerOptions{Level: l}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt))
+	}
+	return slog.New(slog.NewTextHandler(w, opt))
+}
+
+func runnerCommand(stderr io.Writer) *cobra.Command {
+	var c agent.Config
+	tokenFile, level, format, device := "", "info", "text", 0
+	cmd := &cobra.Command{
+		Use:   "runner",
+		Short: "Measure for a bot on another host, or on this one",
+		Long: "Asks the bot for jobs, measures them one at a time, and brings the evidence back. It holds a\n" +
+			"token for that bot and nothing of GitHub's. Results that the bot could not take are kept in\n" +
+			"the state folder until it can.\n\n" +
+			"Exit status: 0 stopped by a signal, 2 no token, or refused by the bot, 3 anything else.",
+		Example: "  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
+			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.Server == "" || tokenFile == "" {
+				return badInput("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
+			}
+			token, err := os.ReadFile(tokenFile)
+			if err != nil {
+				return badInput("--token-file: %w (the bot's operator hands a token out for each runner)", err)
+			}
+			c.Token, c.Version = strings.TrimSpace(string(token)), version()
+			if len(c.Labels) == 0 {
+				c.Labels = serve.DetectLabels()
+			}
+			if c.Name == "" {
+				if c.Name, err = os.Hostname(); err != nil {
+					return badInput("--name: %w (give one)", err)
+				}
+			}
+			if c.StateDir == "" {
+				c.StateDir = filepath.Join(serve.Defaults(os.Getenv).Data+"-runner", c.Name)
+			}
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding this program: %w", err)
+			}
+			c.Log = newLog(stderr, level, format)
+			c.Measure = serve.Measuring{Worker: []string{program, workerCommand}, Device: device, Getenv: os.Getenv, Log: c.Log}.Measure
+			secondSignalKills(cmd.Context())
+			c.Log.Info("runner starts", "server", c.Server, "name", c.Name, "labels", c.Labels, "state", c.StateDir)
+			err = agent.Run(cmd.Context(), c)
+			if errors.Is(err, agent.ErrRefused) {
+				return check.BadInput{Err: err}
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Server, "server", "", "the bot: https://host, or unix:///path/to/runner.sock on its own host (required)")
+	f.StringVar(&c.CA, "ca", "", "file with certificates to trust beside the system's")
+	f.StringVar(&tokenFile, "token-file", "", "file with this runner's token (required)")
+	f.StringVar(&c.Name, "name", "", "the name that the bot knows the token by (default: the host's)")
+	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu, and gpu with the GPU's name where there is one)")
+	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
+	f.IntVar(&device, "device", 0, "which GPU to measure on")
+	f.StringVar(&level, "log-level", level, "debug, info, warn or error")
+	f.StringVar(&format, "log-format", format, "text or json")
+	return cmd
+}
