@@ -18,7 +18,7 @@
 // Bound by: latency: one load, two products, exp, one exchange, one store.
 // D = 64 or 128, causal or not. sm_90a alone.
 // Measured (H200, graph replay, µs, L2 warm/flushed): small 4.3/4.7, mission
-// 4.5/4.9, batch512 5.4/5.9, long 27.7/28.8, big 216; an empty kernel takes 0.9/1.0,
+// 4.35/4.8, batch512 5.4/5.9, long 27.7/28.8, big 216; an empty kernel takes 0.9/1.0,
 // loading and storing alone 1.7/2.4. Cycles at mission (2 GHz, of 5800): first
 // copy asked for 650, arrived 1700, first scores 2000, weights and P·V 4600, sent
 // 4900, received 5500. Profile: issue slots 15 %, special-function units 11 %,
@@ -261,17 +261,18 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
 
     if (threadIdx.x >= 128) { // decodes V
         // Before any load, which the fence would wait for.
-        if (pair && threadIdx.x == THREADS - 32) {
-            barrier_init(room + L::BARRIER, 1);
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        if (pair) {
+            if (threadIdx.x == THREADS - 32) {
+                barrier_init(room + L::BARRIER, 1);
+                asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            }
+            __syncwarp();
+            asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+            if (threadIdx.x == THREADS - 32) asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(room + L::BARRIER), "r"(L::SENT) : "memory");
+            __syncwarp();
         }
         uint4 codes[2 * TILES];
         if (key < end) load_values<D>(codes, v + base, key, end);
-        if (pair) {
-            __syncthreads();
-            asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-            if (threadIdx.x == THREADS - 32) asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(room + L::BARRIER), "r"(L::SENT) : "memory");
-        }
 
         for (bool again = false; key < end; key += ALL, again = true) {
             if (again) asm volatile("bar.sync 6, 256;" ::: "memory");
@@ -293,10 +294,7 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
     commit_copies();
 
     float scale = softmax_scale_log2(q_scale[blockIdx.y], k_scale[blockIdx.y], D), out_scale = v_scale[blockIdx.y];
-    if (pair) {
-        __syncthreads();
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-    }
+    if (pair) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 
     int first_row = block * 64 + threadIdx.x / 32 * 16;
     Queries<D> x;

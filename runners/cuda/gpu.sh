@@ -2,11 +2,11 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor cheats stages rivals defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor cheats stages showcase defers rebench accuracy spread
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor cheats stages rivals defers rebench accuracy spread}
+steps=${*:-doctor cheats stages showcase defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -37,15 +37,39 @@ for step in $steps; do
   doctor) "$gate" doctor ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|TensorMapOnGPU" -test.timeout 200s) | grep -E '^ *--- ' || failed=1 ;;
   stages)
-    expect "PASS" stage1 sdpa_fp8 --baseline-variant stage0 --variant stage1 --policy h200
-    expect "PASS" stage2 sdpa_fp8 --baseline-variant stage1 --variant stage2 --policy h200
-    expect "DEFER too-slow" stage3a sdpa_fp8 --baseline-variant stage2 --variant stage3a --policy h200
+    # Each stage against the one before it; the guards are short and long problems.
+    before=stage0
+    while read -r name want; do
+      expect "$want" "$name" sdpa_fp8 --baseline-variant "$before" --variant "$name" --policy h200
+      before=$name
+      # What did not pay is not built upon.
+      case $name in stage3a) before=stage2 ;; stage3a_xor) before=stage2 ;; esac
+    done <<'STAGES'
+stage1 PASS
+stage2 PASS
+stage3a DEFER too-slow
+stage3a_xor DEFER too-slow
+stage3b PASS
+stage4 DEFER
+stage5 DEFER
+stage6_fp8 PASS
+stage6_fp8_short DEFER regression
+stage6_split DEFER regression
+stage6_wgmma DEFER too-slow
+STAGES
     ;;
-  rivals)
-    # Their Python may lie anywhere; the sandbox shows what is named.
-    KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)') \
-      "$gate" check sdpa_fp8 --baseline-variant stage0 --variant stage1 --policy h200 --rivals --results "$results/rivals" >"$results/rivals.txt" 2>"$results/rivals.log"
-    sed -n '/^Rivals/,/^Resources/p' "$results/rivals.txt" | head -n -1
+  showcase)
+    # Every variant on every shape; the best ones beside PyTorch. Its Python may lie anywhere; the sandbox shows what is named.
+    KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)'); export KERNELGATE_READ
+    expect "PASS" all_stage6_split sdpa_fp8 --baseline-variant stage5 --variant stage6_split --policy kernels/sdpa_fp8/showcase.yaml --rivals
+    for name in stage6_fp8_short stage6_wgmma stage6_fp8 stage4 stage3b; do
+      expect "PASS" "all_$name" sdpa_fp8 --baseline-variant stage5 --variant "$name" --policy kernels/sdpa_fp8/showcase.yaml
+    done
+    expect "PASS" all_stage5 sdpa_fp8 --baseline-variant stage4 --variant stage5 --policy kernels/sdpa_fp8/showcase.yaml
+    for name in stage1 stage2 stage3a stage3a_xor; do
+      expect "PASS" "all_$name" sdpa_fp8 --baseline-variant stage0 --variant "$name" --policy kernels/sdpa_fp8/showcase.yaml
+    done
+    expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   defers)
     # The historical bug: what was summed so far is not rescaled when a larger maximum appears.
