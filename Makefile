@@ -20,9 +20,10 @@ setup:
 	@bot/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
 	@bot/fakehub/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
 
-# The story of one kernel on this machine: no account, no GPU.
+# The bot at work on this machine: no account, no GPU. At a terminal it stays until
+# Ctrl-C, so that one can look around.
 demo: build
-	@$(BIN) demo
+	@if [ -t 1 ]; then $(BIN) demo; else $(BIN) demo --once; fi
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

@@ -1,0 +1,110 @@
+package actions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// finish tells the job: annotations, step summary, outputs and the exit status.
+// Trouble is what kept GitHub from showing the end.
+func (s *session) finish(trouble error) (Outcome, error) {
+	checks := present.Checks(s.view())
+	for _, c := range checks {
+		for _, a := range c.Annotations {
+			s.lines.annotate(a)
+		}
+	}
+	out := s.outcome()
+	out.Results = s.results
+	title := checks[0].Title
+	if out.Exit == exitPass {
+		fmt.Fprintf(s.Stdout, "kernelgate: %s\n", title)
+	} else {
+		s.lines.say("error", title)
+	}
+	for _, err := range s.posts.denied {
+		s.lines.say("warning", err.Error())
+	}
+	if trouble != nil {
+		s.lines.say("warning", fmt.Sprintf("GitHub does not show the end of this run: %v (run the job again)", trouble))
+		out.Exit = max(out.Exit, exitError)
+	}
+	if err := appendTo(s.env.summary, s.summary(checks[0])); err != nil {
+		return out, err
+	}
+	return out, setOutputs(s.env.output, out)
+}
+
+// outcome sums the runs up. One kernel without a verdict leaves the change
+// without one.
+func (s *session) outcome() Outcome {
+	plan := s.state.Current()
+	switch {
+	case plan == nil:
+		return Outcome{Verdict: gates.Error, Reason: "runner", Exit: exitError}
+	case len(plan.Problems) > 0:
+		return Outcome{Verdict: gates.Error, Reason: "policy", Exit: exitInput}
+	case plan.NoPolicy:
+		return Outcome{Verdict: gates.Pass, Reason: "no-policy"}
+	case len(s.state.Runs) == 0:
+		return Outcome{Verdict: gates.Pass, Reason: "no-kernel"}
+	case s.state.Held() && slices.ContainsFunc(s.state.Runs, change.Run.Unfinished):
+		return Outcome{Verdict: gates.Defer, Reason: "approval", Exit: exitDefer}
+	}
+	out := Outcome{Verdict: gates.Pass}
+	for _, r := range s.state.Runs {
+		one := Outcome{Verdict: gates.Error, Reason: string(gates.ReasonRunner), Exit: exitError}
+		if r.Result != nil && r.Result.Outcome == gates.Pass {
+			one = Outcome{Verdict: gates.Pass}
+		}
+		if r.Result != nil && r.Result.Outcome == gates.Defer {
+			one = Outcome{Verdict: gates.Defer, Reason: string(r.Result.Reason), Exit: exitDefer}
+		}
+		if one.Exit > out.Exit {
+			out = one
+		}
+	}
+	return out
+}
+
+// maxSummary is what GitHub shows of a step, less a little.
+const maxSummary = 1<<20 - 1<<14
+
+// summary is the page of the job: the required check's text, then each report.
+func (s *session) summary(c present.Check) string {
+	head := "# " + report.Escape(c.Name) + ": " + report.Escape(c.Title) + "\n\n" + strings.TrimSpace(c.Summary) + "\n\n" + s.unwritten()
+	var verdicts []*gates.Verdict
+	for _, r := range s.state.Runs {
+		if v := s.verdicts[r.Job]; v != nil {
+			verdicts = append(verdicts, v)
+		}
+	}
+	for _, v := range verdicts {
+		head += report.Markdown(v, report.Options{MaxBytes: max(1, (maxSummary-len(head))/len(verdicts))}) + "\n"
+	}
+	return head
+}
+
+const permissions = "```yaml\npermissions:\n  contents: read\n  checks: write\n  pull-requests: write\n  issues: write\n```\n\n"
+
+// unwritten says what GitHub did not take, and why.
+func (s *session) unwritten() string {
+	if len(s.posts.denied) == 0 {
+		return ""
+	}
+	text := "## Not written to GitHub\n\n"
+	for _, err := range s.posts.denied {
+		text += "- " + report.EscapeProse(err.Error()) + "\n"
+	}
+	if s.state.Facts.Fork {
+		return text + "\nA job for a fork's pull request has a token that can read alone, so that neither check nor comment could be written: " +
+			"the verdict is the job's own status. A comment `/ok-to-test` or `/rebench` by someone with write access starts a job that can write.\n\n"
+	}
+	return text + "\nAdd this to the workflow:\n\n" + permissions
+}

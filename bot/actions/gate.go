@@ -1,0 +1,193 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// gate measures what the plan asks for, kernel by kernel, and tells GitHub of
+// every step. What cannot be told is no reason to lose a verdict.
+func (s *session) gate(ctx context.Context) (Outcome, error) {
+	if err := s.number(ctx); err != nil {
+		return Outcome{}, err
+	}
+	trouble := s.publish(ctx)
+	for _, run := range s.state.Wanted() {
+		s.apply(change.Started{Job: run.Job, Token: 1, Runner: s.env.runner})
+		_ = s.publish(ctx) // the end of the run is what matters
+		run, _ = s.state.Run(run.Job)
+		result, err := s.run(ctx, run)
+		if ctx.Err() != nil {
+			s.abandon(ctx)
+			return Outcome{}, fmt.Errorf("measuring %s: %w", run.Kernel, context.Cause(ctx))
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+		s.apply(change.Finished{Job: run.Job, Token: 1, Result: result})
+		trouble = s.publish(ctx)
+	}
+	return s.finish(trouble)
+}
+
+// number finds how often each kernel of this commit was measured before: by the
+// history in the comment; by the checks that are there, since a comment can be
+// edited and deleted; and by how often the job was started, since a token that can
+// only read leaves neither. What an earlier job left unfinished is concluded.
+func (s *session) number(ctx context.Context) error {
+	unfinished := map[string]bool{}
+	for _, r := range s.state.Past {
+		if r.Phase != change.Done && r.Head != s.state.Facts.Head {
+			unfinished[r.Head] = true
+		}
+	}
+	for _, c := range present.Checks(s.view()) {
+		for head := range unfinished {
+			if _, err := s.posts.clear(ctx, c, head); err != nil {
+				return err
+			}
+		}
+		before, err := s.posts.clear(ctx, c, c.HeadSHA)
+		if err != nil {
+			return err
+		}
+		_, kernel, err := present.ParseExternalID(c.ExternalID)
+		if err != nil {
+			return fmt.Errorf("numbering the attempts: %w", err)
+		}
+		for i, r := range s.state.Runs {
+			if r.Kernel == kernel {
+				s.state.Runs[i].Attempt = min(1+max(before, tried(s.state.Past, kernel, r.Head), s.env.runAttempt-1), maxAttempts+1)
+			}
+		}
+	}
+	return nil
+}
+
+// run takes one kernel to a verdict. Only the end of ctx, or of the disk, is an
+// error.
+func (s *session) run(ctx context.Context, run change.Run) (change.Result, error) {
+	dir := filepath.Join(s.scratch, run.Job)
+	for _, d := range []string{filepath.Join(dir, "job"), filepath.Join(dir, "scratch")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return change.Result{}, fmt.Errorf("making a scratch folder: %w", err)
+		}
+	}
+	job, err := s.shelf().unpack(run.Bundle, filepath.Join(dir, "job"))
+	if err != nil {
+		return change.Result{}, err
+	}
+	for _, note := range []string{tighten(job.Policy, run.Attempt), fewer(job.Policy, s.Rounds)} {
+		if note != "" {
+			job.Notes = append(job.Notes, note)
+		}
+	}
+	job.Rivals = s.Rivals
+	job.Provenance.Host = s.env.runner
+	out, err := s.measure(ctx, job, run, filepath.Join(dir, "scratch"))
+	if err != nil {
+		return change.Result{}, err
+	}
+	result, verdict := judge(job.Policy, job.PolicyFile, out.Evidence)
+	s.verdicts[run.Job] = verdict
+	s.lines.print(report.Terminal(verdict, report.TerminalOptions{Width: 120}))
+	return result, s.write(run.Kernel, out, verdict)
+}
+
+// measure returns evidence in every case but the end of ctx: what goes wrong is
+// the runner's fault.
+func (s *session) measure(ctx context.Context, job bundle.Job, run change.Run, scratch string) (agent.Outcome, error) {
+	err := s.fit(job, run)
+	if err == nil {
+		var out agent.Outcome
+		if out, err = s.Measure(ctx, job, scratch, s.Progress); err == nil {
+			return out, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return agent.Outcome{}, err
+	}
+	return agent.Outcome{Evidence: &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Mode: string(job.Manifest.Mode), Provenance: job.Provenance,
+		Change: job.Change, Notes: job.Notes, Fault: err.Error(),
+	}}, nil
+}
+
+// fit says why this job does not measure a kernel.
+func (s *session) fit(job bundle.Job, run change.Run) error {
+	devices := job.Policy.Devices
+	switch {
+	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Kernel):
+		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Kernel)
+	case run.Attempt > maxAttempts:
+		return fmt.Errorf("this commit was measured %d times already, and a further attempt could prove nothing (push a new commit)", maxAttempts)
+	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
+		return fmt.Errorf("the policy lets %s measure, and this runner is %s (send the job elsewhere with runs-on, or say what else this one is in KERNELGATE_LABELS)",
+			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))
+	}
+	return nil
+}
+
+// judge is the only place where verdicts come from.
+func judge(policy *policies.Policy, file string, e *gates.Evidence) (change.Result, *gates.Verdict) {
+	v := gates.Judge(policy, file, e)
+	return change.Result{Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Device: v.Device.Name}, v
+}
+
+// abandon says on GitHub that there will be no verdict. GitHub gives a cancelled
+// job a few seconds.
+func (s *session) abandon(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for i, r := range s.state.Runs {
+		if r.Unfinished() {
+			s.state.Runs[i].Phase, s.state.Runs[i].Ended = change.Abandoned, s.Now()
+		}
+	}
+	if err := s.publish(ctx); err != nil {
+		s.lines.say("warning", err.Error())
+	}
+}
+
+// publish brings GitHub in line: checks first, since they block.
+func (s *session) publish(ctx context.Context) error {
+	view := s.view()
+	failure := s.posts.publish(ctx, present.Checks(view))
+	body := present.Comment(view)
+	if body == "" {
+		return failure
+	}
+	body = remember(body, slices.Concat(s.state.Past, s.state.Runs))
+	return errors.Join(failure, s.posts.comment(ctx, s.state, body))
+}
+
+// reply answers the command that the job is about.
+func (s *session) reply(ctx context.Context, c change.Command) error {
+	reaction := "confused"
+	if c.OK {
+		reaction = "rocket"
+	}
+	if err := s.posts.react(ctx, c.Comment, reaction); err != nil {
+		return err
+	}
+	marker := present.ReplyMarker(c.ID)
+	if slices.ContainsFunc(s.comments, func(there hub.Comment) bool { return there.Mine && strings.HasPrefix(there.Body, marker) }) {
+		return nil // by the same job, before it was run again
+	}
+	return s.posts.say(ctx, s.state.ID.Number, present.Reply(c))
+}

@@ -1,0 +1,108 @@
+package actions
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// The sticky comment ends with a hidden line that holds the attempts so far: it is
+// the only memory there is. It is read from our own comment alone, and believed
+// for showing and counting attempts, never for a verdict: whoever may write to a
+// repository can edit every comment in it.
+const (
+	historyOpen  = "<!-- kernelgate:history:"
+	historyClose = " -->"
+	maxHistory   = 30      // runs
+	maxBlock     = 1 << 16 // bytes
+)
+
+// A record is one run, short.
+type record struct {
+	Kernel  string        `json:"k"`
+	Head    string        `json:"h"`
+	Attempt int           `json:"n"`
+	Rule    string        `json:"r,omitempty"`
+	Outcome gates.Outcome `json:"o,omitempty"` // empty for one without a verdict
+	Reason  gates.Reason  `json:"y,omitempty"`
+	Line    string        `json:"l,omitempty"`
+	Ended   time.Time     `json:"e,omitzero"`
+}
+
+// remember adds the history to a comment, the newest runs and as many of them as
+// there is room for.
+func remember(body string, runs []change.Run) string {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r change.Run) bool { return r.Phase == change.Queued }) // not begun
+	var all []record
+	for _, r := range runs[max(0, len(runs)-maxHistory):] {
+		one := record{Kernel: r.Kernel, Head: r.Head, Attempt: r.Attempt, Rule: r.Rule, Ended: r.Ended.UTC().Truncate(time.Second)}
+		if r.Phase == change.Done && r.Result != nil {
+			one.Outcome, one.Reason, one.Line = r.Result.Outcome, r.Result.Reason, report.Clip(report.Plain(r.Result.Line), 200)
+		}
+		all = append(all, one)
+	}
+	for ; len(all) > 0; all = all[1:] {
+		text, err := json.Marshal(all)
+		if err != nil {
+			panic(err) // texts, numbers and times always marshal
+		}
+		block := "\n" + historyOpen + base64.StdEncoding.EncodeToString(text) + historyClose + "\n"
+		if len(body)+len(block) <= hub.MaxCommentText {
+			return body + block
+		}
+	}
+	return body
+}
+
+var headPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// recall reads what remember wrote; anything else is no history.
+func recall(body string) []change.Run {
+	body = strings.TrimRight(body, "\r\n")
+	last := body[strings.LastIndexByte(body, '\n')+1:]
+	text, opened := strings.CutPrefix(last, historyOpen)
+	text, closed := strings.CutSuffix(text, historyClose)
+	if !opened || !closed || len(text) > maxBlock {
+		return nil
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	var all []record
+	if json.Unmarshal(data, &all) != nil || len(all) > maxHistory {
+		return nil
+	}
+	var runs []change.Run
+	for _, one := range all {
+		if !headPattern.MatchString(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
+			continue
+		}
+		run := change.Run{Kernel: report.Clip(one.Kernel, 200), Head: one.Head, Attempt: one.Attempt, Rule: report.Clip(one.Rule, 200), Phase: change.Abandoned, Ended: one.Ended}
+		if slices.Contains([]gates.Outcome{gates.Pass, gates.Defer, gates.Error}, one.Outcome) {
+			run.Phase = change.Done
+			run.Result = &change.Result{Outcome: one.Outcome, Reason: gates.Reason(report.Clip(string(one.Reason), 40)), Line: report.Clip(one.Line, 200)}
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// tried is how many attempts at a kernel of a commit the history knows.
+func tried(runs []change.Run, kernel, head string) int {
+	n := 0
+	for _, r := range runs {
+		if r.Kernel == kernel && r.Head == head {
+			n = max(n, r.Attempt)
+		}
+	}
+	return n
+}

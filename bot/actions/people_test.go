@@ -1,0 +1,174 @@
+package actions_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/actions"
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+func TestComments(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	measured := 0
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		measured++
+		return measureScripted(ctx, job, dir, p)
+	}
+	for _, test := range []struct {
+		name, who, text string
+		verdict         string // of what is measured; empty for nothing
+		reacts          []string
+		replies         string // what the answer holds; empty for none
+	}{
+		{"rebench", "walt", "/rebench", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` anew"},
+		{"rebench a kernel", "walt", "Once more:\n\n/rebench scale rounds=4", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` anew"},
+		{"no permission", "rita", "/rebench", "", []string{"eyes", "confused"}, "needs the role `write` in this repository, and you have `read`"},
+		{"unknown kernel", "walt", "/rebench gemm", "", []string{"eyes", "confused"}, "touches no kernel `gemm`"},
+		{"unknown argument", "walt", "/rebench speed=11", "", []string{"eyes", "confused"}, "speed"},
+		{"beside the policy", "walt", "/rebench vs=self", "", []string{"eyes", "confused"}, "leave out everything but kernels and `rounds`"},
+		{"not a fork", "walt", "/ok-to-test 0123456", "", []string{"eyes", "confused"}, "not from a fork"},
+		{"help", "rita", "/help", "", []string{"eyes", "rocket"}, "follows `/rebench`, `/ok-to-test`, `/explain`, `/help`"},
+		{"explain", "rita", "/explain", "", []string{"eyes", "rocket"}, "rule default"},
+		{"chat", "walt", "Shall we /rebench this?", "", nil, ""},
+		{"quoted", "walt", "> /rebench", "", nil, ""},
+		{"another's command", "walt", "/retest", "", nil, ""},
+		{"needs the bot", "olga", "/override it is late", "", nil, ""},
+	} {
+		measured = 0
+		said, err := pr.Comment(test.who, test.text)
+		w.no(err)
+		before := len(pr.Comments())
+		w.must(w.act("issue_comment"), test.verdict, "", 0)
+		if (measured > 0) != (test.verdict != "") {
+			t.Errorf("%s: measured %d times, the verdict is to be %q", test.name, measured, test.verdict)
+		}
+		var replies []string
+		for i, c := range pr.Comments() {
+			if c.ID == said.ID && len(c.Reactions) != len(test.reacts) {
+				t.Errorf("%s: reactions %v, want %v", test.name, c.Reactions, test.reacts)
+			}
+			for _, kind := range test.reacts {
+				if c.ID == said.ID && len(c.Reactions[kind]) != 1 {
+					t.Errorf("%s: reactions %v, want %v", test.name, c.Reactions, test.reacts)
+				}
+			}
+			if i >= before && strings.HasPrefix(c.Body, "<!-- kernelgate:reply:") {
+				replies = append(replies, c.Body)
+			}
+		}
+		if test.replies == "" && len(replies) > 0 || test.replies != "" && len(replies) != 1 {
+			t.Fatalf("%s: %d replies: %v", test.name, len(replies), replies)
+		}
+		if test.replies != "" {
+			w.holds(replies[0], test.replies)
+			w.goldenText("reply-"+strings.ReplaceAll(test.name, " ", "-"), replies[0])
+		}
+	}
+}
+
+// Code from a fork reaches no runner before somebody who may say so has named
+// that very commit.
+func TestFork(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	fork, err := w.repo.Fork("eve")
+	w.no(err)
+	measured := 0
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		measured++
+		return measureScripted(ctx, job, dir, p)
+	}
+	pr := w.propose("theirs", source("speed 1.3"), fakehub.PROptions{HeadRepo: fork, Author: "eve"})
+	head := pr.HeadSHA()
+	held := w.act("pull_request")
+	w.must(held, "DEFER", "approval", 1)
+	w.check(head, "kernelgate", "action_required")
+	w.golden("fork-held", held, pr)
+	for _, test := range []struct{ name, who, text string }{
+		{"the author", "eve", "/ok-to-test " + head},
+		{"a reader", "rita", "/ok-to-test " + head},
+		{"a short name", "walt", "/ok-to-test " + head[:12]},
+		{"another commit", "walt", "/ok-to-test " + w.repo.Head("main")},
+	} {
+		_, err := pr.Comment(test.who, test.text)
+		w.no(err)
+		w.must(w.act("issue_comment"), "", "", 0)
+		if measured != 0 {
+			t.Fatalf("%s: the fork's code was run", test.name)
+		}
+	}
+	c, err := pr.Comment("rita", "Looks good")
+	w.no(err)
+	w.no(c.Edit("olga", "/ok-to-test "+head)) // words in somebody's mouth
+	w.must(w.act("pull_request"), "DEFER", "approval", 1)
+	_, err = pr.Comment("walt", "/rebench")
+	w.no(err)
+	w.must(w.act("issue_comment"), "", "", 0)
+
+	_, err = pr.Comment("walt", "/ok-to-test "+head)
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "", 0)
+	w.check(head, "kernelgate", "success")
+	if strings.Contains(pr.Comments()[0].Body, "measured anew") || measured != 1 {
+		t.Errorf("%d attempts; waiting for approval is none", measured)
+	}
+	w.must(w.act("pull_request"), "PASS", "", 0) // found in the conversation
+
+	_, err = fork.Push("theirs", source("speed 9"), "more")
+	w.no(err)
+	w.must(w.act("pull_request"), "DEFER", "approval", 1)
+	if measured != 2 {
+		t.Errorf("measured %d times, want 2", measured)
+	}
+}
+
+func TestForksNever(t *testing.T) {
+	w := newWorld(t, map[string]string{".github/kernelgate.yaml": policy + "forks: {run: never}\n"}, mayWrite)
+	fork, err := w.repo.Fork("eve")
+	w.no(err)
+	pr := w.propose("theirs", source("speed 1.3"), fakehub.PROptions{HeadRepo: fork, Author: "eve"})
+	_, err = pr.Comment("walt", "/ok-to-test "+pr.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "", "", 0)
+	w.must(w.act("pull_request"), "DEFER", "approval", 1)
+	w.check(pr.HeadSHA(), "kernelgate", "action_required")
+}
+
+// A token that may only read leaves the verdict to the job's own status, and the
+// summary says what to do.
+func TestReadOnlyToken(t *testing.T) {
+	w := newWorld(t, nil, mayRead)
+	pr := w.propose("slower", source("speed 1.02"), fakehub.PROptions{})
+	j := w.act("pull_request")
+	w.must(j, "DEFER", "too-slow", 1)
+	if len(pr.Comments()) != 0 || len(w.repo.Checks(pr.HeadSHA())) != 0 {
+		t.Error("something was written")
+	}
+	w.holds(j.summary, "checks: write", "pull-requests: write", "Checks: read and write")
+	w.golden("read-only", j, pr)
+	again := w.actIn(t.Context(), "pull_request", func(c *actions.Config) {
+		first := c.Getenv
+		c.Getenv = func(name string) string {
+			if name == "GITHUB_RUN_ATTEMPT" {
+				return "2"
+			}
+			return first(name)
+		}
+	})
+	w.holds(again.summary, "Attempt 2 at this commit")
+}
+
+func TestReadOnlyFork(t *testing.T) {
+	w := newWorld(t, nil, mayRead)
+	fork, err := w.repo.Fork("eve")
+	w.no(err)
+	pr := w.propose("theirs", source("speed 1.3"), fakehub.PROptions{HeadRepo: fork, Author: "eve"})
+	j := w.act("pull_request")
+	w.must(j, "DEFER", "approval", 1)
+	w.golden("read-only-fork", j, pr)
+}

@@ -1,0 +1,41 @@
+package actions_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+// A real compiler in the real sandbox: what it says of a line is shown there.
+func TestRealCompiler(t *testing.T) {
+	const kernel = "void scale(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
+	w := newWorld(t, map[string]string{
+		"kernels/scale/scale.c":     kernel,
+		"kernels/scale/reference.c": "void reference(const double *x, double *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n",
+	}, mayWrite)
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		out, err := measure.Run(ctx, job.Job, nil, measure.Config{Scratch: dir, ManifestText: job.ManifestText, Getenv: os.Getenv}, p)
+		return agent.Outcome{Evidence: out.Evidence, BuildLog: out.BuildLog, Artifacts: out.Artifacts}, err
+	}
+	pr := w.propose("broken", map[string]string{"kernels/scale/scale.c": "\n" + strings.Replace(kernel, "2 * x", "2 * z", 1)}, fakehub.PROptions{})
+	j := w.act("pull_request")
+	w.must(j, "DEFER", "build", 1)
+	c := w.check(pr.HeadSHA(), "kernelgate / scale", "failure")
+	if len(c.Annotations) == 0 || c.Annotations[0].GetPath() != "kernels/scale/scale.c" || c.Annotations[0].GetStartLine() != 2 {
+		t.Errorf("annotations %v", c.Annotations)
+	}
+	w.holds(j.log, "::error file=kernels/scale/scale.c,line=2,")
+}

@@ -1,0 +1,84 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// Config is one job.
+type Config struct {
+	Getenv func(string) string // the job's environment
+	Dir    string              // the checkout, whose objects need not be fetched again; "" is the current folder
+
+	Kernels []string // names; a changed kernel that is not among them gets no verdict. None means all
+	Rounds  int      // at most so many rounds; 0 leaves it to the policy
+	Rivals  bool     // time the manifest's rivals too, for information
+	Labels  []string // what this machine is, as policies name devices: cpu, gpu, l4
+
+	Results string // folder for results; "" is one in RUNNER_TEMP
+	Version string
+	Stdout  io.Writer // gets reports and workflow commands
+	Now     func() time.Time
+	Random  func() string // a word that nobody can guess
+
+	// Measure gathers evidence about a job in a scratch folder; it is agent.Config's.
+	Measure  func(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error)
+	Progress runners.Progress
+}
+
+// An Outcome is what the job ends with.
+type Outcome struct {
+	Verdict gates.Outcome // empty where nothing was asked
+	Reason  string
+	Results string // folder; empty where nothing was measured
+	Exit    int    // 0 PASS, 1 DEFER, 2 mistakes in the policy or a manifest, 3 ERROR
+}
+
+// What the program's exit tells the job.
+const (
+	exitPass  = 0
+	exitDefer = 1
+	exitInput = 2
+	exitError = 3
+)
+
+// Run does what the job's event asks for. A mistake in how the job is set up is a
+// plan.BadInput.
+func Run(ctx context.Context, c Config) (Outcome, error) {
+	env, err := readEnv(c.Getenv)
+	if err != nil {
+		return Outcome{}, err
+	}
+	event, err := env.event()
+	if err != nil {
+		return Outcome{}, err
+	}
+	client, err := hub.NewToken(env.token, hub.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
+	if err != nil {
+		return Outcome{}, badInput("%w", err)
+	}
+	scratch, err := os.MkdirTemp("", "kernelgate-")
+	if err != nil {
+		return Outcome{}, fmt.Errorf("making a scratch folder: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	// The sandbox's programs read it as another user.
+	if err := os.Chmod(scratch, 0o755); err != nil {
+		return Outcome{}, fmt.Errorf("opening the scratch folder: %w", err)
+	}
+	s := &session{
+		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{},
+		posts: &poster{hub: client, repo: env.repo, runURL: env.runURL(), checks: map[string]posted{}},
+		lines: &workflow{out: c.Stdout, random: c.Random},
+	}
+	return s.handle(ctx, event)
+}

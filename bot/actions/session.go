@@ -1,0 +1,216 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A session is one job's way from its event to a verdict.
+type session struct {
+	Config
+	env     environ
+	hub     *hub.Hub
+	scratch string
+	posts   *poster
+	lines   *workflow
+
+	state    *change.State
+	seq      uint64
+	comments []hub.Comment // of the pull request
+	verdicts map[string]*gates.Verdict
+	results  string // where the first one was written
+}
+
+func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, error) {
+	switch e := event.(type) {
+	case webhook.PullRequest:
+		return s.pullRequest(ctx, e)
+	case webhook.MergeGroup:
+		return s.mergeGroup(ctx, e)
+	case webhook.IssueComment:
+		return s.issueComment(ctx, e)
+	case webhook.Ignored:
+		return s.nothing(e.Reason)
+	}
+	return s.nothing("nothing is gated on this event")
+}
+
+// nothing ends a job that has nothing to do.
+func (s *session) nothing(why string) (Outcome, error) {
+	fmt.Fprintf(s.Stdout, "kernelgate: nothing to do: %s\n", why)
+	return Outcome{}, setOutputs(s.env.output, Outcome{})
+}
+
+func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (Outcome, error) {
+	if !e.Open {
+		return s.nothing("the pull request is closed")
+	}
+	told := change.Facts{
+		Repo: s.env.repo, DefaultBranch: e.Repository.DefaultBranch, Title: e.Title, Author: e.Author.Login, Labels: e.Labels,
+		Draft: e.Draft, Open: e.Open, Fork: e.Fork(), Head: e.HeadSHA, Base: e.BaseRef, Updated: e.UpdatedAt,
+	}
+	// A job that is run again brings the event of its first time.
+	facts, err := s.pull(ctx, e.Number)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Outcome{}, err
+	case err != nil:
+		s.lines.say("warning", fmt.Sprintf("The pull request is judged as the event tells it: %v", err))
+		facts = told
+	case !facts.Open:
+		return s.nothing("the pull request is closed")
+	}
+	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, facts); err != nil {
+		return Outcome{}, err
+	}
+	return s.gate(ctx)
+}
+
+// pull is what GitHub says of a pull request now.
+func (s *session) pull(ctx context.Context, number int) (change.Facts, error) {
+	p, err := s.hub.Pull(ctx, s.env.repo, number)
+	if err != nil {
+		return change.Facts{}, err
+	}
+	return change.Facts{
+		Repo: s.env.repo, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
+		Fork: !strings.EqualFold(p.HeadRepo, s.env.repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,
+	}, nil
+}
+
+var queuePattern = regexp.MustCompile(`/pr-([0-9]{1,9})-`)
+
+// mergeGroup gates what the merge queue wants to merge, on its own commit.
+func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome, error) {
+	if e.Action != "checks_requested" {
+		return s.nothing("the merge group is gone")
+	}
+	facts := change.Facts{
+		Repo: s.env.repo, DefaultBranch: e.Repository.DefaultBranch, Open: true, Head: e.HeadSHA,
+		Base: strings.TrimPrefix(e.BaseRef, "refs/heads/"), BaseSHA: e.BaseSHA,
+	}
+	// The queue's branch bears the number of the pull request that it ends with; its
+	// labels and title choose the rule.
+	if m := queuePattern.FindStringSubmatch(e.HeadRef); m != nil {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return Outcome{}, fmt.Errorf("reading the number in %s: %w", e.HeadRef, err)
+		}
+		last, err := s.pull(ctx, n)
+		if err != nil {
+			return Outcome{}, err
+		}
+		facts.Pulls, facts.Title, facts.Author, facts.Labels = []int{n}, last.Title, last.Author, last.Labels
+	}
+	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, facts); err != nil {
+		return Outcome{}, err
+	}
+	return s.gate(ctx)
+}
+
+func (s *session) apply(e change.Event) {
+	s.seq++
+	s.state.Apply(s.seq, s.Now(), e)
+}
+
+// look finds out what the change asks to be measured, and what was before.
+func (s *session) look(ctx context.Context, id change.ID, facts change.Facts) error {
+	facts.Labels = slices.Sorted(slices.Values(facts.Labels))
+	s.state = change.New(id)
+	s.apply(change.Seen{Facts: facts})
+	if err := s.converse(ctx); err != nil {
+		return err
+	}
+	if err := s.plan(ctx, true); err != nil {
+		return err
+	}
+	return s.approve(ctx)
+}
+
+// converse reads the pull request's conversation, and the history in our own
+// comment there.
+func (s *session) converse(ctx context.Context) error {
+	if s.state.ID.Kind != change.Pull {
+		return nil
+	}
+	var err error
+	if s.comments, err = s.hub.ListComments(ctx, s.env.repo, s.state.ID.Number); err != nil {
+		return err
+	}
+	for _, c := range s.comments {
+		if c.Mine && strings.HasPrefix(c.Body, present.Marker(s.state.ID)) {
+			s.state.Comment.ID, s.state.Past = c.ID, recall(c.Body)
+			break
+		}
+	}
+	return nil
+}
+
+// plan asks the planner, and judges what needs no measuring.
+func (s *session) plan(ctx context.Context, again bool) error {
+	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
+	if err != nil {
+		return err
+	}
+	p := &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}
+	proposal, err := p.Plan(ctx, s.state.ID, s.state.Facts)
+	if errors.Is(err, planner.ErrMoved) && again && s.state.ID.Kind == change.Pull {
+		facts, err := s.pull(ctx, s.state.ID.Number)
+		if err != nil {
+			return err
+		}
+		s.apply(change.Seen{Facts: facts})
+		return s.plan(ctx, false)
+	}
+	if err != nil {
+		return fmt.Errorf("%w (the workflow must grant contents: read)", err)
+	}
+	known := map[string]*gates.Verdict{}
+	for i, k := range proposal.Kernels {
+		e := proposal.Evidence[k.Name]
+		if e == nil {
+			continue
+		}
+		policy, err := policies.Parse(proposal.PolicyFile, []byte(proposal.Policy))
+		if err != nil {
+			return fmt.Errorf("reading the plan's policy: %w", err)
+		}
+		result, verdict := judge(policy, proposal.PolicyFile, e)
+		proposal.Kernels[i].Result, known[k.Name] = &result, verdict
+	}
+	s.apply(change.Planned{Plan: proposal.Plan})
+	for _, r := range s.state.Runs {
+		if v := known[r.Kernel]; v != nil {
+			s.verdicts[r.Job] = v
+		}
+	}
+	return nil
+}
+
+func (s *session) shelf() shelf { return shelf{filepath.Join(s.scratch, "bundles")} }
+
+// view is what GitHub shall show.
+func (s *session) view() present.View {
+	labels := slices.Clone(s.Labels)
+	for _, r := range s.state.Runs {
+		labels = append(labels, r.Label)
+	}
+	return present.View{
+		State: s.state, Verdicts: s.verdicts, Now: s.Now(),
+		Runners: []present.RunnerInfo{{Name: s.env.runner, Labels: labels, Busy: true}},
+	}
+}

@@ -1,0 +1,232 @@
+package actions_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/actions"
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+func TestPass(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	j := w.act("pull_request")
+	w.must(j, "PASS", "", 0)
+	w.check(pr.HeadSHA(), "kernelgate", "success")
+	c := w.check(pr.HeadSHA(), "kernelgate / scale", "success")
+	if want := w.hub.URL() + "/olga/kernels/actions/runs/77"; c.DetailsURL != want || len(c.Actions) != 0 {
+		t.Errorf("the check leads to %s with %d buttons, want %s and none", c.DetailsURL, len(c.Actions), want)
+	}
+	for _, name := range []string{"evidence.json", "verdict.json", "report.md", "build.log"} {
+		if _, err := os.Stat(filepath.Join(j.Results, "scale", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	w.golden("pass", j, pr)
+}
+
+func TestDefer(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("slower", source("speed 1.02"), fakehub.PROptions{})
+	j := w.act("pull_request")
+	w.must(j, "DEFER", "too-slow", 1)
+	w.check(pr.HeadSHA(), "kernelgate", "failure")
+	w.golden("defer", j, pr)
+}
+
+// What a compiler says of the change's lines is shown on them.
+func TestBrokenBuild(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("broken", source("BROKEN"), fakehub.PROptions{})
+	j := w.act("pull_request")
+	w.must(j, "DEFER", "build", 1)
+	c := w.check(pr.HeadSHA(), "kernelgate / scale", "failure")
+	if len(c.Annotations) != 1 {
+		t.Errorf("%d annotations, want 1", len(c.Annotations))
+	}
+	w.holds(j.log, "::error file=kernels/scale/scale.c,line=1,endLine=1,title=DEFER (build) scale::it is broken: 100%25, really")
+	w.golden("broken-build", j, pr)
+}
+
+func TestNothingToMeasure(t *testing.T) {
+	for _, test := range []struct {
+		name, reason, conclusion string
+		exit                     int
+		base, change             map[string]string
+		comments                 int
+	}{
+		{"no-kernel", "no-kernel", "success", 0, nil, map[string]string{"README.md": "Better.\n"}, 0},
+		{"no-policy", "no-policy", "success", 0, map[string]string{".github/kernelgate.yaml": ""}, source("speed 1.3"), 0},
+		{"broken-policy", "policy", "failure", 2, map[string]string{".github/kernelgate.yaml": policy + "colour: red\n"}, source("speed 1.3"), 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, test.base, mayWrite)
+			pr := w.propose("change", test.change, fakehub.PROptions{})
+			j := w.act("pull_request")
+			verdict := "PASS"
+			if test.exit != 0 {
+				verdict = "ERROR"
+			}
+			w.must(j, verdict, test.reason, test.exit)
+			w.check(pr.HeadSHA(), "kernelgate", test.conclusion)
+			if n := len(pr.Comments()); n != test.comments {
+				t.Errorf("%d comments, want %d", n, test.comments)
+			}
+			w.golden(test.name, j, pr)
+		})
+	}
+}
+
+// The first policy of a repository is shown at work and blocks nothing.
+func TestFirstPolicy(t *testing.T) {
+	w := newWorld(t, map[string]string{".github/kernelgate.yaml": ""}, mayWrite)
+	files := source("speed 1.02")
+	files[".github/kernelgate.yaml"] = policy
+	pr := w.propose("first", files, fakehub.PROptions{})
+	w.must(w.act("pull_request"), "PASS", "no-policy", 0)
+	w.check(pr.HeadSHA(), "kernelgate", "success")
+	c := w.check(pr.HeadSHA(), "kernelgate / scale", "success")
+	w.holds(c.Title, "for information", "DEFER")
+}
+
+// A kernel that the base alone has needs no runner.
+func TestRemovedKernel(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	_, err := w.repo.PushCommit(fakehub.Commit{Branch: "gone", Delete: []string{"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c"}, Message: "gone"})
+	w.no(err)
+	pr, err := w.repo.OpenPR(fakehub.PROptions{Title: "gone", Head: "gone", Author: "walt"})
+	w.no(err)
+	j := w.act("pull_request")
+	w.must(j, "DEFER", string(gates.ReasonSuspicious), 1)
+	c := w.check(pr.HeadSHA(), "kernelgate / scale", "failure")
+	w.holds(c.Summary, "The change removes the kernel's manifest, and with it the gate")
+	w.holds(j.summary, "keep kernel.yaml where it is")
+}
+
+// Each run is an attempt of its own: the comment stays one and remembers them,
+// the concluded check stays, and the error rate is halved.
+func TestAnotherAttempt(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	var confidence []float64
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		confidence = append(confidence, float64(job.Policy.RuleFor(job.Change).Gates.Performance.Confidence))
+		return measureScripted(ctx, job, dir, p)
+	}
+	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	w.act("pull_request")
+	first := pr.Comments()[0].ID
+	w.act("pull_request")
+	j := w.act("pull_request")
+	w.must(j, "PASS", "", 0)
+	if all := pr.Comments(); len(all) != 1 || all[0].ID != first {
+		t.Fatalf("%d comments, the first is %d, want the one that was there, %d", len(all), all[0].ID, first)
+	}
+	if all := w.repo.Checks(pr.HeadSHA()); len(all) != 6 {
+		t.Errorf("%d checks, want two for each of three attempts", len(all))
+	}
+	if len(confidence) != 3 || !near(confidence[0], 0.95) || !near(confidence[1], 0.975) || !near(confidence[2], 0.9875) {
+		t.Errorf("the attempts are judged at %v", confidence)
+	}
+	w.golden("another-attempt", j, pr)
+
+	// A comment can be deleted; the checks cannot.
+	w.no(pr.Comments()[0].Edit("olga", "nothing was here"))
+	w.act("pull_request")
+	if len(confidence) != 4 || !near(confidence[3], 0.99375) {
+		t.Errorf("after the comment is gone, the attempts are judged at %v", confidence)
+	}
+	w.act("pull_request")
+	w.act("pull_request")
+	last := w.act("pull_request")
+	w.must(last, "ERROR", "runner", 3)
+	w.holds(last.log, "measured 6 times already")
+	if len(confidence) != 6 {
+		t.Errorf("measured %d times, want 6", len(confidence))
+	}
+}
+
+func near(a, b float64) bool { return a > b-1e-9 && a < b+1e-9 }
+
+// A job that GitHub cancels says so, and the next one goes on from there.
+func TestCancelled(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	w.measure = func(ctx context.Context, _ bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
+		if c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale"); c.Status != "in_progress" {
+			t.Errorf("while it is measured, the check is %s", c.Status)
+		}
+		cancel()
+		return agent.Outcome{}, ctx.Err()
+	}
+	if j := w.actIn(ctx, "pull_request", nil); j.err == nil {
+		t.Errorf("a cancelled job ended with %+v", j.Outcome)
+	}
+	w.check(pr.HeadSHA(), "kernelgate", "cancelled")
+	w.measure = measureScripted
+	w.must(w.act("pull_request"), "PASS", "", 0)
+	w.holds(pr.Comments()[0].Body, "ended early", "| 2 |")
+}
+
+func TestLeftOut(t *testing.T) {
+	for _, test := range []struct {
+		name, says string
+		with       func(*actions.Config)
+	}{
+		{"another device", "the policy lets cpu measure, and this runner is l4", func(c *actions.Config) { c.Labels = []string{"l4"} }},
+		{"other kernels", "the workflow has this job measure other alone", func(c *actions.Config) { c.Kernels = []string{"other"} }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, nil, mayWrite)
+			pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+			j := w.actIn(t.Context(), "pull_request", test.with)
+			w.must(j, "ERROR", "runner", 3)
+			w.holds(j.summary, test.says)
+			w.check(pr.HeadSHA(), "kernelgate", "failure")
+		})
+	}
+}
+
+func TestMergeGroup(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	w.repo.ProtectBranch("main", fakehub.Protection{Checks: []fakehub.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("tidy", source("speed 1.001"), fakehub.PROptions{Labels: []string{"refactoring"}})
+	w.must(w.act("pull_request"), "PASS", "", 0)
+	w.no(w.repo.Enqueue("walt", pr))
+	head := w.repo.QueueHeads()[0]
+	j := w.act("merge_group")
+	w.must(j, "PASS", "", 0)
+	w.check(head, "kernelgate", "success")
+	w.check(head, "kernelgate / scale", "success")
+	if n := len(pr.Comments()); n != 1 {
+		t.Errorf("%d comments, want the pull request's own alone", n)
+	}
+	if !pr.State().Merged {
+		t.Error("the queue did not merge")
+	}
+	w.holds(j.summary, "refactoring")
+}
+
+func TestFewerRounds(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	rounds := 0
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		out, err := measureScripted(ctx, job, dir, p)
+		rounds = len(out.Evidence.Performance.Rounds)
+		return out, err
+	}
+	w.propose("undecided", source("speed 1.1"), fakehub.PROptions{})
+	j := w.actIn(t.Context(), "pull_request", func(c *actions.Config) { c.Rounds = 5 })
+	w.must(j, "DEFER", string(gates.ReasonInconclusive), 1)
+	if rounds != 5 {
+		t.Errorf("%d rounds, want 5", rounds)
+	}
+	w.holds(j.summary, "At most 5 rounds were allowed.")
+}

@@ -1,0 +1,160 @@
+package actions
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Words of the change end no command and begin none.
+func TestWorkflowCommands(t *testing.T) {
+	var log strings.Builder
+	w := &workflow{out: &log, random: func() string { return "word" }}
+	w.annotate(present.Annotation{Path: "a,b:c%d.cu", StartLine: 3, EndLine: 4, Level: "failure", Title: "one, two: 3%", Message: "50%: bad,\r\n::set-env name=PATH::evil"})
+	w.annotate(present.Annotation{Path: "k.cu", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "m"})
+	w.say("warning", "two\nlines")
+	w.print("::error::forged\n")
+	want := "::error file=a%2Cb%3Ac%25d.cu,line=3,endLine=4,title=one%2C two%3A 3%25::50%25: bad,%0D%0A::set-env name=PATH::evil\n" +
+		"::notice file=k.cu,line=1,endLine=1,title=t::m\n" +
+		"::warning title=kernelgate::two%0Alines\n" +
+		"::stop-commands::word\n::error::forged\n::word::\n"
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "output")
+	if err := os.WriteFile(file, []byte("other=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := setOutputs(file, Outcome{Verdict: gates.Defer, Reason: "build", Results: "/r"}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if want := "other=1\nverdict=DEFER\nreason=build\nresults=/r\n"; err != nil || string(data) != want {
+		t.Errorf("%q, %v; want %q", data, err, want)
+	}
+	if err := setOutputs(file, Outcome{Results: "/r\nverdict=PASS"}); err == nil {
+		t.Error("a second line was let through")
+	}
+	if err := setOutputs("", Outcome{}); err != nil {
+		t.Errorf("outside of a job: %v", err)
+	}
+}
+
+func TestMistakesInTheJob(t *testing.T) {
+	event := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(event, []byte(`{"action":"opened"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := map[string]string{"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": event, "GITHUB_REPOSITORY": "a/b", "GITHUB_TOKEN": "t"}
+	for _, test := range []struct{ name, key, value, says string }{
+		{"not in a job", "GITHUB_EVENT_NAME", "", "leave --github out"},
+		{"another event", "GITHUB_EVENT_NAME", "schedule", "use on: pull_request, merge_group and issue_comment"},
+		{"no token", "GITHUB_TOKEN", "", "GITHUB_TOKEN: ${{ github.token }}"},
+		{"no event", "GITHUB_EVENT_PATH", event + ".gone", "GITHUB_EVENT_PATH names its file"},
+		{"half an event", "", "", "pull_request"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Run(t.Context(), Config{Now: time.Now, Getenv: func(name string) string {
+				if name == test.key {
+					return test.value
+				}
+				return good[name]
+			}})
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%v, want it to say %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestHistory(t *testing.T) {
+	head, ended := strings.Repeat("ab", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	runs := []change.Run{
+		{Kernel: "a", Head: head, Attempt: 1, Rule: "default", Phase: change.Done, Ended: ended, Result: &change.Result{Outcome: gates.Defer, Reason: "too-slow", Line: "--> <!-- no -->"}},
+		{Kernel: "a", Head: head, Attempt: 2, Rule: "default", Phase: change.Abandoned, Ended: ended},
+		{Kernel: "b", Head: head, Attempt: 1, Rule: "default", Phase: change.Queued},
+	}
+	body := remember("text\n", runs)
+	if strings.Count(body, "-->") != 1 || !strings.HasPrefix(body, "text\n\n<!-- kernelgate:history:") {
+		t.Errorf("the block is not one hidden line: %s", body)
+	}
+	back := recall(strings.ReplaceAll(body, "\n", "\r\n")) // a browser's line ends
+	if diff := cmp.Diff(runs[:2], back); diff != "" {
+		t.Error(diff)
+	}
+	if n := tried(back, "a", head); n != 2 {
+		t.Errorf("%d attempts, want 2", n)
+	}
+	if n := tried(back, "a", strings.Repeat("cd", 20)) + tried(back, "b", head); n != 0 {
+		t.Errorf("%d attempts at what was not begun", n)
+	}
+	long := strings.Repeat("x", hub.MaxCommentText-300)
+	if fit := remember(long, runs); len(fit) > hub.MaxCommentText || len(recall(fit)) != 1 {
+		t.Errorf("%d bytes with %d runs, want the newest run alone", len(fit), len(recall(fit)))
+	}
+	if full := strings.Repeat("x", hub.MaxCommentText); remember(full, runs) != full {
+		t.Error("a full comment was made longer")
+	}
+	var many []change.Run
+	for range 200 {
+		many = append(many, runs[0])
+	}
+	if n := len(recall(remember("", many))); n != maxHistory {
+		t.Errorf("%d runs are remembered, want %d", n, maxHistory)
+	}
+	for name, text := range map[string]string{
+		"none": "text", "empty": "", "no base64": "<!-- kernelgate:history:&& -->", "no JSON": "<!-- kernelgate:history:aGVsbG8= -->",
+		"not the last line": body + "\nmore", "a bad head": "<!-- kernelgate:history:W3siayI6ImEiLCJoIjoiLi4iLCJuIjoxfV0= -->",
+	} {
+		if got := recall(text); len(got) != 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestTightenAndFewer(t *testing.T) {
+	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 4, max: 12}, looks: [4, 8, 12]}\nrules:\n" +
+		"  - name: one\n    when: {labels: [x]}\n  - name: two\n    gates: {performance: {confidence: 90%}}\n    when: {labels: [y]}\n  - name: default\n"
+	for _, test := range []struct {
+		attempt, rounds int
+		one, two        float64
+		looks           []int
+	}{
+		{1, 0, 0.95, 0.9, []int{4, 8, 12}},
+		{2, 6, 0.975, 0.95, []int{4, 6}},
+		{3, 20, 0.9875, 0.975, []int{4, 8, 12}},
+	} {
+		p, err := policies.Parse("p.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if note := tighten(p, test.attempt); (note == "") != (test.attempt == 1) {
+			t.Errorf("attempt %d: %q", test.attempt, note)
+		}
+		if note := fewer(p, test.rounds); (note != "") != (test.rounds == 6) {
+			t.Errorf("%d rounds: %q", test.rounds, note)
+		}
+		for i, want := range []float64{test.one, test.two, test.one} {
+			gate := p.Rules[i].Gates.Performance
+			if got := float64(gate.Confidence); got < want-1e-9 || got > want+1e-9 {
+				t.Errorf("attempt %d, rule %s: confidence %v, want %v", test.attempt, p.Rules[i].Name, got, want)
+			}
+			if diff := cmp.Diff(test.looks, gate.Looks); diff != "" {
+				t.Errorf("attempt %d: %s", test.attempt, diff)
+			}
+		}
+	}
+}

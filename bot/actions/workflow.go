@@ -1,0 +1,73 @@
+package actions
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/present"
+)
+
+// A workflow writes a job's log, in which some lines are commands.
+type workflow struct {
+	out    io.Writer
+	random func() string
+}
+
+var (
+	escapeMessage  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// levels are GitHub's words in a log for those in a check.
+var levels = map[string]string{"failure": "error", "warning": "warning", "notice": "notice"}
+
+// annotate puts a message on a line of a file.
+func (w *workflow) annotate(a present.Annotation) {
+	fmt.Fprintf(w.out, "::%s file=%s,line=%d,endLine=%d,title=%s::%s\n", levels[a.Level], escapeProperty.Replace(a.Path),
+		a.StartLine, a.EndLine, escapeProperty.Replace(a.Title), escapeMessage.Replace(a.Message))
+}
+
+// say puts a message on the job.
+func (w *workflow) say(level, message string) {
+	fmt.Fprintf(w.out, "::%s title=kernelgate::%s\n", level, escapeMessage.Replace(message))
+}
+
+// print shows text in which nothing is a command, whatever it looks like: a
+// report holds words of the change.
+func (w *workflow) print(text string) {
+	word := w.random()
+	fmt.Fprintf(w.out, "::stop-commands::%s\n%s\n::%s::\n", word, strings.TrimRight(text, "\n"), word)
+}
+
+// appendTo adds to a file that GitHub reads after the step; "" is none.
+func appendTo(file, text string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("writing for the job: %w", err)
+	}
+	_, err = f.WriteString(text)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("writing for the job: %w", err)
+	}
+	return nil
+}
+
+// setOutputs gives values to the steps after this one, a line each.
+func setOutputs(file string, o Outcome) error {
+	var b strings.Builder
+	for _, v := range []struct{ name, value string }{{"verdict", string(o.Verdict)}, {"reason", o.Reason}, {"results", o.Results}} {
+		if strings.ContainsAny(v.value, "\r\n") {
+			return fmt.Errorf("the output %s has more than one line: %q", v.name, v.value)
+		}
+		fmt.Fprintf(&b, "%s=%s\n", v.name, v.value)
+	}
+	return appendTo(file, b.String())
+}

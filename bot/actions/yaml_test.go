@@ -1,0 +1,136 @@
+package actions_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+type step struct {
+	ID    string            `yaml:"id"`
+	If    string            `yaml:"if"`
+	Uses  string            `yaml:"uses"`
+	Run   string            `yaml:"run"`
+	Shell string            `yaml:"shell"`
+	Env   map[string]string `yaml:"env"`
+	With  map[string]any    `yaml:"with"`
+	Name  string            `yaml:"name"`
+}
+
+func parse(t *testing.T, file string, into any) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return string(text)
+}
+
+// Every input is used, everything that is used exists, and no input is pasted
+// into a script, where its text would be code.
+func TestAction(t *testing.T) {
+	var action struct {
+		Name        string `yaml:"name"`
+		Description string `yaml:"description"`
+		Inputs      map[string]struct {
+			Description string `yaml:"description"`
+			Default     string `yaml:"default"`
+		} `yaml:"inputs"`
+		Outputs map[string]struct {
+			Description string `yaml:"description"`
+			Value       string `yaml:"value"`
+		} `yaml:"outputs"`
+		Runs struct {
+			Using string `yaml:"using"`
+			Steps []step `yaml:"steps"`
+		} `yaml:"runs"`
+	}
+	text := parse(t, "../../.github/actions/kernelgate/action.yml", &action)
+	used := map[string]bool{}
+	for _, m := range regexp.MustCompile(`inputs\.([a-z-]+)`).FindAllStringSubmatch(text, -1) {
+		if used[m[1]] = true; action.Inputs[m[1]].Description == "" {
+			t.Errorf("inputs.%s is used and not described", m[1])
+		}
+	}
+	for name := range action.Inputs {
+		if !used[name] {
+			t.Errorf("the input %s is not used", name)
+		}
+	}
+	var ids []string
+	for _, s := range action.Runs.Steps {
+		ids = append(ids, s.ID)
+		if strings.Contains(s.Run, "${{") {
+			t.Errorf("an expression in a script: %s", s.Run)
+		}
+		if s.Run != "" && s.Shell == "" {
+			t.Errorf("a composite action's script needs a shell: %s", s.Run)
+		}
+	}
+	for _, m := range regexp.MustCompile(`steps\.([a-z]+)\.outputs\.([a-z]+)`).FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(ids, m[1]) {
+			t.Errorf("steps.%s is used and not there", m[1])
+		}
+	}
+	for _, name := range []string{"verdict", "reason", "results"} {
+		if want := "${{ steps.check.outputs." + name + " }}"; action.Outputs[name].Value != want {
+			t.Errorf("the output %s is %q, want %q", name, action.Outputs[name].Value, want)
+		}
+	}
+}
+
+// The workflow grants what the program's own advice says and nothing more.
+func TestWorkflow(t *testing.T) {
+	var flow struct {
+		Name        string            `yaml:"name"`
+		On          map[string]any    `yaml:"on"`
+		Permissions map[string]string `yaml:"permissions"`
+		Concurrency map[string]string `yaml:"concurrency"`
+		Jobs        map[string]struct {
+			If          string            `yaml:"if"`
+			RunsOn      []string          `yaml:"runs-on"`
+			Timeout     int               `yaml:"timeout-minutes"`
+			Permissions map[string]string `yaml:"permissions"`
+			Steps       []step            `yaml:"steps"`
+		} `yaml:"jobs"`
+	}
+	parse(t, "../../.github/workflows/kernelgate.yml", &flow)
+	for _, event := range []string{"pull_request", "merge_group", "issue_comment"} {
+		if _, ok := flow.On[event]; !ok {
+			t.Errorf("nothing happens on %s", event)
+		}
+	}
+	if _, clash := flow.Jobs["kernelgate"]; clash || len(flow.Jobs) != 1 {
+		t.Error("want one job, and not by the required check's name")
+	}
+	if len(flow.Permissions) != 0 {
+		t.Errorf("permissions for all jobs: %v", flow.Permissions)
+	}
+	job := flow.Jobs["gate"]
+	want := map[string]string{"contents": "read", "checks": "write", "pull-requests": "write", "issues": "write"}
+	if len(job.Permissions) != len(want) {
+		t.Errorf("permissions %v, want %v", job.Permissions, want)
+	}
+	for name, level := range want {
+		if job.Permissions[name] != level {
+			t.Errorf("permission %s is %q, want %q", name, job.Permissions[name], level)
+		}
+	}
+	if !slices.Equal(job.RunsOn, []string{"self-hosted", "gpu", "l4"}) {
+		t.Errorf("runs on %v", job.RunsOn)
+	}
+	for _, s := range job.Steps {
+		if s.Run != "" {
+			t.Errorf("a script in a workflow that strangers can start: %s", s.Run)
+		}
+	}
+}

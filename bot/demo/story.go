@@ -1,0 +1,207 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// A stage is one pull request of the story, with the verdict that the hardware
+// gives it.
+type stage struct {
+	name, title string
+	outcome     gates.Outcome
+	reason      gates.Reason
+}
+
+// stages are the kernel's history.
+func stages() []stage {
+	return []stage{
+		{"stage1", "Decode K and V once, into contiguous tiles", gates.Pass, ""},
+		{"stage2", "Use the vector units for QK and PV", gates.Pass, ""},
+		{"stage3a", "Reuse the score buffer for P", gates.Defer, gates.ReasonTooSlow},
+		{"stage3b", "Fuse the softmax in registers", gates.Defer, gates.ReasonCorrectness},
+	}
+}
+
+// rebench is what the writer asks for, and a reader in vain.
+const rebench = "/rebench rounds=2"
+
+// A story is told while it happens.
+type story struct {
+	*world
+	*teller
+	opt   Options
+	lines []string // the summary
+	wrong int
+	open  *fakehub.PR // deferred, and there to play with
+}
+
+func (s *story) tell() error {
+	all := stages()
+	if err := s.stage(all[0]); err != nil {
+		return err
+	}
+	if err := s.docs(); err != nil {
+		return err
+	}
+	for _, next := range all[1:] {
+		if err := s.stage(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage opens a pull request and sees what the gate makes of it.
+func (s *story) stage(st stage) error {
+	text, err := shipped(st.name + ".c")
+	if err != nil {
+		return err
+	}
+	pr, err := s.propose(st.name, st.title, map[string]string{source: text})
+	if err != nil {
+		return err
+	}
+	check, a, err := s.verdict(pr, st, 0)
+	if err != nil {
+		return err
+	}
+	if a.Outcome == gates.Pass {
+		return s.merge(pr, "; the runner measures main too, for the history")
+	}
+	if err := pr.Merge(writer); err == nil {
+		return fmt.Errorf("#%d was deferred, and the protection let it through", pr.Number())
+	} else {
+		s.note("%s tries to merge it all the same; GitHub refuses: %s", writer, refusal(err))
+	}
+	if s.open == nil {
+		s.open = pr
+		return s.again(pr, st, check, a)
+	}
+	return nil
+}
+
+// refusal is GitHub's own sentence, without the status before it.
+func refusal(err error) string {
+	text := err.Error()
+	return strings.TrimLeft(text[strings.LastIndex(text, ": ")+1:], " 0123456789")
+}
+
+func (s *story) propose(branch, title string, files map[string]string) (*fakehub.PR, error) {
+	if _, err := s.repo.PushCommit(fakehub.Commit{Branch: branch, Files: files, Message: title, Author: writer}); err != nil {
+		return nil, err
+	}
+	pr, err := s.repo.OpenPR(fakehub.PROptions{Title: title, Head: branch, Author: writer})
+	if err != nil {
+		return nil, err
+	}
+	s.chapter("#%d %s (%s)", pr.Number(), title, branch)
+	s.note("%s opens %s", writer, pr.URL())
+	return pr, nil
+}
+
+// verdict waits for one, and shows it.
+func (s *story) verdict(pr *fakehub.PR, st stage, earlier int64) (fakehub.Check, attempt, error) {
+	check, err := s.concluded(pr, earlier)
+	if err != nil {
+		return check, attempt{}, err
+	}
+	a, err := s.lastAttempt(pr)
+	if err != nil {
+		return check, a, err
+	}
+	if err := s.commented(pr, a); err != nil {
+		return check, a, err
+	}
+	s.note("the check %q concludes %s; attempt %d was measured in %.0f s by the runner %q", check.Name, check.Conclusion, a.Attempt, a.Ended.Sub(a.Begun).Seconds(), a.Runner)
+	if earlier == 0 {
+		// There is no report.md: a bot's reports are comments.
+		s.say("\n%s\n", strings.Replace(s.opt.Render(a.verdict), "More in report.md:", "More on the pull request:", 1))
+	} else {
+		st.name = "again"
+		s.note("%s", report.OneLine(a.verdict))
+	}
+	s.note("the report is a comment on %s", pr.URL())
+	line, expected := summary(st, a.verdict)
+	if !expected {
+		s.wrong++
+	}
+	s.lines = append(s.lines, line)
+	return check, a, nil
+}
+
+func (s *story) merge(pr *fakehub.PR, then string) error {
+	if err := pr.Merge(writer); err != nil {
+		return fmt.Errorf("#%d has passed, and cannot be merged: %w", pr.Number(), err)
+	}
+	s.note("%s merges it%s", writer, then)
+	return nil
+}
+
+// again has a deferred change measured once more.
+func (s *story) again(pr *fakehub.PR, st stage, check fakehub.Check, first attempt) error {
+	if err := s.command(pr, reader, "confused", "😕"); err != nil {
+		return err
+	}
+	if err := s.command(pr, writer, "rocket", "🚀"); err != nil {
+		return err
+	}
+	_, second, err := s.verdict(pr, st, check.ID)
+	if err != nil {
+		return err
+	}
+	if a, b := first.verdict.Measuring, second.verdict.Measuring; a != nil && b != nil && a.Rounds == b.Rounds {
+		s.note("the %d rounds of the first attempt had decided: more rounds do not roll the dice again", a.Rounds)
+	}
+	return nil
+}
+
+// command has somebody ask for a rebench, and tells the bot's answer.
+func (s *story) command(pr *fakehub.PR, who, reaction, emoji string) error {
+	c, err := pr.Comment(who, rebench)
+	if err != nil {
+		return err
+	}
+	s.note("%s comments %s", who, rebench)
+	if err := s.reacted(pr, c, "eyes"); err != nil {
+		return err
+	}
+	s.note("%s reacts 👀", s.app.Login())
+	reply, err := s.replied(pr, c)
+	if err != nil {
+		return err
+	}
+	if err := s.reacted(pr, c, reaction); err != nil {
+		return fmt.Errorf("%w; it replied: %s", err, reply)
+	}
+	s.note("%s reacts %s and replies: %s", s.app.Login(), emoji, report.Plain(reply))
+	return nil
+}
+
+// docs changes no kernel: a required check that stayed silent would block it for
+// ever.
+func (s *story) docs() error {
+	pr, err := s.propose("docs", "Say what the kernels are for", map[string]string{readme: "Attention kernels, each gated by kernelgate.\n"})
+	if err != nil {
+		return err
+	}
+	c, err := s.concluded(pr, 0)
+	if err != nil {
+		return err
+	}
+	s.note("the check %q concludes %s: %s", c.Name, c.Conclusion, c.Title)
+	mark := "✓"
+	if c.Conclusion != "success" {
+		mark = "✗"
+		s.wrong++
+	}
+	s.lines = append(s.lines, fmt.Sprintf("%s %-8s %s", mark, "docs", c.Title))
+	if mark == "✗" {
+		return nil
+	}
+	return s.merge(pr, "")
+}

@@ -1,0 +1,134 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/ledger"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// soon is when a bot that measures nothing for it must have answered.
+const soon = time.Minute
+
+// wait returns once something is so on GitHub. It is patient, but not for ever:
+// then it tells what GitHub showed last.
+func (w *world) wait(pr *fakehub.PR, what string, patience time.Duration, cond func() bool) error {
+	tooLong := errors.New("too long")
+	ctx, cancel := context.WithTimeoutCause(w.ctx, patience, tooLong)
+	defer cancel()
+	err := w.hub.WaitFor(ctx, cond)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, tooLong):
+		return fmt.Errorf("waiting for %s on #%d: nothing for %v; %s (see %s)", what, pr.Number(), patience, w.lastCheck(pr), w.logPath())
+	}
+	return fmt.Errorf("waiting for %s on #%d: %w", what, pr.Number(), err)
+}
+
+// lastCheck is what the required check says.
+func (w *world) lastCheck(pr *fakehub.PR) string {
+	c, ok := w.repo.Check(pr.HeadSHA(), required)
+	if !ok {
+		return "there is no check on its head yet"
+	}
+	return fmt.Sprintf("its check is %s: %s\n%s", strings.TrimSpace(c.Status+" "+c.Conclusion), c.Title, indent(strings.TrimSpace(c.Summary)))
+}
+
+// concluded waits for a required check of the head other than an earlier one.
+func (w *world) concluded(pr *fakehub.PR, earlier int64) (c fakehub.Check, err error) {
+	err = w.wait(pr, "a verdict", w.patience, func() bool {
+		c, _ = w.repo.Check(pr.HeadSHA(), required)
+		return c.Status == "completed" && c.ID != earlier
+	})
+	return c, err
+}
+
+func (w *world) id(pr *fakehub.PR) change.ID {
+	return change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}
+}
+
+// An attempt is a run that is done, with its verdict as the bot judged it.
+type attempt struct {
+	ledger.RunRow
+	verdict *gates.Verdict
+}
+
+// lastAttempt reads a pull request's newest run.
+func (w *world) lastAttempt(pr *fakehub.PR) (a attempt, err error) {
+	id := w.id(pr)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reading the verdict on #%d: %w", pr.Number(), err)
+		}
+	}()
+	last, err := w.bot.Journal.Last(w.ctx, id.String())
+	if err != nil {
+		return a, err
+	}
+	if err := w.bot.Ledger.WaitFor(w.ctx, last.Seq); err != nil {
+		return a, err
+	}
+	runs, err := w.bot.Ledger.Runs(w.ctx, ledger.RunFilter{Change: id, Limit: 1})
+	if err != nil {
+		return a, err
+	}
+	if len(runs) == 0 || runs[0].Verdict == "" {
+		return a, fmt.Errorf("the ledger has none, though %s", w.lastCheck(pr))
+	}
+	a.RunRow = runs[0]
+	r, _, err := w.bot.Journal.Artifacts.Get(w.ctx, a.Verdict)
+	if err != nil {
+		return a, err
+	}
+	defer r.Close()
+	return a, json.NewDecoder(r).Decode(&a.verdict)
+}
+
+// commented waits until the sticky comment tells of an attempt too.
+func (w *world) commented(pr *fakehub.PR, a attempt) error {
+	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("| %d | `%s`", a.Attempt, a.Runner)
+	return w.wait(pr, "a comment", soon, func() bool {
+		for _, c := range pr.Comments() {
+			if c.Author == w.app.Login() && strings.HasPrefix(c.Body, marker) && strings.Contains(c.Body, row) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// reacted waits for one reaction of the bot to a comment.
+func (w *world) reacted(pr *fakehub.PR, to fakehub.Comment, content string) error {
+	return w.wait(pr, "an answer to "+to.Body, soon, func() bool {
+		for _, c := range pr.Comments() {
+			if c.ID == to.ID {
+				return len(c.Reactions[content]) > 0
+			}
+		}
+		return false
+	})
+}
+
+// replied waits for the bot's answer to a comment in words.
+func (w *world) replied(pr *fakehub.PR, to fakehub.Comment) (text string, err error) {
+	marker := present.ReplyMarker(fmt.Sprintf("comment-%d", to.ID))
+	err = w.wait(pr, "a reply to "+to.Body, soon, func() bool {
+		for _, c := range pr.Comments() {
+			if body, ok := strings.CutPrefix(c.Body, marker); ok && c.Author == w.app.Login() {
+				_, text, _ = strings.Cut(strings.TrimSpace(body), "\n") // below the quoted command
+				return true
+			}
+		}
+		return false
+	})
+	return strings.TrimSpace(text), err
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/actions"
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+// checkOnGitHub is kernelgate check --github: the change is the one that the
+// job's event tells of.
+func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writer) error {
+	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
+		if cmd.Flags().Changed(name) {
+			return badInput("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --rivals, --rounds and --results go with it)", name)
+		}
+	}
+	environment := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		environment[name] = value
+	}
+	// No compiler and no harness that is started from here needs the job's keys.
+	for _, name := range []string{"GITHUB_TOKEN", "INPUT_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"} {
+		if err := os.Unsetenv(name); err != nil {
+			return fmt.Errorf("taking %s out of the environment: %w", name, err)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	measuring := serve.Measuring{Worker: []string{program, workerCommand}, Device: opt.Device, Getenv: os.Getenv}
+	labels := serve.DetectLabels()
+	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
+	slices.Sort(labels)
+	live := liveProgress(stderr)
+	defer live.Clear()
+	out, err := actions.Run(cmd.Context(), actions.Config{
+		Getenv: func(name string) string { return environment[name] }, Dir: opt.Dir,
+		Kernels: opt.Kernels, Rounds: opt.Rounds, Rivals: opt.Rivals, Labels: slices.Compact(labels),
+		Results: opt.Results, Version: version(), Stdout: stdout, Now: time.Now, Random: rand.Text,
+		Measure: measuring.Measure, Progress: live,
+	})
+	if err != nil {
+		return err
+	}
+	return asExit(out.Exit)
+}
