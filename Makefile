@@ -53,6 +53,6 @@ fuzz:
 .PHONY: gpu
 gpu:
 	@mkdir -p bin/gpu
-	@CGO_ENABLED=0 go build -o bin/gpu/kernelgate .
-	@CGO_ENABLED=0 go test -c -o bin/gpu/cuda.test ./runners/cuda
+	@CGO_ENABLED=0 go build -ldflags="-s -w" -o bin/gpu/kernelgate .
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@cat runners/cuda/gpu.sh
