@@ -164,7 +164,7 @@ func (b *Bot) rebench(ctx context.Context, s *change.State, c change.Command, r 
 
 func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
 	var effect change.Effect
-	var busy []change.Run
+	var busy, decided []change.Run
 	for _, run := range runs {
 		if run.Unfinished() {
 			busy = append(busy, run)
@@ -180,6 +180,9 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 			// Before anything was timed there are no dice: everything is done anew.
 			if e.Performance != nil && len(e.Performance.Rounds) > 0 {
 				ask.Earlier = e
+				if run.Result.Reason != gates.ReasonInconclusive {
+					decided = append(decided, run)
+				}
 			}
 			if r.Profile {
 				e.Profile = nil
@@ -195,6 +198,9 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 		return refused("%s is queued or being measured already.", names(busy)), nil
 	}
 	reply := "Measuring again; the new rounds add to the evidence."
+	if len(decided) > 0 {
+		reply += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, a new commit does.", names(decided))
+	}
 	if len(busy) > 0 {
 		reply += fmt.Sprintf(" %s is queued or being measured already.", names(busy))
 	}

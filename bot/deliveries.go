@@ -109,8 +109,8 @@ func (b *Bot) comment(ctx context.Context, e webhook.IssueComment) error {
 	if err != nil {
 		return err
 	}
-	if s.Seq == 0 {
-		if s, err = b.refresh(ctx, id, e.Repository.FullName); err != nil {
+	if s.Seq == 0 { // opened before the bot was there
+		if _, err := b.refresh(ctx, id, e.Repository.FullName); err != nil {
 			return err
 		}
 	}

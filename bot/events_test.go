@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/ledger"
 )
 
 // Code from a fork reaches a runner only at a commit that somebody approved.
@@ -163,6 +165,29 @@ func TestPersonalToken(t *testing.T) {
 		t.Error("a deferred pull request was merged")
 	}
 	w.no(pr.Merge("olga"))
+}
+
+// What a merge brings to the default branch was measured already.
+func TestMergeIsHistory(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	pr := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	w.concluded(pr.HeadSHA(), "success")
+	w.settle()
+	judged := w.running.bot.Counts().Judged
+	w.no(pr.Merge("olga"))
+	w.settle()
+	points, err := w.running.ledger.History(w.ctx, w.repo.ID(), "scale", 0)
+	w.no(err)
+	if len(points) != 1 || points[0].SHA != w.repo.Head("main") || points[0].P50["mission"] > 80 {
+		t.Errorf("the history is %+v, want the merge with about 77 µs", points)
+	}
+	runs, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Kernel: "scale"})
+	w.no(err)
+	for _, r := range runs {
+		if r.Change.Kind == change.Push && (r.Runner != "" || w.running.bot.Counts().Judged != judged+1) {
+			t.Errorf("the merge was measured again by %q", r.Runner)
+		}
+	}
 }
 
 // What reaches the default branch is measured for the history.

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/ledger"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -27,10 +28,14 @@ func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k 
 		return err
 	}
 	old, ok := s.ByKernel(k.Name)
-	if !ok || old.Head != p.Head || old.Sources != k.Sources || old.Phase == change.Abandoned || s.Plan == nil || s.Plan.Policy != p.Policy {
+	if s.ID.Kind == change.Push {
+		var err error
+		if old, ok, err = b.merged(ctx, s.ID.Repo, *k); err != nil || !ok {
+			return err
+		}
+	} else if !ok || old.Head != p.Head || old.Sources != k.Sources || old.Phase == change.Abandoned || s.Plan == nil || s.Plan.Policy != p.Policy {
 		return nil
-	}
-	if old.Rule == k.Rule {
+	} else if old.Rule == k.Rule {
 		k.Kept = true
 		return nil
 	}
@@ -51,6 +56,30 @@ func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k 
 	}
 	k.Result, err = b.judge(ctx, p.PolicyFile, p.Policy, e)
 	return err
+}
+
+// merged finds the run of the pull request that a push came from: what it measured
+// is what is on the default branch now, byte for byte, and need not be measured
+// for the history again.
+func (b *Bot) merged(ctx context.Context, repo int64, k change.Kernel) (change.Run, bool, error) {
+	const lately = 20
+	rows, err := b.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Kernel: k.Name, Phase: change.Done, Limit: lately})
+	if err != nil {
+		return change.Run{}, false, fmt.Errorf("asking the ledger: %w", err)
+	}
+	for _, row := range rows {
+		if row.Side || row.Change.Kind != change.Pull {
+			continue
+		}
+		s, err := b.states.load(ctx, row.Change)
+		if err != nil {
+			return change.Run{}, false, err
+		}
+		if run, ok := s.Run(row.Job); ok && run.Sources == k.Sources && run.Result != nil && run.Result.Outcome != gates.Error {
+			return run, true, nil
+		}
+	}
+	return change.Run{}, false, nil
 }
 
 // judge is the only place where the bot's verdicts come from.

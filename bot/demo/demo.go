@@ -9,6 +9,7 @@ package demo
 import (
 	"cmp"
 	"context"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,8 @@ type Options struct {
 	Live   Live
 	Render func(*gates.Verdict) string
 
-	patience time.Duration // for one verdict; five minutes unless given
+	patience time.Duration   // for one verdict; five minutes unless given
+	key      *rsa.PrivateKey // the App's, made unless given
 }
 
 // Live shows what the runner is at. It can be taken away before something else is

@@ -3,6 +3,8 @@ package demo
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"errors"
 	"flag"
 	"net/http"
@@ -22,6 +24,9 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
+
+// testKey is made once: RSA keys are slow to find under the race detector.
+var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 // An audience sees what a person at the terminal sees, and acts when it comes to a
 // line.
@@ -60,10 +65,14 @@ func (*tape) Clear()                   {}
 func run(t *testing.T, ctx context.Context, out *audience, change func(*Options)) (tmp string, live *tape, right bool, err error) {
 	t.Helper()
 	tmp, live = t.TempDir(), &tape{}
+	key, err := testKey()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("TMPDIR", tmp)
 	opt := Options{
 		Once: true, Version: "kernelgate test", Seed: 7, Now: time.Now, Getenv: os.Getenv, Out: out, Live: live,
-		Render: func(v *gates.Verdict) string { return report.OneLine(v) + "\n" },
+		key: key, Render: func(v *gates.Verdict) string { return report.OneLine(v) + "\n" },
 	}
 	change(&opt)
 	right, err = Run(ctx, opt)

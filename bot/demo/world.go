@@ -96,7 +96,7 @@ func (w *world) openHub(opt Options) (err error) {
 	if _, err := w.repo.Push("main", files, "FP8 attention for the CPU, scalar"); err != nil {
 		return err
 	}
-	if w.app, err = w.hub.CreateApp(fakehub.AppOptions{Slug: "kernelgate"}); err != nil {
+	if w.app, err = w.hub.CreateApp(fakehub.AppOptions{Slug: "kernelgate", Key: opt.key}); err != nil {
 		return err
 	}
 	if _, err := w.app.Install(w.repo); err != nil {
@@ -125,7 +125,7 @@ func (w *world) openBot(opt Options, t *teller) (err error) {
 	w.ended = make(chan error, 1)
 	go func() {
 		err := w.bot.Wait()
-		w.cancel(fmt.Errorf("the bot has stopped: %w (see %s)", cmpError(err), w.logPath()))
+		w.cancel(fmt.Errorf("the bot has stopped: %w (see %s)", errors.Join(err, context.Canceled), w.logPath()))
 		w.ended <- err
 	}()
 	ready, cancel := context.WithTimeout(w.ctx, time.Minute)
@@ -135,13 +135,6 @@ func (w *world) openBot(opt Options, t *teller) (err error) {
 	}
 	w.app.SetHook(w.bot.URL()+"/webhook", secret)
 	return nil
-}
-
-func cmpError(err error) error {
-	if err == nil {
-		return errors.New("nobody told it to")
-	}
-	return err
 }
 
 // close stops the bot, which takes its runner with it, and then the hub.
