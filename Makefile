@@ -30,15 +30,19 @@ lint:
 	go vet ./...
 	go tool staticcheck ./...
 
-# The error rates of the gate are simulated in a pass of their own: the race
-# detector would make the arithmetic ten times slower and has nothing to find.
+# These run without the race detector: they measure real kernels, compile CUDA or do
+# plain arithmetic, so that it would make them up to ten times slower and has nothing
+# to find.
+PLAIN := . ./bot/demo ./gates/report ./kernels/... ./policies ./runners/command ./runners/cpu ./runners/measure
+
 test: setup lint
-	go test -race ./...
+	go test -race $$(go list ./... | grep -vxF "$$(go list $(PLAIN))")
+	go test $(PLAIN)
 	go test -run 'TestErrorRates|TestNaiveInterval' -v ./gates | grep -v '^=== '
 
 # Speeds and sizes, as ratios within one run.
 bench:
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/tensor ./runners/sandbox ./bot/webhook ./bot/journal
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/tensor ./runners/sandbox ./bot/webhook ./bot/journal ./bot/ledger ./bot/serve ./bot
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s

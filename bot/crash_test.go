@@ -59,7 +59,7 @@ func (v *victim) kill() {
 // nothing twice. KERNELGATE_CRASHES says how often; CI has less time than a
 // weekend.
 func TestCrashes(t *testing.T) {
-	crashes := 10
+	crashes := 6
 	if text := os.Getenv("KERNELGATE_CRASHES"); text != "" {
 		var err error
 		if crashes, err = strconv.Atoi(text); err != nil {

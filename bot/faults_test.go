@@ -118,7 +118,7 @@ func (w *world) crowd(n int) []expectation {
 func TestFaults(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	w.hub.SetFaults(fakehub.Faults{Rate: 0.3, Seed: 11})
-	all := w.crowd(8)
+	all := w.crowd(6)
 	w.rightInTheEnd(all)
 	w.hub.SetFaults(fakehub.Faults{})
 	w.settle()
@@ -133,7 +133,7 @@ func TestUnrulyDeliveries(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	w.hub.SetDelivery(fakehub.Unruly{Fail: 0.2, Vanish: 0.1, Duplicate: 0.3, Shuffle: true})
 	var all []expectation
-	for _, e := range w.crowd(8) {
+	for _, e := range w.crowd(6) {
 		e.commands = nil // a comment whose webhook vanished is nobody's fault
 		all = append(all, e)
 	}
