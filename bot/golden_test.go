@@ -76,6 +76,7 @@ var (
 	hashPattern = regexp.MustCompile(`\b[0-9a-f]{12}\b`) // of commits that are named in short alone, and of machine code
 	idPattern   = regexp.MustCompile(`comment-[0-9]+`)
 	timePattern = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9:.]{5,}(?:Z| UTC)?`)
+	datePattern = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b`)
 	tookPattern = regexp.MustCompile(`in [0-9.e-]+[ \x{a0}](?:ms|s)\b`)
 )
 
@@ -103,5 +104,6 @@ func (w *world) normal(text string) string {
 		return fmt.Sprintf("comment-%d", ids[id])
 	})
 	text = timePattern.ReplaceAllString(text, "<time>")
+	text = datePattern.ReplaceAllString(text, "<date>")
 	return tookPattern.ReplaceAllString(text, "in <seconds>")
 }

@@ -26,8 +26,8 @@ func TestPassAndDefer(t *testing.T) {
 func TestBrokenAndWrong(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	broken := w.propose("broken", "// BROKEN\n", fakehub.PROptions{})
-	wrong := w.propose("wrong", "// WRONG speed 9\n", fakehub.PROptions{})
 	w.concluded(broken.HeadSHA(), "failure")
+	wrong := w.propose("wrong", "// WRONG speed 9\n", fakehub.PROptions{})
 	w.concluded(wrong.HeadSHA(), "failure")
 	w.said(broken, "DEFER")
 	w.said(wrong, "DEFER")

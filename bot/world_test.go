@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,10 +93,8 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	if opt.limits == (fakehub.Limits{}) {
 		opt.limits = fakehub.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1, Concurrent: -1}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	w.no(err)
-	w.addr = listener.Addr().String()
-	w.no(listener.Close())
+	w.addr = w.freeAddress()
+	var err error
 	w.hub, err = fakehub.New(fakehub.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits})
 	w.no(err)
 	w.Cleanup(func() { w.hub.Close() })
@@ -128,6 +128,27 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	w.start()
 	w.Cleanup(func() { w.no(w.running.stop()) })
 	return w
+}
+
+// ports are below those that Linux gives to whoever asks for any: a bot that is
+// started again must get its own back.
+var ports = func() *atomic.Int64 {
+	p := &atomic.Int64{}
+	p.Store(int64(20000 + os.Getpid()%10000))
+	return p
+}()
+
+func (w *world) freeAddress() string {
+	w.Helper()
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", ports.Add(1))
+		if listener, err := net.Listen("tcp", addr); err == nil {
+			w.no(listener.Close())
+			return addr
+		}
+	}
+	w.Fatal("no port is free")
+	return ""
 }
 
 func (w *world) no(err error) {
@@ -199,7 +220,8 @@ func (w *world) until(what string, cond func() bool) {
 	}
 }
 
-// concluded waits for the required check of a commit.
+// concluded waits for the required check of a commit, and for all that follows
+// from it, so that what comes next finds the world the same in every run.
 func (w *world) concluded(sha, conclusion string) fakehub.Check {
 	w.Helper()
 	var c fakehub.Check
@@ -207,6 +229,7 @@ func (w *world) concluded(sha, conclusion string) fakehub.Check {
 		c, _ = w.repo.Check(sha, "kernelgate")
 		return c.Status == "completed" && c.Conclusion == conclusion
 	})
+	w.settle()
 	return c
 }
 
