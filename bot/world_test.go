@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fakehub"
 )
 
@@ -261,14 +262,21 @@ func (w *world) settle() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
 	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
-	for calm := 0; calm < 3; {
+	var left []change.ID
+	for calm := 0; calm < 2; {
 		w.no(w.hub.Quiet(ctx))
-		left, err := w.running.ledger.Unsettled(ctx)
-		w.no(err)
-		if calm++; len(left) > 0 || !w.running.bot.Idle() {
+		calm++
+		if !w.running.bot.Idle() {
 			calm = 0
+		} else {
+			var err error
+			left, err = w.running.ledger.Unsettled(ctx)
+			w.no(err)
+			if len(left) > 0 {
+				calm = 0
+			}
 		}
 		select {
 		case <-tick.C:
