@@ -72,7 +72,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "kernelgate: interrupted; nothing was written")
+		fmt.Fprintln(stderr, "kernelgate: interrupted; what was not finished is not written")
 		return exitError
 	case errors.As(err, &bad):
 		fmt.Fprintln(stderr, bad.Error())

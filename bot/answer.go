@@ -80,7 +80,7 @@ func (b *Bot) decide(ctx context.Context, s *change.State, c change.Command) (ch
 	case command.Cancel:
 		return cancel(s), nil
 	case command.Rebench:
-		return b.rebench(ctx, s, c, parsed)
+		return b.rebench(ctx, s, policy, parsed)
 	}
 	return refused("`/%s` is not available on this server.", parsed.Name()), nil
 }
@@ -134,7 +134,7 @@ func cancel(s *change.State) change.Answered {
 // rebench starts further attempts. What was measured stays: an attempt adds
 // rounds, so that nobody can roll the dice until they please. A comparison that
 // the policy does not ask for is measured on the side and decides nothing.
-func (b *Bot) rebench(ctx context.Context, s *change.State, c change.Command, r command.Rebench) (change.Answered, error) {
+func (b *Bot) rebench(ctx context.Context, s *change.State, policy *policies.Policy, r command.Rebench) (change.Answered, error) {
 	if s.Held() {
 		return refused("The code is from a fork and waits for `/ok-to-test %s`.", s.Facts.Head), nil
 	}
@@ -156,10 +156,20 @@ func (b *Bot) rebench(ctx context.Context, s *change.State, c change.Command, r 
 	if len(runs) == 0 {
 		return refused("There is nothing to measure: the kernel is gone."), nil
 	}
+	if r.Profile && !profiles(policy, runs) {
+		return refused("No rule that applies here has a profile gate, so there is nothing to profile. Leave `profile` out."), nil
+	}
 	if r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0 {
 		return b.sideways(ctx, s, runs, r)
 	}
 	return b.again(ctx, s, runs, r)
+}
+
+// profiles tells whether the policy asks for a profile of any of the runs.
+func profiles(policy *policies.Policy, runs []change.Run) bool {
+	return policy != nil && slices.ContainsFunc(policy.Rules, func(rule policies.Rule) bool {
+		return rule.Gates.Profile != nil && slices.ContainsFunc(runs, func(run change.Run) bool { return run.Rule == rule.Name })
+	})
 }
 
 func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {

@@ -47,6 +47,7 @@ func TestCommandsAndPermissions(t *testing.T) {
 		{"walt", "/rebench other_kernel", "confused"},   // no such kernel
 		{"walt", "/rebench shapes=huge", "confused"},    // no such shape
 		{"walt", "/rebench vs=no-such-ref", "confused"}, // no such commit
+		{"walt", "/rebench profile", "confused"},        // the policy has no such gate
 		{"walt", "/cancel", "confused"},                 // nothing is running
 		{"walt", "/tune", "confused"},
 		{"rita", "/explain", "rocket"},
