@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -72,7 +73,7 @@ func (b *Bot) decide(ctx context.Context, s *change.State, c change.Command) (ch
 	case command.ShowHelp:
 		return change.Answered{OK: true, Reply: command.Help(commands)}, nil
 	case command.Explain:
-		return b.explain(s, policy), nil
+		return change.Answered{OK: true, Reply: present.Explain(s, policy)}, nil
 	case command.Override:
 		return b.override(s, c, parsed), nil
 	case command.OKToTest:
@@ -83,21 +84,6 @@ func (b *Bot) decide(ctx context.Context, s *change.State, c change.Command) (ch
 		return b.rebench(ctx, s, policy, parsed)
 	}
 	return refused("`/%s` is not available on this server.", parsed.Name()), nil
-}
-
-func (b *Bot) explain(s *change.State, policy *policies.Policy) change.Answered {
-	if policy == nil {
-		return change.Answered{OK: true, Reply: "The base branch has no policy (`" + plan.PolicyFile + "`), so nothing is asked of this change."}
-	}
-	var text []string
-	for _, k := range s.Plan.Kernels {
-		about := policies.Change{Labels: s.Facts.Labels, Branch: s.Facts.Base, Title: s.Facts.Title, Draft: s.Facts.Draft, Kernel: k.Name, Paths: []string{k.Folder + "/kernel.yaml"}}
-		text = append(text, policy.Explain(s.Plan.PolicyFile, about))
-	}
-	if len(text) == 0 {
-		return change.Answered{OK: true, Reply: "No kernel changed: there is nothing to measure."}
-	}
-	return change.Answered{OK: true, Reply: "```text\n" + strings.ReplaceAll(strings.Join(text, "\n"), "```", "'''") + "\n```"}
 }
 
 func (b *Bot) override(s *change.State, c change.Command, o command.Override) change.Answered {

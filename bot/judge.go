@@ -13,7 +13,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/ledger"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -94,24 +93,13 @@ func (b *Bot) judge(ctx context.Context, file, text string, e *gates.Evidence) (
 func (b *Bot) judgeBy(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence) (*change.Result, error) {
 	v := gates.Judge(policy, file, e)
 	b.count(func(c *Counts) { c.Judged++ })
-	result := &change.Result{
-		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Device: v.Device.Name,
-		Speedups: map[string]float64{}, P50: map[string]float64{},
-	}
-	for _, c := range v.Comparisons {
-		if c.Candidate != nil {
-			result.P50[c.Shape] = c.Candidate.P50
-		}
-		if c.Role == "target" {
-			result.Speedups[c.Shape] = c.Speedup.Value
-		}
-	}
+	result := change.NewResult(v)
 	var err error
 	if result.Evidence, err = b.keep(ctx, "evidence", e); err != nil {
 		return nil, err
 	}
 	result.Verdict, err = b.keep(ctx, "verdict", v)
-	return result, err
+	return &result, err
 }
 
 // keep stores a value under the hash of its JSON: storing it twice is storing it

@@ -96,7 +96,7 @@ func (b *Bot) publishProgress(ctx context.Context, s *change.State) error {
 		if c.Status != "in_progress" || have.ID == 0 || have.Done {
 			continue
 		}
-		if err := b.Hub.UpdateCheck(ctx, s.Facts.Repo, have.ID, forHub(c)); err != nil && !errors.Is(err, hub.ErrUnknown) {
+		if err := b.Hub.UpdateCheck(ctx, s.Facts.Repo, have.ID, c.ForHub()); err != nil && !errors.Is(err, hub.ErrUnknown) {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check)
 		state, description := c.CommitStatus()
 		return 1, w.Hub.SetStatus(ctx, repo, c.HeadSHA, hub.Status{Context: c.Name, State: state, Description: description, TargetURL: c.DetailsURL})
 	}
-	wanted := forHub(c)
+	wanted := c.ForHub()
 	// A concluded check stays as it is: what is measured again gets a new one.
 	if have.ID != 0 && (!have.Done || c.Status == "completed") {
 		if have.Done {
@@ -163,20 +163,6 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check)
 		}
 	}
 	return w.Hub.CreateCheck(ctx, repo, wanted)
-}
-
-func forHub(c present.Check) hub.Check {
-	out := hub.Check{
-		Name: c.Name, HeadSHA: c.HeadSHA, ExternalID: c.ExternalID, DetailsURL: c.DetailsURL, Status: c.Status, Conclusion: c.Conclusion,
-		StartedAt: c.StartedAt, CompletedAt: c.CompletedAt, Title: c.Title, Summary: c.Summary, Text: c.Text,
-	}
-	for _, a := range c.Annotations {
-		out.Annotations = append(out.Annotations, hub.Annotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, Level: a.Level, Title: a.Title, Message: a.Message})
-	}
-	for _, a := range c.Actions {
-		out.Actions = append(out.Actions, hub.Action{Label: a.Label, Description: a.Description, Identifier: a.Identifier})
-	}
-	return out
 }
 
 // comment keeps the one sticky comment.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // obeyed are the commands that a workflow can follow. The others need a bot that
@@ -103,7 +103,7 @@ func (s *session) decide(ctx context.Context, by string, asked command.Command) 
 	case command.ShowHelp:
 		return granted(false, "%s\n\nkernelgate runs here as a workflow, which follows `/%s`.", strings.TrimRight(command.Help(commands), "\n"), strings.Join(obeyed, "`, `/")), nil
 	case command.Explain:
-		return s.explain(policy), nil
+		return granted(false, "%s", present.Explain(s.state, policy)), nil
 	case command.OKToTest:
 		return s.okToTest(asked), nil
 	case command.Rebench:
@@ -123,22 +123,6 @@ func (s *session) policy() (*policies.Policy, error) {
 		return nil, fmt.Errorf("reading the plan's policy: %w", err)
 	}
 	return policy, nil
-}
-
-func (s *session) explain(policy *policies.Policy) decision {
-	if policy == nil {
-		return granted(false, "The base branch has no policy (`%s`) that can be read, so nothing can be explained.", plan.PolicyFile)
-	}
-	f := s.state.Facts
-	var text []string
-	for _, k := range s.state.Plan.Kernels {
-		about := policies.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.Name, Paths: []string{k.Folder + "/kernel.yaml"}}
-		text = append(text, policy.Explain(s.state.Plan.PolicyFile, about))
-	}
-	if len(text) == 0 {
-		return granted(false, "No kernel changed: there is nothing to measure.")
-	}
-	return granted(false, "```text\n%s\n```", strings.ReplaceAll(strings.Join(text, "\n"), "```", "'''"))
 }
 
 func (s *session) rebench(r command.Rebench) decision {

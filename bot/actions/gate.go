@@ -146,7 +146,7 @@ func (s *session) fit(job bundle.Job, run change.Run) error {
 // judge is the only place where verdicts come from.
 func judge(policy *policies.Policy, file string, e *gates.Evidence) (change.Result, *gates.Verdict) {
 	v := gates.Judge(policy, file, e)
-	return change.Result{Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Device: v.Device.Name}, v
+	return change.NewResult(v), v
 }
 
 // abandon says on GitHub that there will be no verdict. GitHub gives a cancelled

@@ -125,13 +125,8 @@ func (p *poster) clear(ctx context.Context, c present.Check, sha string) (int, e
 
 // forHub leaves the buttons out: nobody in a workflow hears of them.
 func (p *poster) forHub(c present.Check) hub.Check {
-	out := hub.Check{
-		Name: c.Name, HeadSHA: c.HeadSHA, ExternalID: c.ExternalID, DetailsURL: p.runURL, Status: c.Status, Conclusion: c.Conclusion,
-		StartedAt: c.StartedAt, CompletedAt: c.CompletedAt, Title: c.Title, Summary: c.Summary, Text: c.Text,
-	}
-	for _, a := range c.Annotations {
-		out.Annotations = append(out.Annotations, hub.Annotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, Level: a.Level, Title: a.Title, Message: a.Message})
-	}
+	out := c.ForHub()
+	out.DetailsURL, out.Actions = p.runURL, nil
 	return out
 }
 

@@ -51,6 +51,7 @@ type Plan struct {
 	NoPolicy   bool      `json:"no_policy,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
 	Notes      []string  `json:"notes,omitempty"`
+	Paths      []string  `json:"paths,omitempty"` // changed files, the first of them, for rules that go by path
 	Kernels    []Kernel  `json:"kernels,omitempty"`
 }
 

@@ -67,6 +67,9 @@ func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Propo
 	return s.out, nil
 }
 
+// maxPaths bounds how many changed files a plan remembers.
+const maxPaths = 500
+
 // A sitting is one look at one change.
 type sitting struct {
 	planner *Planner
@@ -120,6 +123,8 @@ func (s *sitting) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	changed := p.Changed()
+	s.out.Paths = changed[:min(len(changed), maxPaths)]
 	folders, err := p.Kernels(ctx)
 	if err != nil {
 		return err

@@ -97,6 +97,9 @@ func New(ctx context.Context, opt Options) (*Plan, error) {
 	return p, err
 }
 
+// Changed is the files that the change touches.
+func (p *Plan) Changed() []string { return p.changed }
+
 // Kernels is the folders to check.
 func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	all, err := p.opt.Repo.Kernels(ctx, p.opt.Head)
