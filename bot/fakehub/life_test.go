@@ -149,11 +149,11 @@ func TestConflictAndDraftAreNotMergeable(t *testing.T) {
 	}
 }
 
-func TestPageShowsCommentsAsText(t *testing.T) {
+func TestPageRendersComments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fakehub.Options{})
 	pr := w.opened()
-	_, err := pr.Comment("alice", "<script>alert(1)</script>")
+	_, err := pr.Comment("alice", "<!-- hidden -->\n## Read\n\n| a | b |\n| - | - |\n| 1 | `2` |\n\n<details><summary>More</summary>\n\n*text*\n\n</details>\n\n<script>alert(1)</script>")
 	w.no(err)
 	for _, url := range []string{w.hub.URL() + "/", pr.URL()} {
 		answer, err := http.Get(url)
@@ -161,8 +161,16 @@ func TestPageShowsCommentsAsText(t *testing.T) {
 		body, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		w.no(err)
-		if text := string(body); !strings.Contains(text, "Faster") || !strings.Contains(text, "&lt;script&gt;") || strings.Contains(text, "<script>") {
-			t.Errorf("page %s:\n%s", url, text)
+		text := string(body)
+		for _, want := range []string{"Faster", "&lt;script&gt;", "<h2>Read</h2>", "<td><code>2</code></td>", "<details><summary>More</summary>"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("page %s does not show %s:\n%s", url, want, text)
+			}
+		}
+		for _, no := range []string{"<script>", "hidden -->"} {
+			if strings.Contains(text, no) {
+				t.Errorf("page %s has %s", url, no)
+			}
 		}
 	}
 }

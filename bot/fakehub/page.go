@@ -1,11 +1,29 @@
 package fakehub
 
 import (
+	"bytes"
+	_ "embed"
+	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
 )
+
+//go:embed page.html
+var pageText string
+
+type pageAll struct {
+	Title string
+	Repos []pageRepo
+}
 
 type pageRepo struct {
 	Name, Clone string
@@ -15,20 +33,43 @@ type pageRepo struct {
 type pagePull struct {
 	Number               int
 	Title, Author, State string
-	URL, Head            string
-	Checks, Comments     []pageEntry
+	URL, Head, Base      string
+	Checks               []pageCheck
+	Comments             []pageComment
 }
 
-type pageEntry struct{ By, Text string }
+type pageCheck struct{ By, State, Mark, Text string }
 
-func pageTemplate() *template.Template {
-	return template.Must(template.New("page").Parse(`<!doctype html><html lang="en"><meta charset="utf-8"><title>fakehub</title>
-<style>body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}pre{white-space:pre-wrap;background:#f6f8fa;padding:.7rem;border-radius:6px}</style>
-{{range .}}<h1>{{.Name}}</h1><p><code>git clone {{.Clone}}</code></p>
-{{range .Pulls}}<article id="pr{{.Number}}"><h2><a href="{{.URL}}">#{{.Number}}</a> {{.Title}}</h2><p>{{.State}}, by {{.Author}}, head <code>{{.Head}}</code></p>
-{{range .Checks}}<p><b>{{.By}}</b>: {{.Text}}</p>{{end}}
-{{range .Comments}}<p><b>{{.By}}</b></p><pre>{{.Text}}</pre>{{end}}</article>{{else}}<p>No pull request yet.</p>{{end}}
-{{else}}<p>No repository yet.</p>{{end}}</html>`))
+type pageComment struct {
+	By        string
+	Bot       bool
+	HTML      template.HTML
+	Reactions []string
+}
+
+var (
+	hiddenPattern  = regexp.MustCompile(`(?s)<!--.*?-->`)
+	tagPattern     = regexp.MustCompile(`</?([A-Za-z][A-Za-z0-9-]*)[^<>]*>`)
+	harmlessTags   = strings.Fields("a b blockquote br code del details em h1 h2 h3 h4 h5 h6 hr input li ol p pre strong sub summary sup table tbody td th thead tr ul")
+	escapedBracket = strings.NewReplacer("<", "&lt;", ">", "&gt;")
+)
+
+// rendered is Markdown as GitHub shows it: with tables, and such HTML as does no
+// more than text. Other tags are shown; and whatever slips through cannot run, for
+// the page's security policy allows no script.
+func rendered(text string) template.HTML {
+	var out bytes.Buffer
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe(), html.WithHardWraps()))
+	if err := md.Convert([]byte(text), &out); err != nil {
+		return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>")
+	}
+	text = tagPattern.ReplaceAllStringFunc(hiddenPattern.ReplaceAllString(out.String(), ""), func(tag string) string {
+		if name := strings.ToLower(tagPattern.FindStringSubmatch(tag)[1]); slices.Contains(harmlessTags, name) {
+			return tag
+		}
+		return escapedBracket.Replace(tag)
+	})
+	return template.HTML(text)
 }
 
 // servePage shows what is there to a person: everything at /, one pull request at
@@ -47,7 +88,11 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	if err := pageTemplate().Execute(w, repos); err != nil {
+	shown := pageAll{Repos: repos}
+	if number != "" {
+		shown.Title = repos[0].Pulls[0].Title
+	}
+	if err := template.Must(template.New("page").Parse(pageText)).Execute(w, shown); err != nil {
 		s.opt.Log.Info("page ended early", "err", err)
 	}
 }
@@ -70,18 +115,54 @@ func (s *Server) pageRepos(owner, name, number string) []pageRepo {
 }
 
 func (pr *PR) page() pagePull {
-	p := pagePull{Number: pr.number, Title: pr.title, Author: pr.author.login, State: pr.state, URL: pr.repo.html("/pull/%d", pr.number), Head: pr.headSHA}
-	if !pr.mergedAt.IsZero() {
+	p := pagePull{Number: pr.number, Title: pr.title, Author: pr.author.login, State: pr.state, URL: pr.repo.html("/pull/%d", pr.number), Head: pr.headSHA, Base: pr.baseRef}
+	switch {
+	case !pr.mergedAt.IsZero():
 		p.State = "merged"
+	case pr.draft && pr.state == "open":
+		p.State = "draft"
 	}
 	for _, run := range pr.repo.latestRuns(pr.headSHA) {
-		p.Checks = append(p.Checks, pageEntry{run.name, strings.TrimSpace(run.status + " " + run.conclusion + " " + run.title)})
+		state := run.conclusion
+		if state == "" {
+			state = run.status
+		}
+		p.Checks = append(p.Checks, pageCheck{run.name, state, mark(state), run.title})
 	}
 	for _, st := range pr.repo.latestStatuses(pr.headSHA) {
-		p.Checks = append(p.Checks, pageEntry{st.context, st.state + " " + st.description})
+		p.Checks = append(p.Checks, pageCheck{st.context, st.state, mark(st.state), st.description})
 	}
 	for _, c := range pr.comments() {
-		p.Comments = append(p.Comments, pageEntry{c.author.login, c.body})
+		shown := pageComment{By: c.author.login, Bot: strings.HasSuffix(c.author.login, "[bot]"), HTML: rendered(c.body)}
+		for _, kind := range slices.Sorted(maps.Keys(emoji)) {
+			n := 0
+			for _, r := range c.reactions {
+				if r.content == kind {
+					n++
+				}
+			}
+			if n > 0 {
+				shown.Reactions = append(shown.Reactions, fmt.Sprintf("%s %d", emoji[kind], n))
+			}
+		}
+		p.Comments = append(p.Comments, shown)
 	}
 	return p
+}
+
+var emoji = map[string]string{
+	"+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
+}
+
+// mark is a check's state as one sign.
+func mark(state string) string {
+	switch state {
+	case "success":
+		return "✓"
+	case "failure", "error":
+		return "✗"
+	case "cancelled":
+		return "⊘"
+	}
+	return "●"
 }
