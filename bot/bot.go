@@ -54,7 +54,8 @@ type Bot struct {
 	shown    map[string]time.Time        // when a change's progress was last published
 	counts   Counts
 
-	redelivered map[string]int // how often, by delivery; reconcileLoop's own
+	troubles    map[change.ID]int // failures to plan, in a row
+	redelivered map[string]int    // how often, by delivery; reconcileLoop's own
 }
 
 // Counts is what the bot did since it started.
@@ -87,7 +88,7 @@ func New(c Config) *Bot {
 	if c.Runners == nil {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
-	b := &Bot{Config: c, progress: map[string]present.Progress{}, shown: map[string]time.Time{}, redelivered: map[string]int{}}
+	b := &Bot{Config: c, progress: map[string]present.Progress{}, shown: map[string]time.Time{}, redelivered: map[string]int{}, troubles: map[change.ID]int{}}
 	b.states = &states{journal: c.Journal, now: c.Now, entries: map[change.ID]*entry{}}
 	b.tender = &tender{tend: b.tend, backoff: c.Backoff, log: c.Log, busy: map[change.ID]*tending{}}
 	return b

@@ -101,8 +101,12 @@ func (b *Bot) comment(ctx context.Context, e webhook.IssueComment) error {
 	if !b.watched(e.Repository.FullName) || e.Author.Bot || !e.Open {
 		return nil
 	}
-	if _, ok, err := command.Parse(e.Body); !ok && err == nil {
+	text := e.Body
+	switch parsed, ok, err := command.Parse(e.Body); {
+	case err == nil && !ok:
 		return nil
+	case err == nil:
+		text = parsed.String() // what stands around it is nobody's business
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
 	s, err := b.states.load(ctx, id)
@@ -114,7 +118,7 @@ func (b *Bot) comment(ctx context.Context, e webhook.IssueComment) error {
 			return err
 		}
 	}
-	return b.ask(ctx, id, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login, Text: e.Body})
+	return b.ask(ctx, id, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login, Text: text})
 }
 
 // ask notes a command once.

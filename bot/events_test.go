@@ -1,6 +1,8 @@
 package bot_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -140,6 +142,24 @@ func TestNoWayAroundTheGate(t *testing.T) {
 		t.Errorf("%d checks for a kernel that was moved, want the required one, the old one's and the new one's", n)
 	}
 	w.golden("no-way-around", []*fakehub.PR{early, moved})
+}
+
+// A repository that cannot be read is told on the check, and the bot goes on once
+// it can be.
+func TestUnreadableRepository(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	w.settle()
+	mirrors := filepath.Join(w.dir, "mirrors")
+	w.no(os.MkdirAll(mirrors, 0o700))
+	inTheWay := filepath.Join(mirrors, "olga")
+	w.no(os.WriteFile(inTheWay, nil, 0o600))
+	pr := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	w.until("the trouble on the check", func() bool {
+		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
+		return c.Status == "in_progress" && strings.Contains(c.Title, "cannot be read") && strings.Contains(c.Summary, "pr-1001-1")
+	})
+	w.no(os.Remove(inTheWay))
+	w.concluded(pr.HeadSHA(), "success")
 }
 
 // With a personal token there are no check runs: statuses stand in for them.

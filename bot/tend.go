@@ -109,8 +109,9 @@ func (b *Bot) plan(ctx context.Context, s *change.State) error {
 		return b.moved(ctx, s, err)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, b.troubled(ctx, s))
 	}
+	b.relieved(s.ID)
 	for i := range proposal.Kernels {
 		if err := b.known(ctx, s, proposal, &proposal.Kernels[i]); err != nil {
 			return err

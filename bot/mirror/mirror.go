@@ -110,7 +110,7 @@ func header(user, token string) []string {
 func git(ctx context.Context, dir string, env []string, args ...string) error {
 	safe := []string{
 		"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always",
-		"-c", "http.followRedirects=false", "-c", "gc.auto=0", "-c", "transfer.fsckObjects=true", "-c", "credential.helper=",
+		"-c", "http.followRedirects=false", "-c", "gc.auto=0", "-c", "credential.helper=",
 	}
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
 	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
