@@ -137,6 +137,9 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 			if c.Server == "" || tokenFile == "" {
 				return badInput("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
 			}
+			if !strings.HasPrefix(c.Server, "unix://") && !strings.HasPrefix(c.Server, "https://") && !strings.HasPrefix(c.Server, "http://") {
+				return badInput("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", c.Server)
+			}
 			token, err := os.ReadFile(tokenFile)
 			if err != nil {
 				return badInput("--token-file: %w (the bot's operator hands a token out for each runner)", err)
