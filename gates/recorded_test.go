@@ -17,6 +17,14 @@ func TestRecordedOnH200(t *testing.T) {
 		{"stage1", Pass, "", 0.1},
 		{"stage2", Pass, "", 0.25},
 		{"stage3a", Defer, ReasonTooSlow, -0.02},
+		{"stage3a_xor", Defer, ReasonRegression, -0.05},
+		{"stage3b", Pass, "", 2.5},
+		{"stage4", Defer, ReasonRegression, -0.05},
+		{"stage5", Defer, ReasonTooSlow, 0.01},
+		{"stage6_fp8", Pass, "", 0.15},
+		{"stage6_fp8_short", Defer, ReasonRegression, 0.2}, // faster on the target, slower on a guard
+		{"stage6_split", Defer, ReasonCorrectness, 0},      // weights are rounded, their sum is not
+		{"stage6_wgmma", Defer, ReasonCorrectness, 0},
 		{"cold", Pass, "", 0.25},
 		{"warm", Pass, "", 0.25},
 		{"broken", Defer, ReasonCorrectness, 0}, // a sum that is not rescaled
