@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -45,5 +46,24 @@ func TestRecordedOnH200(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The first stages are right on every shape that they take.
+func TestRecordedOnAllShapes(t *testing.T) {
+	policy, err := os.ReadFile(filepath.Join("..", "kernels", "sdpa_fp8", "showcase.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "all", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no evidence is there (%v)", err)
+	}
+	for _, file := range files {
+		e := readEvidence(t, file)
+		v := Judge(parsePolicy(t, string(policy)), "showcase.yaml", e)
+		if v.Outcome != Pass || len(v.Comparisons) < 6 {
+			t.Errorf("%s: %s (%s) on %d shapes: %s", file, v.Outcome, v.Reason, len(v.Comparisons), v.Summary)
+		}
 	}
 }
