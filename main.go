@@ -1,22 +1,18 @@
 // Command kernelgate is a CI gatekeeper for GPU kernels: it builds and measures
 // a change, judges the evidence against a policy, and says PASS or DEFER.
 //
-// This file holds flags and wiring; the work is done in the packages below.
+// These files hold flags and wiring; the work is done in the packages below.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,16 +22,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/demo"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/doctor"
-	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/progress"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // What the program's exit tells a script.
@@ -140,165 +133,6 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 	}
 }
 
-func checkCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := check.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
-	asJSON, onGitHub := false, false
-	cmd := &cobra.Command{
-		Use:   "check [KERNEL...]",
-		Short: "Gate the work tree (or a commit) against its merge base on this machine",
-		Long: "Builds base and head of every kernel that the change touches, compares outputs, takes\n" +
-			"times, and judges the evidence by the base's policy (" + check.PolicyFile + ").\n" +
-			"Results are written to results/<UTC time>/.\n\n" +
-			"A kernel of mode cuda is measured on a GPU and nowhere else: without one, --static still\n" +
-			"compiles it and judges its resources.",
-		Example: "  kernelgate check\n  kernelgate check --base origin/main --label refactoring\n" +
-			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2\n" +
-			"  kernelgate check --runner cpu        # on a host without a GPU: the CPU kernels alone\n" +
-			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opt.Kernels = args
-			if onGitHub {
-				return checkOnGitHub(cmd, opt, stdout, stderr)
-			}
-			if !slices.Contains(measure.Runners(), opt.Runner) {
-				return check.BadInput{Err: fmt.Errorf("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))}
-			}
-			program, err := os.Executable()
-			if err != nil {
-				return fmt.Errorf("finding this program: %w", err)
-			}
-			opt.Worker = []string{program, workerCommand}
-			if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
-				opt.Cache = cache.Dir
-			}
-			status := exitPass
-			checked, leftOut := 0, 0
-			live := liveProgress(stderr)
-			err = check.Run(cmd.Context(), opt, live, func(r check.Result) error {
-				live.Clear()
-				if r.LeftOut != "" {
-					leftOut++
-					fmt.Fprintf(stderr, "Left out: %s: %s\n", r.Kernel, r.LeftOut)
-					return nil
-				}
-				checked++
-				status = max(status, severity(r.Verdict.Outcome))
-				if asJSON {
-					return json.NewEncoder(stdout).Encode(r.Verdict)
-				}
-				fmt.Fprint(stdout, report.Terminal(r.Verdict, terminalOptions(stdout)))
-				fmt.Fprintf(stdout, "\nWritten to %s\n", r.Dir)
-				return nil
-			})
-			live.Clear()
-			if err != nil {
-				return err
-			}
-			if checked == 0 && leftOut > 0 {
-				return check.BadInput{Err: fmt.Errorf("kernelgate: nothing was checked: --runner %s leaves out every kernel", opt.Runner)}
-			}
-			if checked == 0 && asJSON {
-				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
-			}
-			if checked == 0 {
-				fmt.Fprintln(stdout, "PASS: no kernel changed.")
-			}
-			return asExit(status)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&opt.Dir, "dir", "", "folder in the repository (default: the current one)")
-	f.StringVar(&opt.Base, "base", "", "branch or commit that the change goes to (default: origin/HEAD, main or master)")
-	f.StringVar(&opt.Head, "head", "", "commit to check (default: the work tree)")
-	f.StringVar(&opt.Policy, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the base's "+check.PolicyFile+")")
-	f.StringVar(&opt.BaselineVariant, "baseline-variant", "", "compare with this variant of the same files instead of the base")
-	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant")
-	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
-	f.StringVar(&opt.Change.Title, "title", "", "title of the change, for the policy's rules")
-	f.StringVar(&opt.Runner, "runner", measure.Auto, "which kernels to measure: cpu or cuda those of that mode alone, auto all of them")
-	f.BoolVar(&opt.Rivals, "rivals", false, "time the manifest's rivals as well, for information; KERNELGATE_READ names folders that they need, e.g. a Python environment")
-	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
-	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
-	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
-	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
-	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
-	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
-	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")
-	return cmd
-}
-
-func judgeCommand(stdout io.Writer) *cobra.Command {
-	policyName, format := "", "terminal"
-	cmd := &cobra.Command{
-		Use:     "judge EVIDENCE.json",
-		Short:   "Judge stored evidence: the same evidence and policy give the same verdict for ever",
-		Example: "  kernelgate judge results/20260102T030405Z/evidence.json --policy l4\n  kernelgate judge evidence.json --policy p.yaml --format markdown",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			policy, file, err := check.ReadPolicy(policyName)
-			if err != nil {
-				return err
-			}
-			evidence, err := check.ReadEvidence(args[0])
-			if err != nil {
-				return err
-			}
-			v := gates.Judge(policy, file, evidence)
-			switch format {
-			case "terminal":
-				fmt.Fprint(stdout, report.Terminal(v, terminalOptions(stdout)))
-			case "markdown":
-				fmt.Fprint(stdout, report.Markdown(v, report.Options{}))
-			case "json":
-				enc := json.NewEncoder(stdout)
-				enc.SetIndent("", "  ")
-				if err := enc.Encode(v); err != nil {
-					return fmt.Errorf("printing the verdict: %w", err)
-				}
-			default:
-				return check.BadInput{Err: fmt.Errorf("--format: %q is not one of terminal, markdown, json", format)}
-			}
-			return asExit(severity(v.Outcome))
-		},
-	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
-	cmd.Flags().StringVar(&format, "format", format, "terminal, markdown or json")
-	return cmd
-}
-
-func historyCommand(stdout io.Writer) *cobra.Command {
-	policyName := ""
-	cmd := &cobra.Command{
-		Use:     "history KERNEL",
-		Short:   "The performance history of a kernel, from the evidence stored beside it",
-		Long:    "Judges every KERNEL/evidence/*.json by the policy and prints, as Markdown, what each variant\ngained over the one before it, and what did not work.",
-		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			policy, file, err := check.ReadPolicy(policyName)
-			if err != nil {
-				return err
-			}
-			files, err := filepath.Glob(filepath.Join(args[0], "evidence", "*.json"))
-			if err != nil || len(files) == 0 {
-				return check.BadInput{Err: fmt.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", args[0])}
-			}
-			var verdicts []*gates.Verdict
-			for _, f := range files {
-				evidence, err := check.ReadEvidence(f)
-				if err != nil {
-					return err
-				}
-				verdicts = append(verdicts, gates.Judge(policy, file, evidence))
-			}
-			fmt.Fprint(stdout, report.History(filepath.Base(args[0]), verdicts))
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
-	return cmd
-}
-
 func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := demo.Options{Version: version(), Seed: rand.Uint64(), Now: time.Now, Getenv: os.Getenv, Out: stdout}
 	cmd := &cobra.Command{
@@ -326,41 +160,6 @@ func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&opt.Once, "once", false, "stop at the end of the story and remove everything")
-	return cmd
-}
-
-func policyCommand(stdout io.Writer) *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Check and explain policies and manifests"}
-	cmd.AddCommand(&cobra.Command{
-		Use:     "lint FILE...",
-		Short:   "Check policies, and manifests named kernel.yaml; every mistake is told at once",
-		Example: "  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return check.Lint(stdout, args) },
-	})
-	var change policies.Change
-	explain := &cobra.Command{
-		Use:     "explain FILE",
-		Short:   "Say which rule applies to a change, and what it asks",
-		Example: "  kernelgate policy explain l4 --label tensor-cores",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			policy, file, err := check.ReadPolicy(args[0])
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(stdout, policy.Explain(file, change))
-			return nil
-		},
-	}
-	f := explain.Flags()
-	f.StringSliceVar(&change.Labels, "label", nil, "label of the change")
-	f.StringVar(&change.Branch, "branch", "main", "base branch")
-	f.StringVar(&change.Title, "title", "", "title")
-	f.StringSliceVar(&change.Paths, "path", nil, "changed file")
-	f.StringVar(&change.Kernel, "kernel", "", "kernel's name")
-	f.BoolVar(&change.Draft, "draft", false, "the pull request is a draft")
-	cmd.AddCommand(explain)
 	return cmd
 }
 

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+func checkCommand(stdout, stderr io.Writer) *cobra.Command {
+	opt := check.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
+	asJSON, onGitHub := false, false
+	cmd := &cobra.Command{
+		Use:   "check [KERNEL...]",
+		Short: "Gate the work tree (or a commit) against its merge base on this machine",
+		Long: "Builds base and head of every kernel that the change touches, compares outputs, takes\n" +
+			"times, and judges the evidence by the base's policy (" + check.PolicyFile + ").\n" +
+			"Results are written to results/<UTC time>/.\n\n" +
+			"A kernel of mode cuda is measured on a GPU and nowhere else: without one, --static still\n" +
+			"compiles it and judges its resources.",
+		Example: "  kernelgate check\n  kernelgate check --base origin/main --label refactoring\n" +
+			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2\n" +
+			"  kernelgate check --runner cpu        # on a host without a GPU: the CPU kernels alone\n" +
+			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt.Kernels = args
+			if onGitHub {
+				return checkOnGitHub(cmd, opt, stdout, stderr)
+			}
+			if !slices.Contains(measure.Runners(), opt.Runner) {
+				return check.BadInput{Err: fmt.Errorf("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))}
+			}
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding this program: %w", err)
+			}
+			opt.Worker = []string{program, workerCommand}
+			if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
+				opt.Cache = cache.Dir
+			}
+			status := exitPass
+			checked, leftOut := 0, 0
+			live := liveProgress(stderr)
+			err = check.Run(cmd.Context(), opt, live, func(r check.Result) error {
+				live.Clear()
+				if r.LeftOut != "" {
+					leftOut++
+					fmt.Fprintf(stderr, "Left out: %s: %s\n", r.Kernel, r.LeftOut)
+					return nil
+				}
+				checked++
+				status = max(status, severity(r.Verdict.Outcome))
+				if asJSON {
+					return json.NewEncoder(stdout).Encode(r.Verdict)
+				}
+				fmt.Fprint(stdout, report.Terminal(r.Verdict, terminalOptions(stdout)))
+				fmt.Fprintf(stdout, "\nWritten to %s\n", r.Dir)
+				return nil
+			})
+			live.Clear()
+			if err != nil {
+				return err
+			}
+			if checked == 0 && leftOut > 0 {
+				return check.BadInput{Err: fmt.Errorf("kernelgate: nothing was checked: --runner %s leaves out every kernel", opt.Runner)}
+			}
+			if checked == 0 && asJSON {
+				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
+			}
+			if checked == 0 {
+				fmt.Fprintln(stdout, "PASS: no kernel changed.")
+			}
+			return asExit(status)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opt.Dir, "dir", "", "folder in the repository (default: the current one)")
+	f.StringVar(&opt.Base, "base", "", "branch or commit that the change goes to (default: origin/HEAD, main or master)")
+	f.StringVar(&opt.Head, "head", "", "commit to check (default: the work tree)")
+	f.StringVar(&opt.Policy, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the base's "+check.PolicyFile+")")
+	f.StringVar(&opt.BaselineVariant, "baseline-variant", "", "compare with this variant of the same files instead of the base")
+	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant")
+	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
+	f.StringVar(&opt.Change.Title, "title", "", "title of the change, for the policy's rules")
+	f.StringVar(&opt.Runner, "runner", measure.Auto, "which kernels to measure: cpu or cuda those of that mode alone, auto all of them")
+	f.BoolVar(&opt.Rivals, "rivals", false, "time the manifest's rivals as well, for information; KERNELGATE_READ names folders that they need, e.g. a Python environment")
+	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
+	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
+	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
+	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
+	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
+	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
+	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")
+	return cmd
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+func judgeCommand(stdout io.Writer) *cobra.Command {
+	policyName, format := "", "terminal"
+	cmd := &cobra.Command{
+		Use:     "judge EVIDENCE.json",
+		Short:   "Judge stored evidence: the same evidence and policy give the same verdict for ever",
+		Example: "  kernelgate judge results/20260102T030405Z/evidence.json --policy l4\n  kernelgate judge evidence.json --policy p.yaml --format markdown",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			policy, file, err := check.ReadPolicy(policyName)
+			if err != nil {
+				return err
+			}
+			evidence, err := check.ReadEvidence(args[0])
+			if err != nil {
+				return err
+			}
+			v := gates.Judge(policy, file, evidence)
+			switch format {
+			case "terminal":
+				fmt.Fprint(stdout, report.Terminal(v, terminalOptions(stdout)))
+			case "markdown":
+				fmt.Fprint(stdout, report.Markdown(v, report.Options{}))
+			case "json":
+				enc := json.NewEncoder(stdout)
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(v); err != nil {
+					return fmt.Errorf("printing the verdict: %w", err)
+				}
+			default:
+				return check.BadInput{Err: fmt.Errorf("--format: %q is not one of terminal, markdown, json", format)}
+			}
+			return asExit(severity(v.Outcome))
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
+	cmd.Flags().StringVar(&format, "format", format, "terminal, markdown or json")
+	return cmd
+}
+
+func historyCommand(stdout io.Writer) *cobra.Command {
+	policyName := ""
+	cmd := &cobra.Command{
+		Use:     "history KERNEL",
+		Short:   "The performance history of a kernel, from the evidence stored beside it",
+		Long:    "Judges every KERNEL/evidence/*.json by the policy and prints, as Markdown, what each variant\ngained over the one before it, and what did not work.",
+		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			policy, file, err := check.ReadPolicy(policyName)
+			if err != nil {
+				return err
+			}
+			files, err := filepath.Glob(filepath.Join(args[0], "evidence", "*.json"))
+			if err != nil || len(files) == 0 {
+				return check.BadInput{Err: fmt.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", args[0])}
+			}
+			var verdicts []*gates.Verdict
+			for _, f := range files {
+				evidence, err := check.ReadEvidence(f)
+				if err != nil {
+					return err
+				}
+				verdicts = append(verdicts, gates.Judge(policy, file, evidence))
+			}
+			fmt.Fprint(stdout, report.History(filepath.Base(args[0]), verdicts))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
+	return cmd
+}
+
+func policyCommand(stdout io.Writer) *cobra.Command {
+	cmd := &cobra.Command{Use: "policy", Short: "Check and explain policies and manifests"}
+	cmd.AddCommand(&cobra.Command{
+		Use:     "lint FILE...",
+		Short:   "Check policies, and manifests named kernel.yaml; every mistake is told at once",
+		Example: "  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return check.Lint(stdout, args) },
+	})
+	var change policies.Change
+	explain := &cobra.Command{
+		Use:     "explain FILE",
+		Short:   "Say which rule applies to a change, and what it asks",
+		Example: "  kernelgate policy explain l4 --label tensor-cores",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			policy, file, err := check.ReadPolicy(args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(stdout, policy.Explain(file, change))
+			return nil
+		},
+	}
+	f := explain.Flags()
+	f.StringSliceVar(&change.Labels, "label", nil, "label of the change")
+	f.StringVar(&change.Branch, "branch", "main", "base branch")
+	f.StringVar(&change.Title, "title", "", "title")
+	f.StringSliceVar(&change.Paths, "path", nil, "changed file")
+	f.StringVar(&change.Kernel, "kernel", "", "kernel's name")
+	f.BoolVar(&change.Draft, "draft", false, "the pull request is a draft")
+	cmd.AddCommand(explain)
+	return cmd
+}
