@@ -108,6 +108,21 @@ func TestCancelAndAgain(t *testing.T) {
 	w.no(pr.Merge("olga"))
 }
 
+// The runner's fault blocks the merge and never blames the code. Its evidence is
+// worth nothing, so a rebench starts anew.
+func TestRunnerFault(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	pr := w.propose("unlucky", "// FAULT speed 1.5\n", fakehub.PROptions{Title: "Unlucky"})
+	if c := w.concluded(pr.HeadSHA(), "failure"); !strings.HasPrefix(c.Title, "Runner") {
+		t.Errorf("the check of a runner's fault is titled %q", c.Title)
+	}
+	w.golden("runner-fault", []*fakehub.PR{pr})
+	close(w.hold)
+	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "rocket")
+	w.concluded(pr.HeadSHA(), "success")
+	w.no(pr.Merge("olga"))
+}
+
 // A comparison that the policy does not ask for is shown and decides nothing.
 func TestMeasureOnTheSide(t *testing.T) {
 	w := newWorld(t, worldOptions{})

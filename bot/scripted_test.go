@@ -21,8 +21,9 @@ import (
 )
 
 // A scripted backend does not measure: a kernel's source says how fast it is
-// ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG")
-// and whether it waits for the test ("HOLD"). All else is the runners' own code.
+// ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"),
+// whether it waits for the test ("HOLD") and whether the runner itself fails until
+// the test mends it ("FAULT"). All else is the runners' own code.
 type scripted struct {
 	job  bundle.Job
 	rng  *rand.Rand
@@ -99,6 +100,13 @@ func (b scripted) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 		case <-b.hold:
 		case <-ctx.Done():
 			return gates.Round{}, context.Cause(ctx)
+		}
+	}
+	if strings.Contains(b.source(b.job.Candidate), "FAULT") {
+		select {
+		case <-b.hold:
+		default:
+			return gates.Round{}, fmt.Errorf("the device fell off the bus")
 		}
 	}
 	noise := simulate.Noise{Between: 0.001, Within: 0.005}
