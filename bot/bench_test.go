@@ -140,3 +140,25 @@ func BenchmarkWebhookToCheck(b *testing.B) {
 	b.ReportMetric(took[len(took)/2].Seconds()*1e3, "p50-ms")
 	b.ReportMetric(took[len(took)-1].Seconds()*1e3, "max-ms")
 }
+
+// BenchmarkCancel is from a /cancel on GitHub to the moment at which the runner
+// stops measuring, with the heartbeat of two seconds that servers have.
+func BenchmarkCancel(b *testing.B) {
+	w := newWorld(b, worldOptions{beat: 2 * time.Second})
+	var worst time.Duration
+	for i := range b.N {
+		pr := w.propose(fmt.Sprintf("held%d", i), fmt.Sprintf("// HOLD speed 1.%03d\n", i), fakehub.PROptions{})
+		w.until("a running check", func() bool {
+			c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale")
+			return c.Status == "in_progress"
+		})
+		before := stopped.Load()
+		start := time.Now()
+		w.comment(pr, "walt", "/cancel")
+		for stopped.Load() == before {
+			<-time.After(time.Millisecond)
+		}
+		worst = max(worst, time.Since(start))
+	}
+	b.ReportMetric(worst.Seconds(), "worst-s")
+}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
@@ -29,6 +31,9 @@ type scripted struct {
 	rng  *rand.Rand
 	hold <-chan struct{}
 }
+
+// stopped is when a held measurement was last told to end.
+var stopped atomic.Int64
 
 func measureScripted(hold <-chan struct{}) func(context.Context, bundle.Job, string, runners.Progress) (agent.Outcome, error) {
 	return func(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (agent.Outcome, error) {
@@ -99,6 +104,7 @@ func (b scripted) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 		select {
 		case <-b.hold:
 		case <-ctx.Done():
+			stopped.Store(time.Now().UnixNano())
 			return gates.Round{}, context.Cause(ctx)
 		}
 	}

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type setup struct {
 	App            int64
 	Key            []byte
 	PAT            string
+	Beat           time.Duration // how often the runner reports; 50 ms unless given
 }
 
 // A server is a bot that runs.
@@ -74,7 +76,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	runners := &dispatch.Server{
 		Journal: j, Tokens: map[string]dispatch.Credential{"runner": dispatch.NewCredential(token, "cpu")},
-		LeaseFor: 3 * time.Second, Heartbeat: 50 * time.Millisecond, Poll: time.Second, Log: log,
+		LeaseFor: 3 * time.Second, Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
 	b := bot.New(bot.Config{
 		Journal: j, Ledger: l, Hub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,

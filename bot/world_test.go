@@ -83,6 +83,7 @@ type worldOptions struct {
 	noPolicy bool
 	limits   fakehub.Limits
 	log      bool
+	beat     time.Duration // of the runner, where the usual is too fast
 }
 
 func newWorld(t testing.TB, opt worldOptions) *world {
@@ -174,7 +175,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, Hub: w.hub.URL()}
+	s := setup{Dir: w.dir, Addr: w.addr, Hub: w.hub.URL(), Beat: w.opt.beat}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", fakehub.Write))
