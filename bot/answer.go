@@ -57,8 +57,8 @@ func (b *Bot) decide(ctx context.Context, s *change.State, c change.Command) (ch
 	commands := policies.DefaultCommands()
 	var policy *policies.Policy
 	if s.Plan != nil && s.Plan.Policy != "" && !s.Plan.NoPolicy {
-		if policy, err = policies.Parse(s.Plan.PolicyFile, []byte(s.Plan.Policy)); err != nil {
-			return change.Answered{}, fmt.Errorf("reading the plan's policy: %w", err)
+		if policy, err = s.Plan.ReadPolicy(); err != nil {
+			return change.Answered{}, err
 		}
 		commands = policy.Commands
 	}

@@ -22,8 +22,10 @@ import (
 // it.
 func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k *change.Kernel) error {
 	if e := p.Evidence[k.Name]; e != nil {
-		result, err := b.judge(ctx, p.PolicyFile, p.Policy, e)
-		k.Result = result
+		policy, err := p.ReadPolicy()
+		if err == nil {
+			k.Result, err = b.judge(ctx, p.PolicyFile, policy, e)
+		}
 		return err
 	}
 	old, ok := s.ByKernel(k.Name)
@@ -46,14 +48,14 @@ func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k 
 		return err
 	}
 	e.Change.Labels, e.Change.Title, e.Change.Draft, e.Change.Branch = s.Facts.Labels, s.Facts.Title, s.Facts.Draft, s.Facts.Base
-	policy, err := policies.Parse(p.PolicyFile, []byte(p.Policy))
+	policy, err := p.ReadPolicy()
 	if err != nil {
-		return fmt.Errorf("reading the plan's policy: %w", err)
+		return err
 	}
 	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
 		return nil // the other rule asks for more than was gathered
 	}
-	k.Result, err = b.judge(ctx, p.PolicyFile, p.Policy, e)
+	k.Result, err = b.judge(ctx, p.PolicyFile, policy, e)
 	return err
 }
 
@@ -82,15 +84,7 @@ func (b *Bot) merged(ctx context.Context, repo int64, k change.Kernel) (change.R
 }
 
 // judge is the only place where the bot's verdicts come from.
-func (b *Bot) judge(ctx context.Context, file, text string, e *gates.Evidence) (*change.Result, error) {
-	policy, err := policies.Parse(file, []byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("reading the plan's policy: %w", err)
-	}
-	return b.judgeBy(ctx, file, policy, e)
-}
-
-func (b *Bot) judgeBy(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence) (*change.Result, error) {
+func (b *Bot) judge(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence) (*change.Result, error) {
 	v := gates.Judge(policy, file, e)
 	b.count(func(c *Counts) { c.Judged++ })
 	result := change.NewResult(v)

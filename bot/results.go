@@ -91,9 +91,9 @@ func (b *Bot) Finished(ctx context.Context, job string, token uint64, by dispatc
 }
 
 func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, data []byte) (*change.Result, error) {
-	policy, err := policies.Parse(s.Plan.PolicyFile, []byte(s.Plan.Policy))
+	policy, err := s.Plan.ReadPolicy()
 	if err != nil {
-		return nil, fmt.Errorf("reading the plan's policy: %w", err)
+		return nil, err
 	}
 	e, err := gates.ParseEvidence("the runner's evidence", data)
 	if err == nil {
@@ -109,7 +109,7 @@ func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, da
 	if run.Text != "" {
 		narrow(policy, run.Text, e)
 	}
-	return b.judgeBy(ctx, s.Plan.PolicyFile, policy, e)
+	return b.judge(ctx, s.Plan.PolicyFile, policy, e)
 }
 
 // narrow makes the policy ask what a measurement on the side was asked for.

@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 // A setup is a bot that can be started in this process or another.
@@ -104,7 +105,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	run("runner", func() error {
 		return agent.Run(ctx, agent.Config{
 			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
-			Measure: measureScripted(hold), Log: log, Host: "host",
+			Measure: scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure, Log: log, Host: "host",
 		})
 	})
 	return &server{bot: b, ledger: l, stop: sync.OnceValue(func() error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/dispatch"
@@ -58,12 +57,7 @@ func (b *Bot) step(ctx context.Context, s *change.State) (bool, error) {
 
 // unseen tells whether GitHub shows nothing for the head yet.
 func (b *Bot) unseen(s *change.State) bool {
-	for key := range s.Checks {
-		if strings.HasSuffix(key, change.CheckKey("", s.Facts.Head)) {
-			return false
-		}
-	}
-	return s.ID.Kind != change.Push
+	return s.ID.Kind != change.Push && len(s.ChecksOf(s.Facts.Head)) == 0
 }
 
 // drop takes jobs that nobody waits for out of the queue; a runner that works on

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/hub"
@@ -22,8 +21,8 @@ func (b *Bot) troubled(ctx context.Context, s *change.State) error {
 	if n < patience || !b.Hub.UsesChecks() || ctx.Err() != nil {
 		return nil
 	}
-	for key, have := range s.Checks {
-		if !strings.HasSuffix(key, change.CheckKey("", s.Facts.Head)) || have.Done {
+	for _, have := range s.ChecksOf(s.Facts.Head) {
+		if have.Done {
 			continue
 		}
 		err := b.Hub.UpdateCheck(ctx, s.Facts.Repo, have.ID, hub.Check{

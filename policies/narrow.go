@@ -1,5 +1,7 @@
 package policies
 
+import "slices"
+
 // Narrow makes every rule ask about these shapes and seeds in place of its own,
 // for a measurement that somebody asks for beside the gate. What is empty stays
 // as it is. On shapes that were named nothing must be gained: the guard asks.
@@ -30,4 +32,19 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 			g.Performance = &own
 		}
 	}
+}
+
+// AtMost bounds the rounds of every rule, and tells whether that cut any. The looks
+// within the bound keep their places, so that what is decided is decided by the
+// policy's rule.
+func (p *Policy) AtMost(rounds int) (cut bool) {
+	for i := range p.Rules {
+		gate := p.Rules[i].Gates.Performance
+		if gate == nil || rounds >= int(gate.Rounds.Max) {
+			continue
+		}
+		gate.Looks = append(slices.DeleteFunc(slices.Clone(gate.Looks), func(n int) bool { return n >= rounds }), rounds)
+		cut = true
+	}
+	return cut
 }

@@ -118,11 +118,7 @@ func (s *session) policy() (*policies.Policy, error) {
 	if p == nil || p.Policy == "" || p.NoPolicy {
 		return nil, nil
 	}
-	policy, err := policies.Parse(p.PolicyFile, []byte(p.Policy))
-	if err != nil {
-		return nil, fmt.Errorf("reading the plan's policy: %w", err)
-	}
-	return policy, nil
+	return p.ReadPolicy()
 }
 
 func (s *session) rebench(r command.Rebench) decision {

@@ -31,25 +31,9 @@ func tighten(p *policies.Policy, attempt int) (note string) {
 	return fmt.Sprintf("Attempt %d at this commit, measured anew: its error rate is 1/%d of the policy's, so that all attempts together keep to the policy's confidence.", attempt, int(1)<<(attempt-1))
 }
 
-// fewer bounds the rounds. The looks within the bound keep their places.
+// fewer bounds the rounds, and says so where that matters.
 func fewer(p *policies.Policy, rounds int) (note string) {
-	if rounds <= 0 {
-		return ""
-	}
-	cut := false
-	for gate := range performance(p) {
-		if rounds >= int(gate.Rounds.Max) {
-			continue
-		}
-		var looks []int
-		for _, n := range gate.Looks {
-			if n < rounds {
-				looks = append(looks, n)
-			}
-		}
-		gate.Looks, cut = append(looks, rounds), true
-	}
-	if !cut {
+	if rounds <= 0 || !p.AtMost(rounds) {
 		return ""
 	}
 	return fmt.Sprintf("At most %d rounds were allowed.", rounds)

@@ -16,7 +16,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
 )
 
 // A session is one job's way from its event to a verdict.
@@ -185,9 +184,9 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		if e == nil {
 			continue
 		}
-		policy, err := policies.Parse(proposal.PolicyFile, []byte(proposal.Policy))
+		policy, err := proposal.ReadPolicy()
 		if err != nil {
-			return fmt.Errorf("reading the plan's policy: %w", err)
+			return err
 		}
 		result, verdict := judge(policy, proposal.PolicyFile, e)
 		proposal.Kernels[i].Result, known[k.Name] = &result, verdict

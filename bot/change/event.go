@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Started, Finished, Dropped
@@ -55,6 +56,15 @@ type Plan struct {
 	Kernels    []Kernel  `json:"kernels,omitempty"`
 }
 
+// ReadPolicy reads the plan's policy, which was read once when the plan was made.
+func (p *Plan) ReadPolicy() (*policies.Policy, error) {
+	policy, err := policies.Parse(p.PolicyFile, []byte(p.Policy))
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan's policy: %w", err)
+	}
+	return policy, nil
+}
+
 // A Problem is a mistake in a file of the base.
 type Problem struct {
 	File    string `json:"file"`
@@ -90,7 +100,6 @@ type Asked struct {
 	By      string `json:"by"`
 	Text    string `json:"text"` // the comment, or the command that the button stands for
 	Head    string `json:"head"` // when it was asked
-	At      string `json:"at,omitempty"`
 }
 
 // An Effect is what a command leads to. At most one field is set.

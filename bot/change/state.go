@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -168,6 +169,17 @@ func (s *State) ByKernel(name string) (Run, bool) {
 
 // CheckKey is the name under which a check is remembered.
 func CheckKey(name, sha string) string { return name + "@" + sha }
+
+// ChecksOf is what was posted for a commit.
+func (s *State) ChecksOf(sha string) []Posted {
+	var all []Posted
+	for key, posted := range s.Checks {
+		if strings.HasSuffix(key, CheckKey("", sha)) {
+			all = append(all, posted)
+		}
+	}
+	return all
+}
 
 // Clone is a copy that shares nothing which Apply changes.
 func (s *State) Clone() *State {

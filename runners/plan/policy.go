@@ -78,19 +78,12 @@ func PolicyNamed(name string) (string, []byte, error) {
 	return name, text, nil
 }
 
-// fewerRounds bounds what a local check measures. The looks within the bound
-// keep their places, so that what is decided is decided by the policy's rule.
+// fewerRounds bounds what a local check measures.
 func (p *Plan) fewerRounds(job *Job) {
 	if p.opt.Rounds == 0 {
 		return
 	}
-	for i := range job.Policy.Rules {
-		gate := job.Policy.Rules[i].Gates.Performance
-		if gate == nil || p.opt.Rounds >= int(gate.Rounds.Max) {
-			continue
-		}
-		gate.Looks = append(slices.DeleteFunc(slices.Clone(gate.Looks), func(n int) bool { return n >= p.opt.Rounds }), p.opt.Rounds)
-	}
+	job.Policy.AtMost(p.opt.Rounds)
 	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", p.opt.Rounds))
 }
 

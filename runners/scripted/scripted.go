@@ -1,18 +1,20 @@
-package bot_test
+// Package scripted is a backend for tests that measures nothing: a kernel's source
+// says what there would be to see. All else is the runners' own code. Nothing that
+// it makes is ever judged as measured.
+package scripted
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
@@ -22,35 +24,37 @@ import (
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
-// A scripted backend does not measure: a kernel's source says how fast it is
-// ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"),
-// whether it waits for the test ("HOLD") and whether the runner itself fails until
-// the test mends it ("FAULT"). All else is the runners' own code.
-type scripted struct {
-	job  bundle.Job
-	rng  *rand.Rand
-	hold <-chan struct{}
+// A Runner reads what it would have measured from the source scale.c: how fast it
+// is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"),
+// whether it waits ("HOLD") and whether the runner itself fails ("FAULT"), both
+// until Hold is closed.
+type Runner struct {
+	Hold    <-chan struct{}
+	Stopped func() // told when a held measurement is cancelled; may be nil
+	Refusal string // what the compiler says of BROKEN; "it is broken" unless given
 }
 
-// stopped is when a held measurement was last told to end.
-var stopped atomic.Int64
+type backend struct {
+	Runner
+	job bundle.Job
+	rng *rand.Rand
+}
 
-func measureScripted(hold <-chan struct{}) func(context.Context, bundle.Job, string, runners.Progress) (agent.Outcome, error) {
-	return func(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (agent.Outcome, error) {
-		job.Policy.Narrow(job.Shapes, job.Seeds)
-		b := scripted{job: job, rng: rand.New(rand.NewPCG(1, 2)), hold: hold}
-		var e *gates.Evidence
-		var err error
-		if job.Earlier == nil {
-			e, err = runners.Gather(ctx, job.Job, b, p)
-		} else {
-			e, err = runners.Rebench(ctx, job.Job, b, job.Earlier, job.Rounds, p)
-		}
-		return agent.Outcome{Evidence: e, BuildLog: "scripted\n"}, err
+// Measure gathers evidence about a job; it is agent.Config's.
+func (r Runner) Measure(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (agent.Outcome, error) {
+	job.Policy.Narrow(job.Shapes, job.Seeds)
+	b := backend{Runner: r, job: job, rng: rand.New(rand.NewPCG(1, 2))}
+	var e *gates.Evidence
+	var err error
+	if job.Earlier == nil {
+		e, err = runners.Gather(ctx, job.Job, b, p)
+	} else {
+		e, err = runners.Rebench(ctx, job.Job, b, job.Earlier, job.Rounds, p)
 	}
+	return agent.Outcome{Evidence: e, BuildLog: "scripted\n"}, err
 }
 
-func (b scripted) source(side runners.Side) string {
+func (b backend) source(side runners.Side) string {
 	data, err := os.ReadFile(filepath.Join(side.Dir, "scale.c"))
 	if err != nil {
 		return err.Error()
@@ -60,7 +64,7 @@ func (b scripted) source(side runners.Side) string {
 
 var speedPattern = regexp.MustCompile(`speed ([0-9.]+)`)
 
-func (b scripted) speed(side runners.Side) float64 {
+func (b backend) speed(side runners.Side) float64 {
 	if m := speedPattern.FindStringSubmatch(b.source(side)); m != nil {
 		if v, err := strconv.ParseFloat(m[1], 64); err == nil {
 			return v
@@ -69,23 +73,23 @@ func (b scripted) speed(side runners.Side) float64 {
 	return 1
 }
 
-func (b scripted) Device() gates.Device {
+func (b backend) Device() gates.Device {
 	return gates.Device{Kind: "cpu", Name: "scripted", Arch: "none", Units: 1}
 }
-func (b scripted) Tools() map[string]string { return map[string]string{"cc": "scripted 1"} }
+func (b backend) Tools() map[string]string { return map[string]string{"cc": "scripted 1"} }
 
-func (b scripted) Build(_ context.Context, _ runners.Role, side runners.Side) (gates.Build, error) {
+func (b backend) Build(_ context.Context, _ runners.Role, side runners.Side) (gates.Build, error) {
 	text := b.source(side)
 	sum := sha256.Sum256([]byte(text))
 	out := gates.Build{Variant: side.Variant, Source: "scale.c", EntryLine: 1, OK: true, Code: hex.EncodeToString(sum[:]), Compiler: "scripted 1"}
 	if strings.Contains(text, "BROKEN") {
 		out.OK, out.Code, out.Error = false, "", "scale.c:1: error: it is broken"
-		out.Diagnostics = []gates.Diagnostic{{File: "scale.c", Line: 1, Column: 4, Severity: "error", Message: "it is broken"}}
+		out.Diagnostics = []gates.Diagnostic{{File: "scale.c", Line: 1, Column: 4, Severity: "error", Message: cmp.Or(b.Refusal, "it is broken")}}
 	}
 	return out, nil
 }
 
-func (b scripted) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: 0.1}}
 	for _, c := range runners.Cases(b.job.Job, gate, b.rng) {
 		e := c.Evidence()
@@ -98,21 +102,23 @@ func (b scripted) Correctness(_ context.Context, gate *policies.CorrectnessGate,
 	return out, nil
 }
 
-func (b scripted) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
+func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
 	p.Report(runners.Event{Gate: "performance", Text: "mission"})
 	if strings.Contains(b.source(b.job.Candidate), "HOLD") {
 		select {
-		case <-b.hold:
+		case <-b.Hold:
 		case <-ctx.Done():
-			stopped.Store(time.Now().UnixNano())
+			if b.Stopped != nil {
+				b.Stopped()
+			}
 			return gates.Round{}, context.Cause(ctx)
 		}
 	}
 	if strings.Contains(b.source(b.job.Candidate), "FAULT") {
 		select {
-		case <-b.hold:
+		case <-b.Hold:
 		default:
-			return gates.Round{}, fmt.Errorf("the device fell off the bus")
+			return gates.Round{}, errors.New("the device fell off the bus")
 		}
 	}
 	noise := simulate.Noise{Between: 0.001, Within: 0.005}
@@ -131,6 +137,6 @@ func (b scripted) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 	return round, nil
 }
 
-func (b scripted) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
-	return nil, fmt.Errorf("nothing profiles a script")
+func (b backend) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
+	return nil, errors.New("nothing profiles a script")
 }
