@@ -87,6 +87,11 @@ func TestParseCSVTestdata(t *testing.T) {
 			}
 			for _, l := range launches {
 				d, ok := l.Metric("gpu__time_duration.sum")
+				for _, asked := range handmade[0].Metrics {
+					if _, ok := l.Metric(asked.Name); !ok && strings.Contains(file, "_recorded") {
+						t.Errorf("launch %d has no %s, which was asked for", l.ID, asked.Name)
+					}
+				}
 				if l.Kernel != "sdpa_fp8" || !ok || d.Value < 1000 || !strings.HasPrefix(d.Unit, "n") {
 					t.Errorf("launch %d of %s has the duration %+v (%v), want one of sdpa_fp8 in nanoseconds", l.ID, l.Kernel, d, ok)
 				}

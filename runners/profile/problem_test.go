@@ -30,6 +30,9 @@ func TestClassifyTestdata(t *testing.T) {
 					t.Fatalf("got %+v, want %s", p, want.Kind)
 				}
 				// Which kernels and which first unknown metric a recording names is its own affair.
+				if len(p.Names) == 0 && len(want.Names) > 0 {
+					t.Errorf("%+v names nothing", p)
+				}
 				if strings.Contains(file, "_handmade") {
 					if diff := cmp.Diff(want.Names, p.Names); diff != "" {
 						t.Error(diff)
