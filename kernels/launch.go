@@ -23,7 +23,7 @@ type Launch struct {
 	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(S, 64)\", H, B]" doc:"Blocks, one to three axes."`
 	Block        []Expr `yaml:"block" required:"true" eg:"[128]" doc:"Threads per block, one to three axes."`
 	SharedMemory *Expr  `yaml:"shared_memory" eg:"2*64*D" doc:"Dynamic shared memory in bytes."`
-	Cluster      []int  `yaml:"cluster" eg:"[2]" doc:"Blocks per cluster (sm_90 and later)."`
+	Cluster      []Expr `yaml:"cluster" eg:"[2]" doc:"Blocks per cluster (sm_90 and later)."`
 	MaxThreads   int    `yaml:"max_threads" eg:"256" doc:"The most threads a block may have, as in __launch_bounds__. Default 1024."`
 }
 
@@ -39,17 +39,6 @@ func (l *Launch) ValidateStrict(n *strict.Node) {
 	checkAxes(n, "cluster", len(l.Cluster))
 	if l.MaxThreads < 1 || l.MaxThreads > maxThreads {
 		n.Child("max_threads").Errorf("%d is outside 1 to %d (write e.g. 256)", l.MaxThreads, maxThreads)
-	}
-	blocks := 1
-	for _, c := range l.Cluster {
-		if c < 1 || c > maxCluster {
-			n.Child("cluster").Errorf("%d is outside 1 to %d (write e.g. [2])", c, maxCluster)
-			return
-		}
-		blocks *= c
-	}
-	if blocks > maxCluster {
-		n.Child("cluster").Errorf("has %d blocks (write at most %d)", blocks, maxCluster)
 	}
 }
 
@@ -92,6 +81,9 @@ func (l *Launch) exprs() []*Expr {
 	for i := range l.Block {
 		exprs = append(exprs, &l.Block[i])
 	}
+	for i := range l.Cluster {
+		exprs = append(exprs, &l.Cluster[i])
+	}
 	if l.SharedMemory != nil {
 		exprs = append(exprs, l.SharedMemory)
 	}
@@ -108,7 +100,15 @@ func (m *Manifest) launchOf(v Variant) *Launch {
 
 func (l *Launch) geometry(env Env) (Geometry, error) {
 	g := Geometry{Grid: [3]int{1, 1, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}
-	copy(g.Cluster[:], l.Cluster)
+	for i := range l.Cluster {
+		if err := axis(&g.Cluster[i], &l.Cluster[i], env, maxCluster); err != nil {
+			return g, err
+		}
+	}
+	if blocks := g.Cluster[0] * g.Cluster[1] * g.Cluster[2]; blocks > maxCluster {
+		last := &l.Cluster[len(l.Cluster)-1]
+		return g, &fault{last, fmt.Sprintf("makes a cluster of %d blocks", blocks), fmt.Sprintf("make it %d or fewer", maxCluster)}
+	}
 	for i := range l.Grid {
 		most := int64(maxGridYZ)
 		if i == 0 {
@@ -122,8 +122,8 @@ func (l *Launch) geometry(env Env) (Geometry, error) {
 		}
 	}
 	for i := len(l.Grid); i < len(l.Cluster); i++ {
-		if l.Cluster[i] > 1 {
-			return g, &fault{what: fmt.Sprintf("has fewer axes than the cluster %v", l.Cluster), fix: "add axes to grid"}
+		if g.Cluster[i] > 1 {
+			return g, &fault{what: fmt.Sprintf("has fewer axes than the cluster %v", g.Cluster[:len(l.Cluster)]), fix: "add axes to grid"}
 		}
 	}
 	for i := range l.Block {

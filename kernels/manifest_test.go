@@ -87,6 +87,17 @@ func TestGeometry(t *testing.T) {
 	got, err := m.Geometry("stage5", mission.Dims, map[string]int{"NUM_PRODUCER_WARPS": 2})
 	same(t, "stage5 with one toggle changed", got, Geometry{Grid: [3]int{64, 1, 1}, Block: [3]int{192, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384})
 	same(t, "its error", err, nil)
+	sdpa := parseFile(t, "sdpa_fp8/kernel.yaml")
+	for shape, want := range map[string]Geometry{
+		"small":    {Grid: [3]int{1, 1, 1}, Block: [3]int{256, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 79888},
+		"mission":  {Grid: [3]int{16, 8, 1}, Block: [3]int{256, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 79888},
+		"batch512": {Grid: [3]int{8, 8, 2}, Block: [3]int{256, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 79888},
+	} {
+		s, _ := sdpa.Shape(shape)
+		got, err := sdpa.Geometry("stage6_split", s.Dims, nil)
+		same(t, "a cluster that depends on the shape, "+shape, got, want)
+		same(t, "its error", err, nil)
+	}
 	got, err = m.ReferenceGeometry(mission.Dims)
 	same(t, "reference", got, Geometry{Grid: [3]int{1024, 1, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{1, 1, 1}})
 	same(t, "the reference's error", err, nil)

@@ -25,6 +25,12 @@ var deviceMistakes = []mistake{
 	{"variant launch and cluster axes", goodDevice, "cluster: [2]", "cluster: [1, 2]", []string{
 		"kernel.yaml:31:20: variants.stage1.launch.grid: has fewer axes than the cluster [1 2] at shape small of variant stage1, S=32 D=64 causal=0 (add axes to grid)",
 	}},
+	{"variant launch and cluster size", goodDevice, "cluster: [2]", "cluster: [16]", []string{
+		`kernel.yaml:31:88: variants.stage1.launch.cluster[0]: "16" is 16 at shape small of variant stage1, S=32 D=64 causal=0 (make it 8 or less)`,
+	}},
+	{"variant launch and cluster blocks", goodDevice, "cluster: [2]", "cluster: [1, 8, \"S/16\"]", []string{
+		`kernel.yaml:31:94: variants.stage1.launch.cluster[2]: "S/16" makes a cluster of 16 blocks at shape small of variant stage1, S=32 D=64 causal=0 (make it 8 or fewer)`,
+	}},
 	{"launch of one variant missing", goodDevice, "    launch: {grid: [\"roundup(S, 2)\"], block: [128], shared_memory: 4*TILE*D, cluster: [2]}\n", "", []string{
 		`kernel.yaml:1:1: launch: is required: variant stage1 has none of its own (write e.g. launch: {grid: ["ceildiv(S, 64)"], block: [128]})`,
 	}},
