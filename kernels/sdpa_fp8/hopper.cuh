@@ -54,6 +54,37 @@ __device__ __forceinline__ uint64_t values_and_ones_operand(uint32_t at, uint32_
     return operand_at<128>(at, ones - at);
 }
 
+// FP8 wgmma aligns the products of a sum to the largest one and keeps some 13 bits
+// below it: a score is wrong by up to 2^-11.5 of what the largest product can
+// be (H200, seen as max |err| 0.39 at inputs of sigma 8). Where the scales allow one
+// product to move an exponent by more than this, the scores are computed exactly.
+constexpr float MOST_INEXACT = 8;
+
+__device__ __forceinline__ bool needs_exact_scores(float scale) { return scale * (448.f * 448.f) > MOST_INEXACT; }
+
+// s = Q·Kᵀ of each warp's 16 queries, with FP16 products and FP32 sums: codes become
+// operands as in flash.cuh, with few registers rather than fast.
+template <int D>
+__device__ __forceinline__ void exact_scores(float (&s)[TILE / D / 2], uint32_t q, uint32_t k_tile) {
+    asm volatile("" : "+r"(q), "+r"(k_tile)); // no address is kept in a register from tile to tile
+    uint32_t queries = q + code_at<D>(threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, threadIdx.x % 32 / 16), keys = k_tile + code_at<D>(threadIdx.x % 32, 0);
+#pragma unroll
+    for (int i = 0; i < TILE / D / 2; i++) s[i] = 0;
+#pragma unroll
+    for (int i = 0; i < D / 16; i++) {
+        uint32_t a[4];
+        load_matrices(a, queries ^ i / 2 * 32);
+        uint32_t rows[4] = {decode_low(a[i % 2 * 2]), decode_low(a[i % 2 * 2 + 1]), decode_high(a[i % 2 * 2]), decode_high(a[i % 2 * 2 + 1])};
+#pragma unroll
+        for (int j = 0; j < TILE / D / 32; j++) {
+            uint32_t b[4];
+            load_matrices(b, (keys ^ 16 * i) + 32 * j * D);
+#pragma unroll
+            for (int n = 0; n < 4; n++) mma_f16(reinterpret_cast<float(&)[4]>(s[16 * j + 4 * n]), rows, decode_low(b[n]), decode_high(b[n]));
+        }
+    }
+}
+
 // s = Q·Kᵀ, begun.
 template <int D>
 __device__ __forceinline__ void begin_scores(float (&s)[TILE / D / 2], uint64_t q, uint64_t k) {

@@ -13,26 +13,29 @@
 // Shared memory (dynamic): two buffers of four tiles of K codes (4 KiB each),
 // four of V in FP16 (8 KiB each), what the other block sends, Q, a barrier (struct
 // Layout).
-// Registers: at most 224 (209; scores 128, O 32 for D = 64): one block an SM. With
+// Registers: at most 224 (210; scores 128, O 32 for D = 64): one block an SM. With
 // the scores of three tiles at a time it is 168, and batch512 3 % slower.
 // Bound by: latency: one load, two products, exp, one exchange, one store.
-// Known fault: the gate defers it (evidence/stage6_split.json). On inputs of large magnitude
-// max |err| is 0.39: weights above 1, which the lazy reference allows, are rounded to
-// FP16, and their sum is not.
+// Heads whose scales allow scores beyond what FP8 products resolve take exact
+// scores, a tile at a time (hopper.cuh).
 // D = 64 or 128, causal or not. sm_90a alone.
-// Measured (H200, graph replay, µs, L2 warm/flushed): small 4.3/4.7, mission
-// 4.35/4.8, batch512 5.4/5.9, long 27.7/28.8, big 216; an empty kernel takes 0.9/1.0,
-// loading and storing alone 1.7/2.4. Cycles at mission (2 GHz, of 5800): first
-// copy asked for 650, arrived 1700, first scores 2000, weights and P·V 4600, sent
-// 4900, received 5500. Profile: issue slots 15 %, special-function units 11 %,
-// tensor cores 8 %, L2 8 %.
+// Measured (H200, graph replay, µs, L2 warm/flushed): small 2.1/2.4, mission
+// 4.3/4.7, batch512 5.3/6.1, long 27.8/29.2, big 216; with exact scores small 2.3/2.5,
+// mission 5.4/6.1, batch512 8.1/8.8, long 51, big 397. An empty kernel takes 0.9/1.0,
+// loading and storing alone 1.7/2.4; launched as clusters of two where no block
+// needs another, small takes 2.6/2.9. Cycles at mission (an earlier version, 2 GHz,
+// of 5800): first copy asked for 650, arrived 1700, first scores 2000, weights and
+// P·V 4600, sent 4900, received 5500. Profile: issue slots 15 %, special-function
+// units 11 %, tensor cores 8 %, L2 8 %.
 // Tried without gain: four warpgroups with a tile of keys each (5.7), two with two
 // (4.9); some exp as a polynomial (+0.1); P·V 32 or 64 keys at a time (+0.1, +0.2);
-// waiting for the other block without sleep.
+// waiting for the other block without sleep. A fence before each tile's Q·Kᵀ
+// costs 9 % of long. Before scores were exact where they must be, mission took 4.1/4.6
+// and inputs of sigma 8 came out 0.4 wrong.
 //
-// Launch: with n = ceildiv(S, 64) tiles of queries a head, grid [2*n, H, B] for
-// pairs of blocks that share keys, or [roundup(n, 2), H, B] for blocks on their
-// own; cluster [2], block 256, dynamic shared memory Layout<D>::BYTES.
+// Launch: with n = ceildiv(S, 64) tiles of queries a head, grid [2*n, H, B] and
+// cluster [2] for pairs of blocks that share keys, or grid [n, H, B] for blocks on
+// their own; block 256, dynamic shared memory Layout<D>::BYTES.
 
 #include "barrier.cuh"
 #include "hopper.cuh"
@@ -55,7 +58,8 @@ struct Layout {
 // Queries and what is known of them: per lane of warp w, rows 16*w + g and + 8.
 template <int D>
 struct Queries {
-    uint64_t q; // operand
+    uint64_t q;       // operand
+    uint32_t q_codes; // and its address
     float o[D / 2], top[2], sum[2];
 };
 
@@ -77,10 +81,10 @@ __device__ __forceinline__ void send(uint32_t to, uint32_t barrier, float a, flo
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "f"(a), "f"(b), "f"(c), "f"(d), "r"(barrier) : "memory");
 }
 
-// Starts the copies of TILES tiles of K. Whole tiles need no look at each row, and
+// Starts the copies of a group of tiles of K. Whole tiles need no look at each row, and
 // the swizzle repeats every 8 rows: one address does for all.
 template <int D>
-__device__ __forceinline__ void copy_tiles(uint32_t to, const uint8_t* k, int first, int end) {
+__device__ __forceinline__ void copy_tiles(uint32_t to, const uint8_t* k, int first, int end, int tiles) {
     constexpr int KEYS = TILE / D;
     int thread = threadIdx.x % 128;
     if (first + TILES * KEYS <= end) {
@@ -90,7 +94,8 @@ __device__ __forceinline__ void copy_tiles(uint32_t to, const uint8_t* k, int fi
         for (int i = 0; i < 2 * TILES; i++) copy16_async(to + 2048 * i, from + 2048 * i);
     } else {
 #pragma unroll
-        for (int t = 0; t < TILES; t++) copy_codes<D, 128>(to + t * TILE, k, first + t * KEYS, end, thread);
+        for (int t = 0; t < TILES; t++)
+            if (t < tiles) copy_codes<D, 128>(to + t * TILE, k, first + t * KEYS, end, thread);
     }
 }
 
@@ -106,24 +111,29 @@ __device__ __forceinline__ void copy_queries(uint32_t to, const uint8_t* q, int 
 
 // The weights of tile t are computed while the tensor cores multiply those of
 // the tile before with V; the maxima of tile t + 1 come in between.
-template <int D>
-__device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_t v_tiles, int key, int end, int first_row, bool causal, float scale, bool again) {
+template <int D, int COUNT, bool EXACT>
+__device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_t v_tiles, int first, int key, int end, int first_row, bool causal, float scale, bool again) {
     constexpr int KEYS = TILE / D, N = KEYS / 2, STEPS = KEYS / 16;
-    float s[TILES][N], best[2];
+    float s[COUNT][N], best[2];
+    k_tiles += first * TILE, v_tiles += first * 2 * TILE, key += first * KEYS;
     uint64_t k = codes_operand<D>(k_tiles), v = values_operand<D>(v_tiles);
-    wgmma_fence();
+    if (!EXACT) wgmma_fence();
 #pragma unroll
-    for (int t = 0; t < TILES; t++) {
+    for (int t = 0; t < COUNT; t++) {
+        if constexpr (EXACT) {
+            exact_scores<D>(s[t], x.q_codes, k_tiles + t * TILE);
+        } else {
 #pragma unroll
-        for (int i = 0; i < D / 32; i++) wgmma_scores(s[t], operand_after(x.q, 32 * i), operand_after(k, t * TILE + 32 * i), i > 0);
-        wgmma_commit();
+            for (int i = 0; i < D / 32; i++) wgmma_scores(s[t], operand_after(x.q, 32 * i), operand_after(k, t * TILE + 32 * i), i > 0);
+            wgmma_commit();
+        }
     }
-    wgmma_wait<TILES - 1>();
+    wgmma_wait<COUNT - 1>();
     hold(s[0]);
     mask_scores<D>(s[0], key, first_row, end, causal);
     row_maxima(s[0], best);
 #pragma unroll
-    for (int t = 0; t < TILES; t++) {
+    for (int t = 0; t < COUNT; t++) {
         if (t == 0 && !again) {
             x.top[0] = fmaxf(LOWEST, best[0]), x.top[1] = fmaxf(LOWEST, best[1]);
         } else if (__any_sync(0xffffffffu, (best[0] - x.top[0]) * scale > HEADROOM || (best[1] - x.top[1]) * scale > HEADROOM)) {
@@ -139,12 +149,12 @@ __device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_
             }
         }
         float shift[2] = {x.top[0] * scale, x.top[1] * scale};
-        if (t + 1 < TILES) {
-            wgmma_wait<TILES - 2>(); // what came after those scores, and the last products with V
+        if (t + 1 < COUNT) {
+            wgmma_wait<COUNT - 2>(); // what came after those scores, and the last products with V
             hold(s[t + 1]);
             mask_scores<D>(s[t + 1], key + (t + 1) * KEYS, first_row, end, causal);
         }
-        asm volatile("bar.sync %0, 256;" ::"r"(2 + t) : "memory");
+        asm volatile("bar.sync %0, 256;" ::"r"(2 + first + t) : "memory");
 #pragma unroll
         for (int j = 0; j < STEPS; j++) {
             uint32_t weights[4];
@@ -156,7 +166,7 @@ __device__ __forceinline__ void consume(Queries<D>& x, uint32_t k_tiles, uint32_
             }
             wgmma_fence();
             wgmma_values(x.o, weights, operand_after(v, t * 2 * TILE + 2048 * j), 1);
-            if (j == 0 && t + 1 < TILES) row_maxima(s[t + 1], best);
+            if (j == 0 && t + 1 < COUNT) row_maxima(s[t + 1], best);
         }
         wgmma_commit();
     }
@@ -244,6 +254,25 @@ __device__ __forceinline__ void finish(const Queries<D>& x, float out_scale, __h
     }
 }
 
+// All keys, whose first group of tiles is on its way. COUNT: tiles whose scores are had at once.
+template <int D, int COUNT, bool EXACT>
+__device__ __forceinline__ void attend_keys(Queries<D>& x, uint32_t room, const uint8_t* k, int tiles, int key, int end, int first_row, bool causal, float scale) {
+    using L = Layout<D>;
+    constexpr int ALL = TILES * L::KEYS;
+    uint32_t buffer = 0;
+    for (bool again = false; key < end; key += ALL, buffer ^= L::K) {
+        wait_copies<0>();
+        fence_to_tensor_cores();
+        asm volatile("bar.sync 1, 128;" ::: "memory");
+
+        if (again) asm volatile("bar.arrive 6, 256;" ::: "memory");
+        if (key + ALL < end) copy_tiles<D>(room + (buffer ^ L::K), k, key + ALL, end, TILES);
+        commit_copies();
+#pragma unroll 1
+        for (int t = 0; t < tiles; t += COUNT, again = true) consume<D, COUNT, EXACT>(x, room + buffer, room + L::V, t, key, end, first_row, causal, scale, again);
+    }
+}
+
 template <int D>
 __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
                                        const float* v_scale, __half* o, int H, int S, bool causal) {
@@ -253,7 +282,6 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
     int blocks = (S + 63) / 64;
     bool pair = gridDim.x >= 2 * blocks;
     int block = pair ? blockIdx.x / 2 : blockIdx.x, rank = pair ? blockIdx.x % 2 : 0;
-    if (block >= blocks) return; // only where no block waits for it
     size_t base = (size_t)(blockIdx.z * H + blockIdx.y) * S * D;
     int end = causal ? min(S, block * 64 + 64) : S, key = 0;
     if (pair) {
@@ -261,6 +289,7 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
         if (rank == 0) end = min(end, half);
         else key = half;
     }
+    int tiles = end - key <= KEYS ? 1 : TILES; // in a group; a short problem has no more than one
 
     if (threadIdx.x >= 128) { // decodes V
         // Before any load, which the fence would wait for.
@@ -281,7 +310,8 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
             if (again) asm volatile("bar.sync 6, 256;" ::: "memory");
 #pragma unroll
             for (int t = 0; t < TILES; t++) {
-        #pragma unroll
+                if (t == tiles) break;
+#pragma unroll
                 for (int i = 0; i < 2; i++) decode_piece<D>(room + L::V + t * 2 * TILE, codes[2 * t + i], threadIdx.x % 128 + 128 * i);
                 fence_to_tensor_cores();
                 asm volatile("bar.arrive %0, 256;" ::"r"(2 + t) : "memory");
@@ -292,30 +322,23 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
         return;
     }
 
-    if (key < end) copy_tiles<D>(room, k + base, key, end);
+    float q_unit = __ldg(q_scale + blockIdx.y), k_unit = __ldg(k_scale + blockIdx.y), out_scale = __ldg(v_scale + blockIdx.y);
+    if (key < end) copy_tiles<D>(room, k + base, key, end, tiles);
     copy_queries<D>(room + L::Q, q + base, block * 64, S);
     commit_copies();
 
-    float scale = softmax_scale_log2(q_scale[blockIdx.y], k_scale[blockIdx.y], D), out_scale = v_scale[blockIdx.y];
     if (pair) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    float scale = softmax_scale_log2(q_unit, k_unit, D);
 
     int first_row = block * 64 + threadIdx.x / 32 * 16;
     Queries<D> x;
-    x.q = codes_operand<D>(room + L::Q);
+    x.q = codes_operand<D>(room + L::Q), x.q_codes = room + L::Q;
 #pragma unroll
     for (int i = 0; i < D / 2; i++) x.o[i] = 0;
     x.top[0] = x.top[1] = LOWEST, x.sum[0] = x.sum[1] = 0;
-    uint32_t buffer = 0;
-    for (bool again = false; key < end; key += ALL, again = true, buffer ^= L::K) {
-        wait_copies<0>();
-        fence_to_tensor_cores();
-        asm volatile("bar.sync 1, 128;" ::: "memory");
-
-        if (again) asm volatile("bar.arrive 6, 256;" ::: "memory");
-        if (key + ALL < end) copy_tiles<D>(room + (buffer ^ L::K), k + base, key + ALL, end);
-        commit_copies();
-        consume<D>(x, room + buffer, room + L::V, key, end, first_row, causal, scale, again);
-    }
+    if (__builtin_expect(needs_exact_scores(scale), 0)) attend_keys<D, 1, true>(x, room, k + base, tiles, key, end, first_row, causal, scale);
+    else if (tiles == TILES) attend_keys<D, TILES, false>(x, room, k + base, TILES, key, end, first_row, causal, scale);
+    else attend_keys<D, 1, false>(x, room, k + base, 1, key, end, first_row, causal, scale);
     x.sum[0] = quad_sum(x.sum[0]), x.sum[1] = quad_sum(x.sum[1]);
     if (pair) exchange<D>(x, room, scale, out_scale, o + base, first_row, S, rank);
     else finish<D>(x, out_scale, o + base, first_row, S);

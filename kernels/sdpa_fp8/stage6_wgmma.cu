@@ -17,20 +17,19 @@
 // The rows' maximum is a reference that moves only when a score exceeds it by
 // 2^8: weights up to 256 are fine in FP16, and O is almost never rescaled. For D =
 // 64, V has 8 columns of ones behind it, so that P·V sums the weights too.
+// Heads whose scales allow scores beyond what FP8 products resolve take exact
+// scores, and one product at a time (hopper.cuh).
 // D = 64 or 128, causal or not. sm_90a alone.
-// Measured (H200, graph replay, µs, L2 warm/flushed): mission 6.7/7.1, batch512
-// 6.9/7.3, long 20.3/21.5, big 117/119; with stores of 4 bytes, not 8, long 21.1
-// and big 122. Profile at big (an earlier version, 132 µs): special-function
-// units 59 %, issue slots 55 %, tensor cores 47 % busy, DRAM 4 %; at mission 25, 48
-// and 15 %. Tried without gain: warpgroups that begin their products in turns;
-// producer warps with tiles of their own (long 31.5).
+// Measured (H200, graph replay, µs, L2 warm/flushed): mission 6.5/6.9, batch512
+// 6.9/7.6, long 20.5/22.5, big 121/124; with exact scores mission 7.7/8.3, long 31.8/32.6,
+// big 213/214. With stores of 4 bytes, not 8, long took 0.8 and big 5 more. Profile at
+// big (an earlier version, 132 µs): special-function units 59 %, issue slots 55 %, tensor
+// cores 47 % busy, DRAM 4 %; at mission 25, 48 and 15 %. Tried without gain:
+// warpgroups that begin their products in turns; producer warps with tiles of
+// their own (long 31.5).
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less
 // work), block 640, dynamic shared memory up to the end of Shared.
-//
-// Known fault: the gate defers it (evidence/stage6_wgmma.json). On inputs of large magnitude
-// max |err| is 0.39: weights above 1, which the lazy reference allows, are rounded to
-// FP16, and their sum is not.
 
 #include "barrier.cuh"
 #include "hopper.cuh"
@@ -179,7 +178,8 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
         int t = key_group;
         uint32_t number = before + t;
         uint32_t weights[KEYS / 4];
-        if (D == 64 && t < needed) {
+        bool exact = needs_exact_scores(scale);
+        if (D == 64 && !exact && t < needed) {
             barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
             begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
             wgmma_wait<0>();
@@ -218,20 +218,25 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
             if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
             number += key_groups;
         }
-        // For D = 128 there are no registers for two products at a time.
-        for (; D == 128 && t < needed; t += key_groups, number += key_groups) {
+        // Neither for D = 128 nor for exact scores are there registers for two products at a time.
+        for (; (D == 128 || exact) && t < needed; t += key_groups, number += key_groups) {
             barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
-            begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
-            wgmma_wait<0>();
+            if (D == 64 || exact) {
+                exact_scores<D>(s, shared.q + group * 64 * D, shared.k + number % STAGES * TILE);
+            } else {
+                begin_scores<D>(s, q, operand_after(k, number % STAGES * TILE));
+                wgmma_wait<0>();
+            }
             hold(s);
             mask_scores<D>(s, t * KEYS, first_row, p.S, p.causal);
             float rescale[2];
             if (to_weights<D == 128>(s, top, sum, rescale, scale)) {
 #pragma unroll
-                for (int i = 0; i < D / 2; i++) o[i] *= rescale[i / 2 % 2];
+                for (int i = 0; i < (D == 64 ? 36 : 64); i++) o[i] *= rescale[i / 2 % 2];
             }
             pack(weights, s);
-            add_values<D>(o, weights, values_operand<D>(shared.v + number % STAGES * 2 * TILE));
+            uint32_t v = shared.v + number % STAGES * 2 * TILE;
+            add_values<D>(o, weights, D == 64 ? values_and_ones_operand(v, shared.ones) : values_operand<D>(v));
             wgmma_wait<0>();
             hold(o);
             if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
