@@ -173,8 +173,10 @@ func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
 	}
 }
 
-// suspicion is what makes figures too good to be true.
-func (c *comparison) suspicion(gate *policies.PerformanceGate) string {
+// suspicion is what makes figures too good to be true. A disturbed baseline counts
+// only against a pass: it flatters the candidate, so that one which is still too
+// slow is too slow all the more.
+func (c *comparison) suspicion(gate *policies.PerformanceGate, outcome Status) string {
 	var solo []float64
 	var where []*shapeComparison
 	for _, s := range c.shapes {
@@ -182,7 +184,7 @@ func (c *comparison) suspicion(gate *policies.PerformanceGate) string {
 		if (gate.Roofline == nil || *gate.Roofline) && p50 > 0 && p50 < s.floor {
 			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Name, p50, s.floor)
 		}
-		if s.solo != nil {
+		if s.solo != nil && outcome == Passed {
 			where = append(where, s)
 			solo = append(solo, s.solo.PAbove(1+float64(gate.SoloShift)))
 		}
@@ -220,7 +222,7 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 	}
 	outcome := c.outcome()
 	if outcome != Open {
-		if why := c.suspicion(gate); why != "" {
+		if why := c.suspicion(gate, outcome); why != "" {
 			return GateResult{
 				Status: Failed, Reason: ReasonSuspicious, Text: "Too good to be true: " + why,
 				ToPass: []string{"show that all of the work is done and timed, or ask a maintainer to /override with the reason"},

@@ -98,6 +98,13 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
+	alone := func(e *Evidence, nanos float64) {
+		for i := range e.Performance.Rounds {
+			for k := range e.Performance.Rounds[i].Series {
+				e.Performance.Rounds[i].Series[k].Solo = []float64{nanos, nanos, nanos}
+			}
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		change  func(*Evidence)
@@ -158,13 +165,11 @@ func TestVerdicts(t *testing.T) {
 			"The runner is not fit to measure: the A/A control on mission is −"},
 		{"below the roofline", func(e *Evidence) { e.Shapes[0].FLOPs = 242e12 }, Defer, ReasonSuspicious,
 			"Too good to be true: mission takes 8"},
-		{"the baseline suffers beside the candidate", func(e *Evidence) {
-			for i := range e.Performance.Rounds {
-				for k := range e.Performance.Rounds[i].Series {
-					e.Performance.Rounds[i].Series[k].Solo = []float64{0.9e5, 0.9e5, 0.9e5}
-				}
-			}
-		}, Defer, ReasonSuspicious, "the baseline is 11.1\u00a0% slower beside the candidate than alone on mission (at most 2%)"},
+		{"the baseline suffers beside the candidate", func(e *Evidence) { alone(e, 0.9e5) }, Defer, ReasonSuspicious, "the baseline is 11.1\u00a0% slower beside the candidate than alone on mission (at most 2%)"},
+		{"the baseline suffers and the candidate is too slow even so", func(e *Evidence) {
+			alone(e, 0.9e5)
+			times(e, "mission", SideCandidate, 1.15)
+		}, Defer, ReasonTooSlow, "Too slow: speedup +"},
 		{"wrong while timed", func(e *Evidence) { series(e, "small").Worst.Unwritten = 100 }, Defer, ReasonCorrectness,
 			"The output was wrong while it was timed, on small in round 1: 100 of 100 elements were never written"},
 		{"died while timed", func(e *Evidence) {

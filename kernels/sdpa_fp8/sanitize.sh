@@ -18,28 +18,28 @@ gpu=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr
 # block VARIANT: its part of kernel.yaml, in one line.
 block() { awk -v name="  $1:" '/^[a-z]/ {inside = 0} /^  [a-z0-9_]+:/ {inside = index($0, name) == 1} inside' kernel.yaml | tr '\n' ' '; }
 
-# request VARIANT TOGGLES S D CAUSAL: what the worker is to launch. Toggles are NAME: VALUE, with commas.
+# request VARIANT TOGGLES S D CAUSAL INPUTS: what the worker is to launch. Toggles are NAME: VALUE, with commas.
 request() {
   python3 - "$@" "$work/$1.cubin" <<'PYTHON'
 import json, sys
-variant, toggles, s, d, causal, image = sys.argv[1:]
+variant, toggles, s, d, causal, inputs, image = sys.argv[1:]
 dims = [{"name": n, "value": int(v)} for n, v in (("B", 1), ("H", 2), ("S", s), ("D", d), ("causal", causal))]
 values = dict((n.strip(), int(v)) for n, v in (t.split(":") for t in toggles.split(",") if t))
 print(json.dumps({"task": "launch", "manifest": open("kernel.yaml").read(), "timeout": 120 * 10**9, "launches": 1,
                   "candidate": {"image": image, "variant": variant, "toggles": values},
-                  "cases": [{"shape": {"name": "small", "dims": dims}, "seed": 1, "distribution": "normal", "file": ""}]}))
+                  "cases": [{"shape": {"name": "small", "dims": dims}, "seed": 1, "distribution": inputs, "file": ""}]}))
 PYTHON
 }
 
 # check VARIANT: builds it, launches it under both tools, and says what they found.
 check() {
-  local text toggles source arch=$gpu defines='' shapes=("70 64 0" "600 64 0") found='' bad=0
+  local text toggles source arch=$gpu defines='' shapes=("70 64 0 normal" "600 64 0 normal" "200 64 0 large") found='' bad=0
   text=$(block "$1")
   source=$(sed -nE 's/.*source: ([a-z0-9_]+\.cu).*/\1/p' <<<"$text")
   toggles=$(sed -nE 's/.*toggles: \{([^}]*)\}.*/\1/p' <<<"$text")
   if [ -z "$source" ]; then echo "$1: kernel.yaml has no such variant"; return 1; fi
   if grep -qE "arch: \[[^]]*${gpu}a" <<<"$text"; then arch=${gpu}a; fi
-  if ! grep -q "limits:" <<<"$text"; then shapes+=("150 64 1" "130 128 1"); fi
+  if ! grep -q "limits:" <<<"$text"; then shapes+=("150 64 1 normal" "130 128 1 normal" "130 128 1 large"); fi
   defines=$(tr ',' '\n' <<<"$toggles" | sed -nE 's/ *([A-Z_]+): *([0-9]+).*/-D\1=\2/p')
   # shellcheck disable=SC2086
   if ! nvcc -cubin -O3 -std=c++17 -lineinfo -gencode="arch=compute_${arch#sm_},code=$arch" $defines "$source" -o "$work/$1.cubin" >"$work/$1.log" 2>&1; then
@@ -54,7 +54,7 @@ check() {
       request "$1" "$toggles" $shape >"$work/$1.json"
       if compute-sanitizer --tool $tool --error-exitcode 9 $quiet "$gate" gpu-worker "$work/$1.json" >"$work/$1.log" 2>&1 && grep -qF "$clean" "$work/$1.log"; then continue; fi
       bad=1
-      found+=" [$tool, S D causal = $shape: $(grep -m1 -E '(Error|Warning|Invalid|Race|Program hit|kernelgate:).*' "$work/$1.log" | sed 's/^=* *//' | cut -c1-160) … $(tail -1 "$work/$1.log" | sed 's/^=* *//')]"
+      found+=" [$tool, S D causal inputs = $shape: $(grep -m1 -E '(Error|Warning|Invalid|Race|Program hit|kernelgate:).*' "$work/$1.log" | sed 's/^=* *//' | cut -c1-160) … $(tail -1 "$work/$1.log" | sed 's/^=* *//')]"
     done
   done
   if [ $bad = 0 ]; then found=" memcheck clean, racecheck clean at ${#shapes[@]} shapes"; fi

@@ -57,7 +57,7 @@ stage5 DEFER
 stage6_fp8 PASS
 stage6_fp8_short DEFER regression
 stage6_split PASS
-stage6_wgmma DEFER
+stage6_wgmma DEFER regression
 STAGES
     ;;
   showcase)
