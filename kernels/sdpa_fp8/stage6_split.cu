@@ -15,23 +15,28 @@
 // Layout).
 // Registers: at most 224 (210; scores 128, O 32 for D = 64): one block an SM. With
 // the scores of three tiles at a time it is 168, and batch512 3 % slower.
-// Bound by: latency: one load, two products, exp, one exchange, one store.
+// Bound by: latency: one load, two products, exp, one exchange, one store; and the
+// load by the L2, from which 128 SMs ask 36 KiB each at once.
 // Heads whose scales allow scores beyond what FP8 products resolve take exact
 // scores, a tile at a time (hopper.cuh).
 // D = 64 or 128, causal or not. sm_90a alone.
 // Measured (H200, graph replay, µs, L2 warm/flushed): small 2.1/2.4, mission
-// 4.3/4.7, batch512 5.3/6.1, long 27.8/29.2, big 216; with exact scores small 2.3/2.5,
+// 3.9/4.5, batch512 5.2/6.1, long 28.0/29.5, big 216/218; with exact scores small 2.2/2.5,
 // mission 5.4/6.1, batch512 8.1/8.8, long 51, big 397. An empty kernel takes 0.9/1.0,
-// loading and storing alone 1.7/2.4; launched as clusters of two where no block
-// needs another, small takes 2.6/2.9. Cycles at mission (an earlier version, 2 GHz,
+// loading and storing alone 1.7/2.4. Cycles at mission (an earlier version, 2 GHz,
 // of 5800): first copy asked for 650, arrived 1700, first scores 2000, weights and
 // P·V 4600, sent 4900, received 5500. Profile: issue slots 15 %, special-function
 // units 11 %, tensor cores 8 %, L2 8 %.
+// What it owes to what (mission, warm/flushed): no cluster where no block needs
+// another, small 2.6/2.9 to 2.1/2.4; code for D = 64 ahead of that for 128, 4.25/4.7
+// to 4.2/4.6; columns sent as FP16, to 4.1/4.5; V asked for after K, to 3.9/4.5.
 // Tried without gain: four warpgroups with a tile of keys each (5.7), two with two
-// (4.9); some exp as a polynomial (+0.1); P·V 32 or 64 keys at a time (+0.1, +0.2);
-// waiting for the other block without sleep. A fence before each tile's Q·Kᵀ
-// costs 9 % of long. Before scores were exact where they must be, mission took 4.1/4.6
-// and inputs of sigma 8 came out 0.4 wrong.
+// (4.9; again with an exchange of four parts through the cluster 5.3, and with 32
+// queries a block, twice in the 64 rows of a product, and no cluster 4.4/5.1, though
+// long took 25); some exp as a polynomial (+0.1); P·V 32 or 64 keys at a time (+0.1,
+// +0.2); waiting for the other block without sleep; plain stores to the other block
+// and an arrival a warp (4.4); the first tile's scores before the others have come
+// (4.0/4.6, batch512 6.0); a fence before each tile's Q·Kᵀ (long +9 %).
 //
 // Launch: with n = ceildiv(S, 64) tiles of queries a head, grid [2*n, H, B] and
 // cluster [2] for pairs of blocks that share keys, or grid [n, H, B] for blocks on
@@ -49,7 +54,7 @@ struct Layout {
     static constexpr int K = TILES * TILE; // one of two buffers
     static constexpr int V = 2 * K;
     static constexpr int RECEIVED = V + TILES * 2 * TILE;
-    static constexpr int SENT = (D / 16 + 1) * 2048;
+    static constexpr int SENT = (D / 32 + 1) * 2048;
     static constexpr int Q = RECEIVED + SENT;
     static constexpr int BARRIER = Q + 64 * D;
     static constexpr int BYTES = BARRIER + 16;
@@ -188,8 +193,8 @@ __device__ __forceinline__ void load_values(uint4 (&codes)[2 * TILES], const uin
     }
 }
 
-// Half of the columns go to the other block, the other half to memory with
-// what comes from there.
+// Half of the columns go to the other block, divided by the sum so that FP16 holds
+// them; the other half goes to memory with what comes from there.
 template <int D>
 __device__ __forceinline__ void exchange(const Queries<D>& x, uint32_t room, float scale, float out_scale, __half* o, int first_row, int S, int rank) {
     using L = Layout<D>;
@@ -197,46 +202,52 @@ __device__ __forceinline__ void exchange(const Queries<D>& x, uint32_t room, flo
     int thread = threadIdx.x % 128, lane = threadIdx.x % 32;
     uint32_t received = room + L::RECEIVED + thread * 16;
     uint32_t there = address_in(received, rank ^ 1), barrier = address_in(room + L::BARRIER, rank ^ 1);
+    float inverse[2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) inverse[r] = x.sum[r] > 0 ? __fdividef(1, x.sum[r]) : 0; // a block may have no key for a row
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); // the other block's barrier is there
 
     send(there, barrier, x.top[0], x.top[1], x.sum[0], x.sum[1]);
     float mine[D / 4];
 #pragma unroll
-    for (int i = 0; i < 2 * HALF; i++) {
-        float theirs[4];
+    for (int m = 0; m < HALF; m++) {
+        uint32_t theirs[4];
 #pragma unroll
         for (int n = 0; n < 4; n++) {
-            float low = x.o[4 * i + n], high = x.o[8 * HALF + 4 * i + n];
-            theirs[n] = rank ? low : high;
-            mine[4 * i + n] = rank ? high : low;
+            int at = 8 * m + 2 * n;
+            float low[2] = {x.o[at], x.o[at + 1]}, high[2] = {x.o[8 * HALF + at], x.o[8 * HALF + at + 1]};
+            theirs[n] = pack_half2((rank ? low[0] : high[0]) * inverse[n % 2], (rank ? low[1] : high[1]) * inverse[n % 2]);
+            mine[at] = rank ? high[0] : low[0], mine[at + 1] = rank ? high[1] : low[1];
         }
-        send(there + (i + 1) * 2048, barrier, theirs[0], theirs[1], theirs[2], theirs[3]);
+        send(there + (m + 1) * 2048, barrier, __uint_as_float(theirs[0]), __uint_as_float(theirs[1]), __uint_as_float(theirs[2]), __uint_as_float(theirs[3]));
     }
 
     barrier_wait(room + L::BARRIER, 0);
 
-    float4 stats = load_shared(received), y[2 * HALF];
-#pragma unroll
-    for (int i = 0; i < 2 * HALF; i++) y[i] = load_shared(received + (i + 1) * 2048);
+    float4 stats = load_shared(received);
     float a[2], b[2];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float top = r == 0 ? stats.x : stats.y, sum = r == 0 ? stats.z : stats.w, best = fmaxf(x.top[r], top);
-        a[r] = exp2_fast((x.top[r] - best) * scale), b[r] = exp2_fast((top - best) * scale);
-        float norm = __fdividef(out_scale, x.sum[r] * a[r] + sum * b[r]);
+        a[r] = exp2_fast((x.top[r] - best) * scale), b[r] = exp2_fast((top - best) * scale) * sum;
+        float norm = __fdividef(out_scale, x.sum[r] * a[r] + b[r]);
         a[r] *= norm, b[r] *= norm;
     }
     __half* to = o + (first_row + lane / 4) * D + 16 * HALF * rank + lane % 4 * 4;
 #pragma unroll
     for (int m = 0; m < HALF; m++) {
+        float4 packed = load_shared(received + (m + 1) * 2048);
         const float* own = mine + 8 * m;
-        float4 near = y[2 * m], far = y[2 * m + 1];
-        if (first_row + lane / 4 < S)
-            *reinterpret_cast<uint2*>(to + 16 * m) = make_uint2(pack_half2(own[0] * a[0] + near.x * b[0], own[1] * a[0] + near.y * b[0]), pack_half2(own[4] * a[0] + far.x * b[0], own[5] * a[0] + far.y * b[0]));
-        if (first_row + lane / 4 + 8 < S)
-            *reinterpret_cast<uint2*>(to + 16 * m + 8 * D) = make_uint2(pack_half2(own[2] * a[1] + near.z * b[1], own[3] * a[1] + near.w * b[1]), pack_half2(own[6] * a[1] + far.z * b[1], own[7] * a[1] + far.w * b[1]));
+        float out[8];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            float word = n == 0 ? packed.x : n == 1 ? packed.y : n == 2 ? packed.z : packed.w;
+            float2 y = __half22float2(*reinterpret_cast<__half2*>(&word));
+            out[2 * n] = own[2 * n] * a[n % 2] + y.x * b[n % 2], out[2 * n + 1] = own[2 * n + 1] * a[n % 2] + y.y * b[n % 2];
+        }
+        if (first_row + lane / 4 < S) *reinterpret_cast<uint2*>(to + 16 * m) = make_uint2(pack_half2(out[0], out[1]), pack_half2(out[4], out[5]));
+        if (first_row + lane / 4 + 8 < S) *reinterpret_cast<uint2*>(to + 16 * m + 8 * D) = make_uint2(pack_half2(out[2], out[3]), pack_half2(out[6], out[7]));
     }
-
 }
 
 template <int D>
@@ -304,6 +315,8 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
             __syncwarp();
         }
         uint4 codes[2 * TILES];
+        // Where all SMs ask at once, K is asked for first: it is needed first.
+        if (pair) asm volatile("bar.sync 7, 256;" ::: "memory");
         if (key < end) load_values<D>(codes, v + base, key, end);
 
         for (bool again = false; key < end; key += ALL, again = true) {
@@ -318,7 +331,6 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
             }
             if (key + ALL < end) load_values<D>(codes, v + base, key + ALL, end);
         }
-
         return;
     }
 
@@ -326,8 +338,10 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
     if (key < end) copy_tiles<D>(room, k + base, key, end, tiles);
     copy_queries<D>(room + L::Q, q + base, block * 64, S);
     commit_copies();
-
-    if (pair) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    if (pair) {
+        asm volatile("bar.arrive 7, 256;" ::: "memory");
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    }
     float scale = softmax_scale_log2(q_unit, k_unit, D);
 
     int first_row = block * 64 + threadIdx.x / 32 * 16;
@@ -336,9 +350,10 @@ __device__ __forceinline__ void attend(uint32_t room, const uint8_t* q, const ui
 #pragma unroll
     for (int i = 0; i < D / 2; i++) x.o[i] = 0;
     x.top[0] = x.top[1] = LOWEST, x.sum[0] = x.sum[1] = 0;
-    if (__builtin_expect(needs_exact_scores(scale), 0)) attend_keys<D, 1, true>(x, room, k + base, tiles, key, end, first_row, causal, scale);
-    else if (tiles == TILES) attend_keys<D, TILES, false>(x, room, k + base, TILES, key, end, first_row, causal, scale);
-    else attend_keys<D, 1, false>(x, room, k + base, 1, key, end, first_row, causal, scale);
+    bool exact = needs_exact_scores(scale);
+    if (!exact && tiles == TILES) attend_keys<D, TILES, false>(x, room, k + base, TILES, key, end, first_row, causal, scale);
+    else if (!exact) attend_keys<D, 1, false>(x, room, k + base, 1, key, end, first_row, causal, scale);
+    else attend_keys<D, 1, true>(x, room, k + base, tiles, key, end, first_row, causal, scale);
     x.sum[0] = quad_sum(x.sum[0]), x.sum[1] = quad_sum(x.sum[1]);
     if (pair) exchange<D>(x, room, scale, out_scale, o + base, first_row, S, rank);
     else finish<D>(x, out_scale, o + base, first_row, S);
@@ -348,6 +363,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
          const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
     extern __shared__ __align__(1024) uint8_t room[];
-    if (__builtin_expect(D == 64, 1)) attend<64>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
-    else if (D == 128) attend<128>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
+    if (D == 128) {
+        attend<128>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
+        return;
+    }
+    attend<64>(shared_address(room), q, k, v, q_scale, k_scale, v_scale, o, H, S, causal);
 }
