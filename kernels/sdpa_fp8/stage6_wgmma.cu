@@ -239,6 +239,7 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
             add_values<D>(o, weights, D == 64 ? values_and_ones_operand(v, shared.ones) : values_operand<D>(v));
             wgmma_wait<0>();
             hold(o);
+            __syncwarp(); // exact scores are read by all lanes
             if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
         }
         for (; t < tiles; t += key_groups, number += key_groups) {

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor cheats stages showcase defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor cheats stages showcase everywhere defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor cheats stages showcase defers rebench accuracy spread}
+steps=${*:-doctor cheats stages showcase everywhere defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -15,16 +15,16 @@ failed=0
 
 # expect WORD NAME ARGS…: one check, whose verdict must begin with the word, kept under its name.
 expect() {
-  local want=$1 name=$2 start=$EPOCHREALTIME; shift 2
+  local want=$1 name=$2 start=$EPOCHREALTIME f; shift 2
   if ! [[ $name =~ ^(${ONLY:-.*})$ ]]; then return; fi
   "$gate" check "$@" --json --results "$results/$name.part" >"$results/$name.json" 2>"$results/$name.log"
   local took; took=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.1f", b - a}')
   local got; got=$(sed -E 's/.*"outcome":"([A-Z]+)"(,"reason":"([a-z-]+)")?.*/\1 \3/' "$results/$name.json" | head -c 60)
   echo "$name: $got in $took s (expected $want)"
-  if [[ "$got" != "$want"* ]]; then failed=1; tail -3 "$results/$name.log"; fi
-  mv "$results/$name.part"/*/* "$results/" 2>/dev/null
-  for f in evidence.json verdict.json report.md build.log; do [ -e "$results/$f" ] && mv "$results/$f" "$results/$name.$f"; done
+  for f in evidence.json verdict.json report.md build.log; do mv "$results/$name.part"/*/"$f" "$results/$name.$f" 2>/dev/null; done
+  mv "$results/$name.part"/*/*.ncu-rep "$results/$name.ncu-rep" 2>/dev/null
   rm -rf "$results/$name.part" "$results/$name.json"
+  if [[ "$got" != "$want"* ]]; then failed=1; tail -3 "$results/$name.log"; return 1; fi
 }
 
 # changed NAME FILE SED…: a branch on which a source of the FP8 attention kernel is edited.
@@ -74,6 +74,17 @@ STAGES
       expect "PASS" "all_$name" sdpa_fp8 --baseline-variant stage0 --variant "$name" --policy kernels/sdpa_fp8/showcase.yaml
     done
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
+    ;;
+  everywhere)
+    # Every variant right on every shape, seed and distribution; nothing is timed, so all of them side by side.
+    children=()
+    for name in stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}; do
+      base=stage5
+      if [ $name = stage5 ]; then base=stage4; fi
+      expect "PASS" "everywhere_$name" sdpa_fp8 --baseline-variant $base --variant "$name" --policy kernels/sdpa_fp8/everywhere.yaml &
+      children+=($!)
+    done
+    for child in "${children[@]}"; do wait "$child" || failed=1; done
     ;;
   defers)
     # The historical bug: what was summed so far is not rescaled when a larger maximum appears.
