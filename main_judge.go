@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,28 +58,13 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history KERNEL",
 		Short:   "The performance history of a kernel, from the evidence stored beside it",
-		Long:    "Judges every KERNEL/evidence/*.json by the policy and prints, as Markdown, what each variant\ngained over the one before it, and what did not work.",
+		Long:    "Judges every KERNEL/evidence/*.json by the policy and prints, as Markdown, what each variant\ngained over the one before it, and what did not work, with the lesson that KERNEL/kernel.yaml names.",
 		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			policy, file, err := check.ReadPolicy(policyName)
-			if err != nil {
-				return err
-			}
-			files, err := filepath.Glob(filepath.Join(args[0], "evidence", "*.json"))
-			if err != nil || len(files) == 0 {
-				return check.BadInput{Err: fmt.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", args[0])}
-			}
-			var verdicts []*gates.Verdict
-			for _, f := range files {
-				evidence, err := check.ReadEvidence(f)
-				if err != nil {
-					return err
-				}
-				verdicts = append(verdicts, gates.Judge(policy, file, evidence))
-			}
-			fmt.Fprint(stdout, report.History(filepath.Base(args[0]), verdicts))
-			return nil
+			text, err := check.History(args[0], policyName)
+			fmt.Fprint(stdout, text)
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")

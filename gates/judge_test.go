@@ -132,7 +132,7 @@ func TestVerdicts(t *testing.T) {
 		{"spills", func(e *Evidence) { e.Candidate.Resources.SpillStores = some(8) }, Defer, ReasonResources,
 			"Over budget: spill stores 8B (at most 0B)"},
 		{"too much shared memory for two blocks", func(e *Evidence) { e.Candidate.Resources.DynamicShared = some(20 << 10) }, Defer, ReasonResources,
-			"Over budget: 1 blocks per SM (asked >= 2; limited by shared memory)"},
+			"Over budget: 1 block per SM (asked >= 2; limited by shared memory)"},
 		{"resources were not recorded", func(e *Evidence) { e.Candidate.Resources.Registers = nil }, Defer, ReasonInconclusive,
 			"The evidence does not have what the ptxas gate asks: not recorded: registers"},
 

@@ -128,7 +128,7 @@ func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch st
 		row.Limit, row.Status = bound.String(), Passed
 		if !bound.Holds(float64(blocks)) {
 			row.Status = Failed
-			t.failures = append(t.failures, fmt.Sprintf("%d blocks per SM (asked %s; limited by %s)", blocks, bound, limit))
+			t.failures = append(t.failures, fmt.Sprintf("%s (asked %s; limited by %s)", blocksPerSM(blocks), bound, limit))
 			t.toPass = append(t.toPass, fmt.Sprintf("use less of %s, until the SM holds %s blocks", limit, bound))
 		}
 	}
@@ -164,7 +164,7 @@ func (t *resourceTable) headline() string {
 		case "spill stores", "spill loads":
 			spills += n
 		case "blocks per SM":
-			parts = append(parts, fmt.Sprintf("%d blocks per SM", n))
+			parts = append(parts, blocksPerSM(n))
 		}
 	}
 	if t.candidate.SpillStores != nil {
@@ -179,4 +179,11 @@ func float(n *int) *float64 {
 	}
 	f := float64(*n)
 	return &f
+}
+
+func blocksPerSM(n int) string {
+	if n == 1 {
+		return "1 block per SM"
+	}
+	return fmt.Sprintf("%d blocks per SM", n)
 }

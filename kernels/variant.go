@@ -13,6 +13,7 @@ type Variant struct {
 	Name        string           `yaml:"-"`
 	Source      string           `yaml:"source" eg:"stage1.cu" doc:"The file to compile."`
 	Description string           `yaml:"description"`
+	Lesson      string           `yaml:"lesson" doc:"What was learnt from a variant that did not pay, for the kernel's history."`
 	Toggles     map[string]int   `yaml:"toggles" doc:"Values that differ from the toggles' defaults."`
 	Flags       []string         `yaml:"flags" doc:"Compiler flags after the kernel's own."`
 	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" doc:"cuda: the architectures to compile for, in place of the kernel's."`

@@ -11,8 +11,9 @@ import (
 // History is the performance history of one kernel in Markdown, made of verdicts
 // that compared one variant with another: what each step gained, what all steps
 // gained together, and what did not work, so that the next author need not try
-// it again. Verdicts that compare no variants are left out.
-func History(kernel string, verdicts []*gates.Verdict) string {
+// it again; lessons, by variant, say why it did not. Verdicts that compare no
+// variants are left out.
+func History(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
 	blocks := []block{heading{1, line{text("History of "), mono(kernel)}}}
 	steps := stepsOf(verdicts)
 	if len(steps) == 0 {
@@ -21,7 +22,7 @@ func History(kernel string, verdicts []*gates.Verdict) string {
 	for _, device := range devicesOf(steps) {
 		of := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.verdict.Device.Name != device })
 		blocks = append(blocks, heading{2, line{text(device)}}, historyTable(of))
-		if failed := negatives(of); len(failed) > 0 {
+		if failed := negatives(of, lessons); len(failed) > 0 {
 			blocks = append(blocks, heading{3, cell("What did not work")}, bullets{failed})
 		}
 	}
@@ -168,13 +169,18 @@ func estimateText(e gates.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", percent(e.Value), percent(*e.Lower), percent(*e.Upper))
 }
 
-// negatives are the steps that were not taken, with what was found.
-func negatives(steps []step) []line {
+// negatives are the steps that were not taken, with what was found and learnt.
+func negatives(steps []step, lessons map[string]string) []line {
 	var items []line
 	for _, s := range steps {
-		if s.verdict.Outcome == gates.Defer {
-			items = append(items, append(line{mono(s.after), text(" over "), mono(s.before), text(": ")}, prose(s.verdict.Summary)...))
+		if s.verdict.Outcome != gates.Defer {
+			continue
 		}
+		item := append(line{mono(s.after), text(" over "), mono(s.before), text(": ")}, prose(s.verdict.Summary)...)
+		if lesson := lessons[s.after]; lesson != "" {
+			item = append(item, text(". Lesson: "+lesson))
+		}
+		items = append(items, item)
 	}
 	return items
 }

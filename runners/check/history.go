@@ -1,0 +1,59 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// History judges the evidence that is stored beside a kernel and tells, as
+// Markdown, what each variant gained.
+func History(folder, policyName string) (string, error) {
+	policy, file, err := ReadPolicy(policyName)
+	if err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
+	if err != nil || len(files) == 0 {
+		return "", BadInput{Err: fmt.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)}
+	}
+	var verdicts []*gates.Verdict
+	for _, f := range files {
+		evidence, err := ReadEvidence(f)
+		if err != nil {
+			return "", err
+		}
+		verdicts = append(verdicts, gates.Judge(policy, file, evidence))
+	}
+	lessons, err := lessonsOf(filepath.Join(folder, "kernel.yaml"))
+	if err != nil {
+		return "", err
+	}
+	return report.History(filepath.Base(folder), verdicts, lessons), nil
+}
+
+// lessonsOf reads the lessons of a manifest's variants. Evidence alone has a history
+// too, so that a manifest need not be there.
+func lessonsOf(file string) (map[string]string, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, BadInput{Err: err}
+	}
+	m, err := kernels.Parse(file, text)
+	if err != nil {
+		return nil, BadInput{Err: err}
+	}
+	lessons := make(map[string]string)
+	for _, v := range m.Variants {
+		lessons[v.Name] = v.Lesson
+	}
+	return lessons, nil
+}
