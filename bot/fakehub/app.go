@@ -1,6 +1,7 @@
 package fakehub
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -17,6 +18,10 @@ import (
 // AppOptions describe a GitHub App to be registered.
 type AppOptions struct {
 	Slug        string
+	Name        string            // the slug unless given
+	Owner       string            // the slug with -owner unless given
+	Description string            // none unless given
+	Site        string            // the App's home page; the hub unless given
 	Key         *rsa.PrivateKey   // made unless given
 	Permissions map[string]string // such as "checks": "write"; what a gatekeeper needs unless given
 	Events      []string          // what a gatekeeper needs unless given
@@ -65,12 +70,14 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 	if opt.Events == nil {
 		opt.Events = []string{"check_run", "check_suite", "issue_comment", "merge_group", "pull_request", "push"}
 	}
-	if opt.TokenLife == 0 {
-		opt.TokenLife = time.Hour
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &App{s: s, id: s.id(), opt: opt, created: s.now(), owner: s.user(opt.Slug + "-owner")}
+	return s.register(opt), nil
+}
+
+func (s *Server) register(opt AppOptions) *App {
+	opt.TokenLife = cmp.Or(opt.TokenLife, time.Hour)
+	a := &App{s: s, id: s.id(), opt: opt, created: s.now(), owner: s.user(cmp.Or(opt.Owner, opt.Slug+"-owner"))}
 	a.bot = s.user(opt.Slug + "[bot]")
 	a.bot.kind = "Bot"
 	a.hook = &Hook{s: s, id: s.id(), app: a, events: opt.Events, created: a.created}
@@ -78,7 +85,23 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 	if opt.HookURL != "" {
 		a.setHook(opt.HookURL, opt.HookSecret)
 	}
-	return a, nil
+	return a
+}
+
+// App finds an App by its slug; nil if there is none.
+func (s *Server) App(slug string) *App {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.appNamed(slug)
+}
+
+func (s *Server) appNamed(slug string) *App {
+	for _, a := range s.apps {
+		if a.opt.Slug == slug {
+			return a
+		}
+	}
+	return nil
 }
 
 // ID is the App's number, a JWT's issuer.

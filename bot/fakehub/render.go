@@ -1,6 +1,7 @@
 package fakehub
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -174,8 +175,8 @@ func (l *label) render(r *Repo) *github.Label {
 
 func (a *App) render() *github.App {
 	count := len(a.insts)
-	return &github.App{ID: &a.id, Slug: &a.opt.Slug, NodeID: ptr(nodeID("App", a.id)), Owner: a.owner.render(a.s.url), Name: &a.opt.Slug,
-		ExternalURL: ptr(a.s.url), HTMLURL: ptr(a.s.url + "/apps/" + a.opt.Slug), CreatedAt: when(a.created), UpdatedAt: when(a.created),
+	return &github.App{ID: &a.id, Slug: &a.opt.Slug, NodeID: ptr(nodeID("App", a.id)), Owner: a.owner.render(a.s.url), Name: ptr(cmp.Or(a.opt.Name, a.opt.Slug)),
+		Description: orNil(a.opt.Description), ExternalURL: ptr(cmp.Or(a.opt.Site, a.s.url)), HTMLURL: ptr(a.s.url + "/apps/" + a.opt.Slug), CreatedAt: when(a.created), UpdatedAt: when(a.created),
 		Permissions: permissions(a.opt.Permissions), Events: a.opt.Events, InstallationsCount: &count}
 }
 

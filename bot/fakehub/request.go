@@ -64,7 +64,7 @@ func (rq *request) read(into any) error {
 
 var pullPage = regexp.MustCompile(`^/([^/]+)/([^/]+)/pull/(\d+)$`)
 
-// handler tells git, the page and the API apart.
+// handler tells git, the pages and the API apart.
 func (s *Server) handler() http.Handler {
 	api := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,6 +75,9 @@ func (s *Server) handler() http.Handler {
 			return
 		case path == "/", pullPage.MatchString(path) && !strings.HasPrefix(path, "/repos/"):
 			s.servePage(w, r)
+			return
+		case newAppPage.MatchString(path):
+			s.serveNewApp(w, r)
 			return
 		case strings.HasPrefix(path, "/api/v3/"):
 			mount = "/api/v3"

@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 	plain("GET /user", getUser)
 	plain("GET /users/{login}", getUserByLogin)
 	plain("GET /user/repos", listOwnRepos)
+	plain("POST /app-manifests/{code}/conversions", postConversion)
 	plain("GET /app", getApp)
 	plain("GET /app/installations", listInstallations)
 	plain("GET /app/installations/{id}", getInstallation)

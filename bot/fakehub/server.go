@@ -2,7 +2,8 @@
 // server with users, repositories in git, pull requests, checks, a merge queue
 // and webhooks, which answers a client as GitHub would, errors and limits
 // included. It keeps everything but the git objects in memory, serves no GraphQL
-// and no web interface beyond one plain page, and is no place for real code.
+// and no web interface beyond one plain page and the form that makes an App out
+// of a manifest, and is no place for real code.
 package fakehub
 
 import (
@@ -51,6 +52,7 @@ type Server struct {
 	users   map[string]*account
 	tokens  map[string]*token
 	apps    []*App
+	offers  map[string]*offer // by code
 	repos   []*Repo
 	meters  map[string]*meter
 	running int
@@ -88,7 +90,7 @@ func New(opt Options) (*Server, error) {
 		changed: make(chan struct{}),
 		rand:    rand.New(rand.NewPCG(opt.Seed, 0x6b67)),
 		lastID:  1000,
-		users:   map[string]*account{}, tokens: map[string]*token{}, meters: map[string]*meter{},
+		users:   map[string]*account{}, tokens: map[string]*token{}, offers: map[string]*offer{}, meters: map[string]*meter{},
 		seen: map[string]uint64{}, queues: map[string]*outbox{},
 	}
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// addresses finds the API and the place of the repositories from whichever of the
-// two a person would copy out of a browser.
-func addresses(base, git string) (api *url.URL, gitRoot string, err error) {
+// Addresses finds the API and the place of the repositories, which is that of GitHub's
+// pages too unless git says otherwise, from whichever of the two a person would copy
+// out of a browser.
+func Addresses(base, git string) (api *url.URL, gitRoot string, err error) {
 	base = cmp.Or(strings.TrimSpace(base), "https://api.github.com")
 	if !strings.Contains(base, "://") {
 		base = "https://" + base

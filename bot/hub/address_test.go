@@ -29,7 +29,7 @@ func TestAddresses(t *testing.T) {
 		})
 	}
 	for _, bad := range []string{"https://x/y", "https://u:p@x", "https://x?y", "file:///x", "https://"} {
-		if _, _, err := addresses(bad, ""); err == nil {
+		if _, _, err := Addresses(bad, ""); err == nil {
 			t.Errorf("%s is taken for GitHub", bad)
 		}
 	}

@@ -70,7 +70,7 @@ func NewToken(token string, opt Options) (*Hub, error) {
 
 func open(opt Options) (*Hub, error) {
 	opt = opt.withDefaults()
-	api, git, err := addresses(opt.BaseURL, opt.GitURL)
+	api, git, err := Addresses(opt.BaseURL, opt.GitURL)
 	if err != nil {
 		return nil, err
 	}

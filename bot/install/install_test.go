@@ -1,0 +1,77 @@
+package install_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/install"
+)
+
+// TestManifestIsGood: GitHub takes it as it is, but for the name, which is taken.
+func TestManifestIsGood(t *testing.T) {
+	t.Parallel()
+	hub, err := fakehub.New(fakehub.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := browser.PostForm(hub.URL()+"/settings/apps/new", url.Values{"manifest": {string(install.Manifest())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	back, err := answer.Location()
+	if answer.StatusCode != http.StatusFound || err != nil || back.Host != "kernelgate.example.com" || back.Query().Get("code") == "" {
+		t.Errorf("%s to %v: %v", answer.Status, back, err)
+	}
+}
+
+// TestManifestHasOneHost: whoever fills it in by hand replaces one name.
+func TestManifestHasOneHost(t *testing.T) {
+	t.Parallel()
+	var m struct {
+		URL      string
+		Redirect string `json:"redirect_url"`
+		Hook     struct{ URL string }
+	}
+	raw := strings.Replace(string(install.Manifest()), "hook_attributes", "hook", 1)
+	if err := json.Unmarshal([]byte(raw), &m); err != nil {
+		t.Fatal(err)
+	}
+	const host = "https://kernelgate.example.com"
+	if m.URL != host || m.Redirect != host+"/" || m.Hook.URL != host+"/webhook" {
+		t.Errorf("%+v", m)
+	}
+	if !strings.Contains(string(install.Example()), "url: "+host+"\n") {
+		t.Error("the example's bot lives elsewhere")
+	}
+}
+
+// TestReadmeNamesFiles: every file that the table promises is there.
+func TestReadmeNamesFiles(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	names := regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(table, -1)
+	if len(names) < 4 {
+		t.Errorf("the table has %d rows", len(names))
+	}
+	for _, row := range names {
+		for _, name := range strings.Split(row[1], ", ") {
+			if _, err := os.Stat(strings.Trim(name, "`")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
