@@ -18,8 +18,8 @@ import (
 
 // known settles a kernel of a new plan without a runner where that is possible:
 // the kernel is gone, or the same sources were measured already. Evidence is
-// about sources; a label that changes the rule merely changes what is asked of
-// it.
+// about sources; a label or a policy that changes the rule merely changes what is
+// asked of it.
 func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k *change.Kernel) error {
 	if e := p.Evidence[k.Name]; e != nil {
 		policy, err := p.ReadPolicy()
@@ -34,9 +34,9 @@ func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k 
 		if old, ok, err = b.merged(ctx, s.ID.Repo, *k); err != nil || !ok {
 			return err
 		}
-	} else if !ok || old.Head != p.Head || old.Sources != k.Sources || old.Phase == change.Abandoned || s.Plan == nil || s.Plan.Policy != p.Policy {
+	} else if !ok || old.Head != p.Head || old.Sources != k.Sources || old.Phase == change.Abandoned || s.Plan == nil {
 		return nil
-	} else if old.Rule == k.Rule {
+	} else if old.Rule == k.Rule && s.Plan.Policy == p.Policy {
 		k.Kept = true
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/ledger"
 )
 
 func TestPassAndDefer(t *testing.T) {
@@ -79,4 +80,51 @@ func TestLabelsChangeTheRule(t *testing.T) {
 	})
 	w.said(pr, "DEFER")
 	w.golden("labels", []*fakehub.PR{pr})
+}
+
+// A verdict that stands is one by the rules that stand: where the base's policy
+// changes, what was measured is judged again, and measured again only if the rules
+// ask for more.
+func TestPolicyOfTheBaseChanges(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	pr := w.propose("faster", "// speed 1.3\n", fakehub.PROptions{Title: "Faster"})
+	w.concluded(pr.HeadSHA(), "success")
+	ask := func(file, text, message string) {
+		t.Helper()
+		_, err := w.repo.Push("main", map[string]string{file: text}, message)
+		w.no(err)
+	}
+	measured := func() (n int) {
+		t.Helper()
+		rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Kernel: "scale", Limit: 20})
+		w.no(err)
+		for _, r := range rows {
+			if r.Runner != "" {
+				n++
+			}
+		}
+		return n
+	}
+	ask(".github/kernelgate.yaml", strings.Replace(policy, "+10%", "+50%", 1), "Ask for more")
+	w.concluded(pr.HeadSHA(), "failure")
+	w.golden("policy-changes", []*fakehub.PR{pr})
+	if err := pr.Merge("olga"); err == nil {
+		t.Error("a pull request was merged by rules that were gone")
+	}
+	ask(".github/kernelgate.yaml", policy, "Ask for less")
+	w.concluded(pr.HeadSHA(), "success")
+	if n := measured(); n != 1 {
+		t.Errorf("%d measurements: what was measured was measured again", n)
+	}
+	planned := w.running.bot.Counts().Planned
+	ask("README.md", "Kernels, and what they are for.\n", "Docs")
+	w.settle()
+	ask("kernels/scale/notes.md", "It scales.\n", "Notes")
+	w.settle()
+	if n := w.running.bot.Counts().Planned; n != planned+2 { // of the pushes themselves
+		t.Errorf("%d plans for two changes of documents", n-planned)
+	}
+	ask("kernels/scale/kernel.yaml", strings.Replace(manifest, "secret: {N: 1..500}", "secret: {N: 1..600}", 1), "Other secrets")
+	w.until("a second measurement", func() bool { return measured() > 1 })
+	w.concluded(pr.HeadSHA(), "success")
 }

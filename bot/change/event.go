@@ -28,6 +28,7 @@ type Facts struct {
 	Base          string    `json:"base"`               // the branch that it goes to
 	BaseSHA       string    `json:"base_sha,omitempty"` // a group's and a push's: what it is compared with
 	Pulls         []int     `json:"pulls,omitempty"`    // a group's pull requests
+	Rules         string    `json:"rules,omitempty"`    // digest of the base's, once they changed under an open pull request
 	Updated       time.Time `json:"updated"`
 }
 
@@ -45,14 +46,14 @@ type Plan struct {
 	Key        string    `json:"key"` // of the facts it was made from
 	Head       string    `json:"head"`
 	Base       string    `json:"base"`            // the merge base
+	Rules      string    `json:"rules,omitempty"` // digest of what the base asks of kernels, when the plan was made
 	Check      string    `json:"check"`           // name of the required check
 	PolicyFile string    `json:"policy_file"`     // for messages
 	Policy     string    `json:"policy"`          // its text; empty where there is none
 	Forks      string    `json:"forks,omitempty"` // the policy's word on forks
 	NoPolicy   bool      `json:"no_policy,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
-	Notes      []string  `json:"notes,omitempty"`
-	Paths      []string  `json:"paths,omitempty"` // changed files, the first of them, for rules that go by path
+	Paths      []string  `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
 	Kernels    []Kernel  `json:"kernels,omitempty"`
 }
 
@@ -64,6 +65,10 @@ func (p *Plan) ReadPolicy() (*policies.Policy, error) {
 	}
 	return policy, nil
 }
+
+// NeverForks tells whether the plan's policy keeps code from forks off every runner,
+// whoever approves it. Without a plan nothing says so.
+func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies.ForksNever) }
 
 // A Problem is a mistake in a file of the base.
 type Problem struct {

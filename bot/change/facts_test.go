@@ -16,6 +16,7 @@ func TestPlanKey(t *testing.T) {
 		"labels": {func(f *Facts) { f.Labels = nil }, false},
 		"title":  {func(f *Facts) { f.Title = "[perf]" }, false},
 		"draft":  {func(f *Facts) { f.Draft = true }, false},
+		"rules":  {func(f *Facts) { f.Rules = "0123456789abcdef" }, false},
 		"time":   {func(f *Facts) { f.Updated = time.Unix(9, 0) }, true},
 		"author": {func(f *Facts) { f.Author = "ann" }, true},
 	} {

@@ -81,7 +81,11 @@ func New(id ID) *State { return &State{ID: id} }
 // PlanKey names the facts that a plan depends on.
 func (f Facts) PlanKey() string {
 	labels := append([]string{}, f.Labels...) // stored facts come back with nil for none: one key for both
-	text, err := json.Marshal([]any{f.Head, f.Base, f.BaseSHA, labels, f.Title, f.Draft})
+	key := []any{f.Head, f.Base, f.BaseSHA, labels, f.Title, f.Draft}
+	if f.Rules != "" {
+		key = append(key, f.Rules)
+	}
+	text, err := json.Marshal(key)
 	if err != nil {
 		panic(err) // strings and booleans always marshal
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -48,6 +50,9 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
 	}
 	folders, err := again.Kernels(ctx)
+	if err == nil && folders[0] != r.Folder { // the last part of a path may become another kernel's
+		err = plan.BadInput{Err: fmt.Errorf("no kernel named %q", r.Folder)}
+	}
 	if err != nil {
 		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
 	}
@@ -90,16 +95,21 @@ func (p *Planner) pack(ctx context.Context, job bundle.Job) (string, error) {
 }
 
 // sources is the digest of what is built and measured, whatever rule it is
-// judged by.
+// judged by. What others merged into the kernel since the change left its base is
+// no part of it, for it is neither side's; unless the reference may include it.
 func sources(job plan.Job) (string, error) {
 	h := sha256.New()
+	alone, err := referenceAlone(job)
+	if err != nil {
+		return "", fmt.Errorf("reading the reference of %s: %w", job.Manifest.Name, err)
+	}
 	dirs := []string{job.Trusted, job.Candidate.Dir}
 	fmt.Fprintf(h, "%q %q\n", job.ManifestText, job.Candidate.Variant)
 	if job.Baseline != nil {
 		fmt.Fprintf(h, "%q\n", job.Baseline.Variant)
 		dirs = append(dirs, job.Baseline.Dir)
 	}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -109,6 +119,9 @@ func sources(job plan.Job) (string, error) {
 				return err
 			}
 			rel, err := filepath.Rel(dir, path)
+			if i == 0 && alone && job.Manifest.IsSource(filepath.ToSlash(rel)) {
+				return err
+			}
 			fmt.Fprintf(h, "%q %x\n", rel, sha256.Sum256(data))
 			return err
 		})
@@ -117,4 +130,19 @@ func sources(job plan.Job) (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// include is that of a file beside the including one, or of whatever a macro names.
+var include = regexp.MustCompile(`(?m)^\s*#\s*include\s*[^<\s]`)
+
+// referenceAlone tells whether the reference needs no other file of the kernel's.
+func referenceAlone(job plan.Job) (bool, error) {
+	if job.Manifest.Reference == nil {
+		return true, nil
+	}
+	text, err := os.ReadFile(filepath.Join(job.Trusted, filepath.FromSlash(job.Manifest.Reference.Source)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // the build says so
+	}
+	return !include.Match(text), err
 }

@@ -41,8 +41,9 @@ type Planner struct {
 	Now     func() time.Time
 }
 
-// ErrMoved says that the head is not what it was a moment ago: ask GitHub again.
-var ErrMoved = errors.New("the head has moved on")
+// ErrMoved says that a head or a branch is not what it was a moment ago: ask GitHub
+// again.
+var ErrMoved = errors.New("it has moved on")
 
 // DefaultCheck is the required check's name where no policy names another.
 const DefaultCheck = "kernelgate"
@@ -108,6 +109,9 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*sitt
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
 	}
 	s.out.Plan = change.Plan{Key: f.PlanKey(), Head: f.Head, Base: s.base, Check: DefaultCheck}
+	if s.out.Rules, err = rules(ctx, repo, s.trusted); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.scratch))
+	}
 	s.out.Evidence = map[string]*gates.Evidence{}
 	return s, nil
 }
@@ -141,6 +145,9 @@ func (s *sitting) plan(ctx context.Context) error {
 			return err
 		}
 		k, err := s.kernel(ctx, job)
+		if s.problem(folder+"/kernel.yaml", err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -185,7 +192,11 @@ func (s *sitting) problem(file string, err error) bool {
 	}
 	var many strict.Problems
 	var bad plan.BadInput
+	var disk *fs.PathError
+	var unfit bundle.Unfit
 	switch {
+	case errors.As(err, &unfit):
+		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "the kernel's folder cannot be sent to a runner: " + unfit.Why})
 	case errors.As(err, &many):
 		for _, one := range many {
 			message := one.Message
@@ -196,6 +207,8 @@ func (s *sitting) problem(file string, err error) bool {
 		}
 	case errors.As(err, &bad):
 		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: bad.Error()})
+	case errors.Is(err, fs.ErrNotExist) && !errors.As(err, &disk): // git has the name, and no file
+		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "it is not a regular file (put the file itself in place of the link)"})
 	default:
 		return false
 	}

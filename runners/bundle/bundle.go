@@ -121,10 +121,15 @@ func (d description) folders() ([]string, error) {
 func checkName(name string) error {
 	odd := func(r rune) bool { return r == '\\' || r == unicode.ReplacementChar || unicode.IsControl(r) }
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, odd) {
-		return fmt.Errorf("file name %q is not a plain relative path", name)
+		return Unfit{fmt.Sprintf("file name %q is not a plain relative path", name)}
 	}
 	return nil
 }
+
+// Unfit says that a kernel's folder holds what no bundle can.
+type Unfit struct{ Why string }
+
+func (u Unfit) Error() string { return u.Why }
 
 // A quota counts what a bundle holds.
 type quota struct {
@@ -136,7 +141,7 @@ func (q *quota) take(name string, size int64) error {
 	q.files++
 	q.bytes += size
 	if q.files > MaxFiles || size < 0 || q.bytes > MaxBytes {
-		return fmt.Errorf("%s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, MaxFiles, MaxBytes>>20)
+		return Unfit{fmt.Sprintf("%s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, MaxFiles, MaxBytes>>20)}
 	}
 	return nil
 }

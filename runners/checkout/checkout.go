@@ -197,6 +197,12 @@ func (r *Repo) read(ctx context.Context, rev, name string) (data []byte, executa
 	return []byte(out), strings.HasPrefix(entry, "100755"), err
 }
 
+// Objects names the contents of files and folders at a revision by git's own hashes:
+// the same text means the same contents. What the revision does not have is left out.
+func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string, error) {
+	return r.git(ctx, append([]string{"ls-tree", "-z", "--full-tree", rev, "--"}, names...)...)
+}
+
 // Kernels lists the folders that hold a kernel.yaml.
 func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	files, err := r.Files(ctx, rev, "")

@@ -159,3 +159,24 @@ func TestKernelsAndRead(t *testing.T) {
 		t.Errorf("got %q, %v", base, err)
 	}
 }
+
+func TestObjects(t *testing.T) {
+	r := repository(t)
+	objects := func(rev string, names ...string) string {
+		t.Helper()
+		text, err := r.Objects(t.Context(), rev, names...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if a, b := objects("main", "k/one"), objects("topic", "k/one"); a == "" || a == b {
+		t.Errorf("a folder that changed is %q before and after", a)
+	}
+	if a, b := objects("main", "k/oneself", "absent"), objects("topic", "k/oneself"); a == "" || a != b {
+		t.Errorf("a folder that did not change is %q, then %q", a, b)
+	}
+	if _, err := r.Objects(t.Context(), "absent", "k/one"); err == nil {
+		t.Error("a revision that is not there has objects")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -63,7 +64,11 @@ func (p *Plan) manifest(ctx context.Context, file string) (text []byte, rev stri
 // sources, and the trusted files with the head's.
 func (p *Plan) sides(ctx context.Context, job *Job, rev string, isNew bool) error {
 	m := job.Manifest
-	dir := func(name string) string { return filepath.Join(p.opt.Scratch, path.Base(job.Folder), name) }
+	room, err := p.room(job.Folder)
+	if err != nil {
+		return err
+	}
+	dir := func(name string) string { return filepath.Join(room, name) }
 	everything := func(string) bool { return true }
 	job.Trusted = dir("base")
 	if err := p.opt.Repo.Export(ctx, rev, job.Folder, job.Trusted, everything); err != nil {
@@ -98,6 +103,21 @@ func (p *Plan) sides(ctx context.Context, job *Job, rev string, isNew bool) erro
 		}
 	}
 	return p.otherBaseline(ctx, job, dir("baseline"))
+}
+
+// room makes a folder for a kernel of its own: another one elsewhere may have the same
+// name.
+func (p *Plan) room(folder string) (string, error) {
+	for n := 1; ; n++ {
+		name := path.Base(folder)
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", name, n)
+		}
+		room := filepath.Join(p.opt.Scratch, name)
+		if err := os.Mkdir(room, 0o755); err == nil || !errors.Is(err, fs.ErrExist) {
+			return room, err
+		}
+	}
 }
 
 // variants compares two ways to build the same files.

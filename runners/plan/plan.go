@@ -106,6 +106,13 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	before, err := p.opt.Repo.Kernels(ctx, p.opt.Base)
+	if err != nil {
+		return nil, err
+	}
+	if all, err = p.withNewer(ctx, all, before); err != nil {
+		return nil, err
+	}
 	if len(p.opt.Kernels) > 0 {
 		return named(all, p.opt.Kernels)
 	}
@@ -114,10 +121,6 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 			return nil, badInput("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
 		}
 		return all, nil
-	}
-	before, err := p.opt.Repo.Kernels(ctx, p.opt.Base)
-	if err != nil {
-		return nil, err
 	}
 	for _, folder := range before {
 		if !slices.Contains(all, folder) {
@@ -131,15 +134,37 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(all, func(folder string) bool { return !touched(folder) }), nil
 }
 
+// withNewer adds the kernels that the base branch has put under the gate since the head
+// left it: an old base is no way round.
+func (p *Plan) withNewer(ctx context.Context, all, before []string) ([]string, error) {
+	if p.opt.Trusted == p.opt.Base {
+		return all, nil
+	}
+	trusted, err := p.opt.Repo.Kernels(ctx, p.opt.Trusted)
+	for _, folder := range trusted {
+		if !slices.Contains(before, folder) && !slices.Contains(all, folder) {
+			all = append(all, folder)
+		}
+	}
+	return all, err
+}
+
+// named picks kernels by their folders, or by the last parts of those where that is
+// clear.
 func named(all, names []string) ([]string, error) {
 	var picked []string
 	for _, name := range names {
 		name = strings.TrimSuffix(filepath.ToSlash(name), "/")
-		i := slices.IndexFunc(all, func(folder string) bool { return folder == name || path.Base(folder) == name })
-		if i < 0 {
+		fit := slices.DeleteFunc(slices.Clone(all), func(folder string) bool { return folder != name && path.Base(folder) != name })
+		switch {
+		case slices.Contains(fit, name):
+			fit = []string{name}
+		case len(fit) == 0:
 			return nil, badInput("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
+		case len(fit) > 1:
+			return nil, badInput("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
 		}
-		picked = append(picked, all[i])
+		picked = append(picked, fit[0])
 	}
 	return picked, nil
 }

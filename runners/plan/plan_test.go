@@ -226,3 +226,53 @@ func TestKernels(t *testing.T) {
 		})
 	}
 }
+
+// Two kernels whose folders have one name do not find each other's files.
+func TestSameNameElsewhere(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(map[string]string{
+		".github/kernelgate.yaml": policy,
+		"a/k/kernel.yaml":         manifest, "a/k/scale.c": "// a\n", "a/k/reference.c": "// truth\n", "a/k/only.h": "// a's alone\n",
+		"b/k/kernel.yaml": manifest, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n",
+	})
+	head := r.commit(map[string]string{"a/k/scale.c": "// a, faster\n", "b/k/scale.c": "// b, faster\n"})
+	p := r.plan(plan.Options{Base: base, Head: head})
+	for folder, want := range map[string]string{"a/k": "// a, faster\n", "b/k": "// b, faster\n"} {
+		job, err := p.Job(t.Context(), folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.read(job.Candidate.Dir, "scale.c"); got != want {
+			t.Errorf("%s is built from %q, want %q", folder, got, want)
+		}
+		_, err = os.Stat(filepath.Join(job.Candidate.Dir, "only.h"))
+		if has := err == nil; has != (folder == "a/k") {
+			t.Errorf("%s has a's header: %v", folder, has)
+		}
+	}
+}
+
+// A kernel that the base branch has put under the gate since the head left it is gated,
+// and a name that several kernels bear is nobody's.
+func TestGatedSinceAndNamesakes(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(map[string]string{".github/kernelgate.yaml": policy, "a/k/scale.c": "// free\n", "b/k/kernel.yaml": manifest, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n"})
+	trusted := r.commit(map[string]string{"a/k/kernel.yaml": manifest, "a/k/reference.c": "// truth\n"})
+	r.git("checkout", "--quiet", base)
+	head := r.commit(map[string]string{"a/k/scale.c": "// head\n"})
+	kernels := func(names ...string) (string, error) {
+		t.Helper()
+		folders, err := r.plan(plan.Options{Base: base, Trusted: trusted, Head: head, Kernels: names}).Kernels(t.Context())
+		return strings.Join(folders, " "), err
+	}
+	if got, err := kernels(); err != nil || got != "a/k" {
+		t.Errorf("the change touches %q (%v), want a/k", got, err)
+	}
+	if got, err := kernels("b/k"); err != nil || got != "b/k" {
+		t.Errorf("a folder is %q (%v)", got, err)
+	}
+	var bad plan.BadInput
+	if _, err := kernels("k"); !errors.As(err, &bad) || !strings.Contains(err.Error(), `"k" is several kernels (write one of b/k, a/k)`) {
+		t.Errorf("two kernels of one name: %v", err)
+	}
+}

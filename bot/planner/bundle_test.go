@@ -1,0 +1,207 @@
+package planner_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// What a runner reads is the job that was planned, with everything that its rule and its
+// record depend on.
+func TestBundleIsTheJob(t *testing.T) {
+	w := newWorld(t, usual())
+	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"}, "refactoring")
+	p := w.plan(id, facts)
+	job := w.job(p)
+	want := policies.Change{Labels: []string{"refactoring"}, Branch: "main", Title: "A change", Paths: []string{folder + "/scale.c"}}
+	if d := cmp.Diff(want, job.Change); d != "" {
+		t.Errorf("the change: %s", d)
+	}
+	at := job.Provenance
+	if !at.Time.Equal(w.planner.Now()) || at.Program != "kernelgate test" || at.Repository != "olga/kernels" || at.Head.SHA != facts.Head || at.Base.SHA != p.Base {
+		t.Errorf("the record is %+v", at)
+	}
+	if k := p.Kernels[0]; k.Folder != job.Folder || k.Rule != job.Rule().Name || k.Rule != "refactoring" || job.PolicyFile != p.PolicyFile {
+		t.Errorf("planned %+v, read %q and %q", k, job.Folder, job.Rule().Name)
+	}
+	if job.Earlier != nil || job.Rounds != 0 || job.Shapes != nil || job.Seeds != nil || job.Profile || job.Rivals || job.Static || job.Noise {
+		t.Errorf("a first attempt asks for more than its policy: %+v", job)
+	}
+	if again := w.plan(id, facts); again.Kernels[0].Bundle != p.Kernels[0].Bundle || len(w.bundles) != 1 {
+		t.Error("the same job is stored twice")
+	}
+}
+
+// Two plans share evidence when they build and measure the same, whatever is asked of
+// it; then and only then.
+func TestSources(t *testing.T) {
+	base, head := usual(), tree{folder + "/scale.c": "// head\n"}
+	digest := func(w *world, head tree, labels ...string) string {
+		p := w.plan(w.propose(head, labels...))
+		w.job(p)
+		return p.Kernels[0].Sources
+	}
+	first := digest(makeWorld(t, base), head)
+	for name, c := range map[string]struct {
+		base, head tree
+		labels     []string
+		same       bool
+	}{
+		"another rule and policy": {base.with(tree{policyFile: policy + "# other\n"}), head, []string{"refactoring"}, true},
+		"what the head may not":   {base, head.with(tree{folder + "/reference.c": "// a lie\n", "README.md": "More.\n"}), nil, true},
+		"another head":            {base, tree{folder + "/scale.c": "// other\n"}, nil, false},
+		"one source more":         {base, head.with(tree{folder + "/more.h": "// more\n"}), nil, false},
+		"another baseline":        {base.with(tree{folder + "/scale.c": "// other\n"}), head, nil, false},
+		"another manifest":        {base.with(tree{folder + "/kernel.yaml": manifest + "# other\n"}), head, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := digest(newWorld(t, c.base), c.head, c.labels...)
+			if same := got == first; same != c.same {
+				t.Errorf("the digests are equal: %v, want %v", same, c.same)
+			}
+		})
+	}
+}
+
+// What is merged into the base branch while a change is open concerns its evidence where
+// it reaches what is built or compared, and not otherwise.
+func TestSourcesWhenTheBaseMoves(t *testing.T) {
+	for name, c := range map[string]struct {
+		reference string
+		tip       tree
+		same      bool
+	}{
+		"another source":            {"// truth\n", tree{folder + "/scale.c": "// tip\n"}, true},
+		"another header":            {"#include <math.h>\n", tree{folder + "/shared.h": "// 2\n"}, true},
+		"a header of the reference": {"  # include \"shared.h\"\n", tree{folder + "/shared.h": "// 2\n"}, false},
+		"another reference":         {"// truth\n", tree{folder + "/reference.c": "// better truth\n"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, usual().with(tree{folder + "/reference.c": c.reference, folder + "/shared.h": "// 1\n"}))
+			id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
+			before := w.plan(id, facts)
+			w.push("main", c.tip)
+			after := w.plan(id, facts)
+			w.job(after)
+			if same := before.Kernels[0].Sources == after.Kernels[0].Sources; same != c.same {
+				t.Errorf("the digests are equal: %v, want %v", same, c.same)
+			}
+		})
+	}
+}
+
+// Somebody who asks for more gets it over the same job, and by the same rules.
+func TestRerun(t *testing.T) {
+	w := newWorld(t, usual().with(tree{folder + "/scale.c": "// older\n"}))
+	w.push("older", tree{"README.md": "Old.\n"})
+	w.push("main", tree{folder + "/scale.c": "// base\n"})
+	id, facts := w.propose(tree{
+		folder + "/scale.c": "// head\n", folder + "/reference.c": "// a lie\n", folder + "/kernel.yaml": manifest + "# mild\n", policyFile: policy + "# mild\n",
+	})
+	earlier := &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "scale", Notes: []string{"earlier"}}
+	for name, c := range map[string]struct {
+		ask      planner.Rerun
+		baseline string
+		shapes   []string
+	}{
+		"more rounds":      {planner.Rerun{Rounds: 3, Earlier: earlier}, "// base\n", nil},
+		"other shapes":     {planner.Rerun{Shapes: []string{"small"}, Seeds: []int64{5, -1}, Profile: true}, "// base\n", []string{"small"}},
+		"another baseline": {planner.Rerun{Versus: "older"}, "// older\n", []string{"mission", "small"}},
+		"against itself":   {planner.Rerun{Versus: plan.Self}, "// head\n", []string{"mission", "small"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.ask.Folder = folder
+			name, err := w.planner.Rerun(t.Context(), id, facts, c.ask)
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := w.read(name)
+			slices.Sort(job.Shapes)
+			if job.Rounds != c.ask.Rounds || !slices.Equal(job.Shapes, c.shapes) || !slices.Equal(job.Seeds, c.ask.Seeds) || job.Profile != c.ask.Profile {
+				t.Errorf("asked for %+v, got %+v", c.ask, job)
+			}
+			if d := cmp.Diff(c.ask.Earlier, job.Earlier); d != "" {
+				t.Errorf("the earlier evidence: %s", d)
+			}
+			if job.Folder != folder || job.ManifestText != manifest || job.PolicyText != policy || job.Noise != (c.ask.Versus == plan.Self) {
+				t.Errorf("the folder is %q, the manifest\n%s\nthe policy\n%s", job.Folder, job.ManifestText, job.PolicyText)
+			}
+			want := tree{"kernel.yaml": manifest, "reference.c": "// truth\n", "scale.c": "// head\n"}
+			if d := cmp.Diff(want, w.files(job.Candidate.Dir)); d != "" {
+				t.Errorf("the candidate: %s", d)
+			}
+			if d := cmp.Diff(want.with(tree{"scale.c": c.baseline}), w.files(job.Baseline.Dir)); d != "" {
+				t.Errorf("the baseline: %s", d)
+			}
+		})
+	}
+}
+
+// A folder is a whole path: the kernel that is measured again is the one that was.
+func TestRerunOfANamesake(t *testing.T) {
+	w := newWorld(t, kernel("scale", "// base\n").with(tree{policyFile: policy}))
+	id, facts := w.propose(kernel("added/scale", "// new\n").with(tree{"scale/scale.c": "// head\n"}))
+	for _, folder := range []string{"scale", "added/scale"} {
+		name, err := w.planner.Rerun(t.Context(), id, facts, planner.Rerun{Folder: folder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job := w.read(name); job.Folder != folder {
+			t.Errorf("asked for %s, got %s", folder, job.Folder)
+		}
+	}
+}
+
+// A kernel that came under the gate since can be measured again like any other.
+func TestRerunOfAKernelGatedSince(t *testing.T) {
+	w := newWorld(t, usual().with(tree{"late/scale.c": "// base\n"}))
+	id, facts := w.propose(tree{"late/scale.c": "// head\n"})
+	w.push("main", tree{"late/kernel.yaml": manifest, "late/reference.c": "// truth\n"})
+	name, err := w.planner.Rerun(t.Context(), id, facts, planner.Rerun{Folder: "late", Rounds: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.files(w.read(name).Candidate.Dir)["scale.c"]; got != "// head\n" {
+		t.Errorf("the candidate is %q", got)
+	}
+}
+
+// What does not exist is the asker's mistake, and says what does.
+func TestRerunRefuses(t *testing.T) {
+	w := newWorld(t, usual().with(kernel("gone", "// gone\n")))
+	id, facts := w.propose(tree{folder + "/scale.c": "// head\n", "gone/kernel.yaml": ""})
+	w.push("mistaken", tree{policyFile: replaced(t, policy, "norm_error", "norm_eror")})
+	for name, c := range map[string]struct {
+		base string
+		ask  planner.Rerun
+		says string
+	}{
+		"a shape":             {"main", planner.Rerun{Folder: folder, Shapes: []string{"small", "huge"}}, `scale has no shape "huge" (it has mission, small)`},
+		"a baseline":          {"main", planner.Rerun{Folder: folder, Versus: "nowhere"}, `"nowhere" is not a commit of this repository`},
+		"an option of git":    {"main", planner.Rerun{Folder: folder, Versus: "--all"}, `"--all" is not a commit of this repository`},
+		"a folder":            {"main", planner.Rerun{Folder: "kernels/none"}, `no kernel named "kernels/none" (there are kernels/scale)`},
+		"a part of a folder":  {"main", planner.Rerun{Folder: "scale"}, `no kernel named "scale"`},
+		"a kernel that went":  {"main", planner.Rerun{Folder: "gone"}, `no kernel named "gone"`},
+		"a mistake of policy": {"mistaken", planner.Rerun{Folder: folder}, policyFile + ":4:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts.Base = c.base
+			_, err := w.planner.Rerun(t.Context(), id, facts, c.ask)
+			var bad plan.BadInput
+			if !errors.As(err, &bad) || !strings.Contains(bad.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+			if len(w.bundles) > 0 {
+				t.Error("a bundle was made")
+			}
+		})
+	}
+}
