@@ -24,11 +24,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
-// A Runner reads what it would have measured from the source scale.c: how fast it
+// A Runner reads what it would have measured from the kernel's source: how fast it
 // is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"),
 // whether it waits ("HOLD") and whether the runner itself fails ("FAULT"), both
 // until Hold is closed.
 type Runner struct {
+	Script  func(source string) string // the words for a source that is not its own script; may be nil
+	Nanos   float64                    // how long speed 1 takes; unless given, every baseline takes 100 µs
 	Hold    <-chan struct{}
 	Stopped func() // told when a held measurement is cancelled; may be nil
 	Refusal string // what the compiler says of BROKEN; "it is broken" unless given
@@ -54,18 +56,32 @@ func (r Runner) Measure(ctx context.Context, job bundle.Job, _ string, p runners
 	return agent.Outcome{Evidence: e, BuildLog: "scripted\n"}, err
 }
 
+// file is the source that a side is built from.
+func (b backend) file(side runners.Side) string {
+	v, _ := b.job.Manifest.Variant(side.Variant)
+	return v.Source
+}
+
 func (b backend) source(side runners.Side) string {
-	data, err := os.ReadFile(filepath.Join(side.Dir, "scale.c"))
+	data, err := os.ReadFile(filepath.Join(side.Dir, b.file(side)))
 	if err != nil {
 		return err.Error()
 	}
 	return string(data)
 }
 
+// script is what there would be to see of a side.
+func (b backend) script(side runners.Side) string {
+	if b.Script == nil {
+		return b.source(side)
+	}
+	return b.Script(b.source(side))
+}
+
 var speedPattern = regexp.MustCompile(`speed ([0-9.]+)`)
 
 func (b backend) speed(side runners.Side) float64 {
-	if m := speedPattern.FindStringSubmatch(b.source(side)); m != nil {
+	if m := speedPattern.FindStringSubmatch(b.script(side)); m != nil {
 		if v, err := strconv.ParseFloat(m[1], 64); err == nil {
 			return v
 		}
@@ -79,23 +95,32 @@ func (b backend) Device() gates.Device {
 func (b backend) Tools() map[string]string { return map[string]string{"cc": "scripted 1"} }
 
 func (b backend) Build(_ context.Context, _ runners.Role, side runners.Side) (gates.Build, error) {
-	text := b.source(side)
-	sum := sha256.Sum256([]byte(text))
-	out := gates.Build{Variant: side.Variant, Source: "scale.c", EntryLine: 1, OK: true, Code: hex.EncodeToString(sum[:]), Compiler: "scripted 1"}
-	if strings.Contains(text, "BROKEN") {
-		out.OK, out.Code, out.Error = false, "", "scale.c:1: error: it is broken"
-		out.Diagnostics = []gates.Diagnostic{{File: "scale.c", Line: 1, Column: 4, Severity: "error", Message: cmp.Or(b.Refusal, "it is broken")}}
+	file, sum := b.file(side), sha256.Sum256([]byte(b.source(side)))
+	out := gates.Build{Variant: side.Variant, Source: file, EntryLine: 1, OK: true, Code: hex.EncodeToString(sum[:]), Compiler: "scripted 1"}
+	if b.job.Rule().Gates.PTXAS != nil {
+		little := 1000
+		out.Resources = &gates.Resources{Stack: &little, CodeSize: &little}
+	}
+	if strings.Contains(b.script(side), "BROKEN") {
+		out.OK, out.Code, out.Error = false, "", file+":1: error: it is broken"
+		out.Diagnostics = []gates.Diagnostic{{File: file, Line: 1, Column: 4, Severity: "error", Message: cmp.Or(b.Refusal, "it is broken")}}
 	}
 	return out, nil
 }
 
 func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
-	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: 0.1}}
+	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: b.job.Manifest.Tolerance.Abs, Rel: b.job.Manifest.Tolerance.Rel}}
 	for _, c := range runners.Cases(b.job.Job, gate, b.rng) {
 		e := c.Evidence()
 		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
-		if strings.Contains(b.source(b.job.Candidate), "WRONG") {
+		if strings.Contains(b.script(b.job.Candidate), "WRONG") {
 			e.Errors = &gates.Errors{Elements: 100, MaxAbs: 3, MeanAbs: 1, Norm: 0.8, Bad: 90}
+		}
+		if gate.EndToEnd != nil {
+			e.EndToEnd = e.Errors
+		}
+		if yes := true; gate.Determinism {
+			e.Deterministic = &yes
 		}
 		out.Cases = append(out.Cases, e)
 	}
@@ -104,7 +129,7 @@ func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, 
 
 func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
 	p.Report(runners.Event{Gate: "performance", Text: "mission"})
-	if strings.Contains(b.source(b.job.Candidate), "HOLD") {
+	if strings.Contains(b.script(b.job.Candidate), "HOLD") {
 		select {
 		case <-b.Hold:
 		case <-ctx.Done():
@@ -114,7 +139,7 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 			return gates.Round{}, context.Cause(ctx)
 		}
 	}
-	if strings.Contains(b.source(b.job.Candidate), "FAULT") {
+	if strings.Contains(b.script(b.job.Candidate), "FAULT") {
 		select {
 		case <-b.Hold:
 		default:
@@ -123,14 +148,19 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 	}
 	noise := simulate.Noise{Between: 0.001, Within: 0.005}
 	round := gates.Round{Seed: b.rng.Uint64() >> 16}
+	before, after := b.speed(*b.job.Baseline), b.speed(b.job.Candidate)
+	nanos := 1e5
+	if b.Nanos > 0 {
+		nanos = b.Nanos / before
+	}
 	for _, name := range shapes {
 		pairs := int(gate.Pairs)
-		gain := noise.Ratios(b.rng, b.speed(b.job.Candidate)/b.speed(*b.job.Baseline), 1, pairs).Rounds[0]
+		gain := noise.Ratios(b.rng, after/before, 1, pairs).Rounds[0]
 		control := noise.Ratios(b.rng, 1, 1, pairs).Rounds[0]
 		s := gates.Series{Shape: name, Batch: 1, Verified: pairs, Worst: &gates.Errors{Elements: 100, Norm: 1e-6}}
 		for i := range pairs {
 			s.Order = strings.TrimSpace(s.Order + " bca")
-			s.Nanos = append(s.Nanos, 1e5, 1e5/gain[i], 1e5/control[i])
+			s.Nanos = append(s.Nanos, nanos, nanos/gain[i], nanos/control[i])
 		}
 		round.Series = append(round.Series, s)
 	}
