@@ -100,7 +100,7 @@ func okToTest(s *change.State, o command.OKToTest) change.Answered {
 	switch {
 	case !s.Facts.Fork:
 		return refused("This pull request is not from a fork: it needs no approval.")
-	case s.Plan != nil && s.Plan.Forks == string(policies.ForksNever):
+	case s.Plan.NeverForks():
 		return refused("The policy never runs code from forks (`forks: {run: never}`).")
 	case !strings.HasPrefix(s.Facts.Head, o.SHA):
 		return refused("The head is %s. Look at it, and approve that one.", s.Facts.Head)

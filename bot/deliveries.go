@@ -2,12 +2,11 @@ package bot
 
 import (
 	"context"
-	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/journal"
 	"github.com/kernelgate/kernelgate/bot/webhook"
@@ -88,10 +87,7 @@ func (b *Bot) pullRequest(ctx context.Context, e webhook.PullRequest) error {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
-	_, err := b.look(ctx, id, change.Facts{
-		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Title: e.Title, Author: e.Author.Login, Labels: e.Labels,
-		Draft: e.Draft, Open: e.Open, Merged: e.Merged, Fork: e.Fork(), Head: e.HeadSHA, Base: e.BaseRef, Updated: e.UpdatedAt,
-	})
+	_, err := b.look(ctx, id, facts.OfEvent(e))
 	return err
 }
 
@@ -191,27 +187,15 @@ func (b *Bot) button(ctx context.Context, delivery string, o webhook.Origin, hea
 	return nil
 }
 
-var queuePattern = regexp.MustCompile(`/pr-([0-9]{1,9})-`)
-
 // mergeGroup gates what the merge queue wants to merge, on its own commit.
 func (b *Bot) mergeGroup(ctx context.Context, e webhook.MergeGroup) error {
 	if !b.watched(e.Repository.FullName) {
 		return nil
 	}
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
-	f := change.Facts{
-		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Open: e.Action == "checks_requested",
-		Head: e.HeadSHA, Base: strings.TrimPrefix(e.BaseRef, "refs/heads/"), BaseSHA: e.BaseSHA,
-	}
+	f := facts.OfGroup(e)
 	var override *change.Override
-	// The queue's branch bears the number of the pull request that it ends with; its
-	// labels and title choose the rule.
-	if m := queuePattern.FindStringSubmatch(e.HeadRef); m != nil {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			return fmt.Errorf("reading the number in %s: %w", e.HeadRef, err)
-		}
-		f.Pulls = []int{n}
+	for _, n := range f.Pulls {
 		pull, err := b.states.load(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: n})
 		if err != nil {
 			return err
@@ -231,9 +215,16 @@ func (b *Bot) mergeGroup(ctx context.Context, e webhook.MergeGroup) error {
 	return err
 }
 
-// push measures what reached the default branch, for the history.
+// push has open pull requests look at the rules of the branch again, and measures
+// what reached the default branch, for the history.
 func (b *Bot) push(ctx context.Context, e webhook.Push) error {
-	if !e.Default() || !b.watched(e.Repository.FullName) || strings.Trim(e.Before, "0") == "" || strings.Trim(e.After, "0") == "" {
+	if !b.watched(e.Repository.FullName) || strings.Trim(e.After, "0") == "" {
+		return nil
+	}
+	if err := b.rulesOf(ctx, e.Repository.ID, e.Repository.FullName, e.Branch); err != nil {
+		return err
+	}
+	if !e.Default() || strings.Trim(e.Before, "0") == "" {
 		return nil
 	}
 	id := change.ID{Kind: change.Push, Repo: e.Repository.ID, SHA: e.After}

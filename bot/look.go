@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/hub"
 	"github.com/kernelgate/kernelgate/bot/webhook"
 )
@@ -19,7 +19,7 @@ func (b *Bot) look(ctx context.Context, id change.ID, told change.Facts) (*chang
 	asked, err := b.Hub.Pull(ctx, told.Repo, id.Number)
 	switch {
 	case err == nil && !asked.UpdatedAt.Before(told.Updated):
-		told = facts(told.Repo, told.DefaultBranch, asked)
+		told = facts.OfPull(told.Repo, told.DefaultBranch, asked)
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
@@ -34,14 +34,7 @@ func (b *Bot) refresh(ctx context.Context, id change.ID, repo string) (*change.S
 	if err != nil {
 		return nil, err
 	}
-	return b.saw(ctx, id, facts(repo, "", p))
-}
-
-func facts(repo, defaultBranch string, p hub.Pull) change.Facts {
-	return change.Facts{
-		Repo: repo, DefaultBranch: defaultBranch, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
-		Fork: !strings.EqualFold(p.HeadRepo, repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,
-	}
+	return b.saw(ctx, id, facts.OfPull(repo, "", p))
 }
 
 // saw writes facts down if they are news.
@@ -51,6 +44,7 @@ func (b *Bot) saw(ctx context.Context, id change.ID, f change.Facts) (*change.St
 		if f.DefaultBranch == "" {
 			f.DefaultBranch = now.Facts.DefaultBranch
 		}
+		f.Rules = now.Facts.Rules // GitHub does not tell them
 		older := f.Updated.Before(now.Facts.Updated)
 		unheard := now.Seq == 0 && !f.Open // closed before anybody told us of it
 		if older || unheard || (now.Seq > 0 && f.Same(now.Facts)) {
@@ -138,7 +132,7 @@ func (b *Bot) reconcileRepo(ctx context.Context, number int64, name string) erro
 	open := map[int]bool{}
 	for _, p := range pulls {
 		open[p.Number] = true
-		if _, err := b.saw(ctx, change.ID{Kind: change.Pull, Repo: number, Number: p.Number}, facts(name, "", p)); err != nil {
+		if _, err := b.saw(ctx, change.ID{Kind: change.Pull, Repo: number, Number: p.Number}, facts.OfPull(name, "", p)); err != nil {
 			return err
 		}
 	}
@@ -152,6 +146,15 @@ func (b *Bot) reconcileRepo(ctx context.Context, number int64, name string) erro
 		}
 		if _, err := b.refresh(ctx, k.ID, name); err != nil {
 			return err
+		}
+	}
+	bases := map[string]bool{}
+	for _, k := range known {
+		if open[k.Number] && !bases[k.Base] {
+			bases[k.Base] = true
+			if err := b.rulesOf(ctx, number, name, k.Base); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -40,10 +40,7 @@ func (s *session) approve(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) never() bool {
-	p := s.state.Current()
-	return p != nil && p.Forks == string(policies.ForksNever)
-}
+func (s *session) never() bool { return s.state.Current().NeverForks() }
 
 func (s *session) approver() (policies.Role, error) {
 	policy, err := s.policy()

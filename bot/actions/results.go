@@ -1,14 +1,14 @@
 package actions
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/check/results"
 )
 
 // write keeps what a kernel's run leaves behind, for the workflow to upload.
@@ -16,33 +16,22 @@ func (s *session) write(kernel string, out agent.Outcome, v *gates.Verdict) erro
 	if err := s.makeResults(); err != nil {
 		return err
 	}
-	dir := filepath.Join(s.results, filepath.Base(kernel))
+	dir := filepath.Join(s.results, folderName(kernel))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
-	evidence, err := json.Marshal(out.Evidence)
-	if err != nil {
-		return fmt.Errorf("writing evidence: %w", err)
-	}
-	verdict, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing the verdict: %w", err)
-	}
-	files := map[string][]byte{
-		"evidence.json": append(evidence, '\n'), "verdict.json": append(verdict, '\n'),
-		"report.md": []byte(report.Markdown(v, report.Options{})), "build.log": []byte(out.BuildLog),
-	}
-	for _, artifact := range out.Artifacts {
-		if files[filepath.Base(artifact)], err = os.ReadFile(artifact); err != nil {
-			return fmt.Errorf("keeping %s: %w", filepath.Base(artifact), err)
+	return results.Files{Evidence: out.Evidence, Verdict: v, BuildLog: out.BuildLog, Artifacts: out.Artifacts}.Write(dir)
+}
+
+// folderName is a kernel's name as a folder. Where two kernels bear one name, it has the
+// path of the kernel in it.
+func folderName(kernel string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == ' ' || r == os.PathSeparator {
+			return '-'
 		}
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return fmt.Errorf("writing results: %w", err)
-		}
-	}
-	return nil
+		return r
+	}, kernel)
 }
 
 // makeResults makes a folder that no earlier job has written to.

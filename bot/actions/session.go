@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/hub"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
@@ -58,22 +57,19 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (Outco
 	if !e.Open {
 		return s.nothing("the pull request is closed")
 	}
-	told := change.Facts{
-		Repo: s.env.repo, DefaultBranch: e.Repository.DefaultBranch, Title: e.Title, Author: e.Author.Login, Labels: e.Labels,
-		Draft: e.Draft, Open: e.Open, Fork: e.Fork(), Head: e.HeadSHA, Base: e.BaseRef, Updated: e.UpdatedAt,
-	}
 	// A job that is run again brings the event of its first time.
-	facts, err := s.pull(ctx, e.Number)
+	f, err := s.pull(ctx, e.Number)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Outcome{}, err
 	case err != nil:
 		s.lines.say("warning", fmt.Sprintf("The pull request is judged as the event tells it: %v", err))
-		facts = told
-	case !facts.Open:
+		f = facts.OfEvent(e)
+		f.Repo = s.env.repo // the job's word on where it is, not the event's
+	case !f.Open:
 		return s.nothing("the pull request is closed")
 	}
-	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, facts); err != nil {
+	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
 		return Outcome{}, err
 	}
 	return s.gate(ctx)
@@ -85,37 +81,24 @@ func (s *session) pull(ctx context.Context, number int) (change.Facts, error) {
 	if err != nil {
 		return change.Facts{}, err
 	}
-	return change.Facts{
-		Repo: s.env.repo, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
-		Fork: !strings.EqualFold(p.HeadRepo, s.env.repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,
-	}, nil
+	return facts.OfPull(s.env.repo, "", p), nil
 }
-
-var queuePattern = regexp.MustCompile(`/pr-([0-9]{1,9})-`)
 
 // mergeGroup gates what the merge queue wants to merge, on its own commit.
 func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome, error) {
 	if e.Action != "checks_requested" {
 		return s.nothing("the merge group is gone")
 	}
-	facts := change.Facts{
-		Repo: s.env.repo, DefaultBranch: e.Repository.DefaultBranch, Open: true, Head: e.HeadSHA,
-		Base: strings.TrimPrefix(e.BaseRef, "refs/heads/"), BaseSHA: e.BaseSHA,
-	}
-	// The queue's branch bears the number of the pull request that it ends with; its
-	// labels and title choose the rule.
-	if m := queuePattern.FindStringSubmatch(e.HeadRef); m != nil {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			return Outcome{}, fmt.Errorf("reading the number in %s: %w", e.HeadRef, err)
-		}
+	f := facts.OfGroup(e)
+	f.Repo = s.env.repo
+	for _, n := range f.Pulls {
 		last, err := s.pull(ctx, n)
 		if err != nil {
 			return Outcome{}, err
 		}
-		facts.Pulls, facts.Title, facts.Author, facts.Labels = []int{n}, last.Title, last.Author, last.Labels
+		f.Title, f.Author, f.Labels = last.Title, last.Author, last.Labels
 	}
-	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, facts); err != nil {
+	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f); err != nil {
 		return Outcome{}, err
 	}
 	return s.gate(ctx)
@@ -127,10 +110,10 @@ func (s *session) apply(e change.Event) {
 }
 
 // look finds out what the change asks to be measured, and what was before.
-func (s *session) look(ctx context.Context, id change.ID, facts change.Facts) error {
-	facts.Labels = slices.Sorted(slices.Values(facts.Labels))
+func (s *session) look(ctx context.Context, id change.ID, f change.Facts) error {
+	f.Labels = slices.Sorted(slices.Values(f.Labels))
 	s.state = change.New(id)
-	s.apply(change.Seen{Facts: facts})
+	s.apply(change.Seen{Facts: f})
 	if err := s.converse(ctx); err != nil {
 		return err
 	}
@@ -168,11 +151,11 @@ func (s *session) plan(ctx context.Context, again bool) error {
 	p := &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}
 	proposal, err := p.Plan(ctx, s.state.ID, s.state.Facts)
 	if errors.Is(err, planner.ErrMoved) && again && s.state.ID.Kind == change.Pull {
-		facts, err := s.pull(ctx, s.state.ID.Number)
+		f, err := s.pull(ctx, s.state.ID.Number)
 		if err != nil {
 			return err
 		}
-		s.apply(change.Seen{Facts: facts})
+		s.apply(change.Seen{Facts: f})
 		return s.plan(ctx, false)
 	}
 	if err != nil {

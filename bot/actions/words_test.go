@@ -158,3 +158,11 @@ func TestTightenAndFewer(t *testing.T) {
 		}
 	}
 }
+
+func TestFolderName(t *testing.T) {
+	for kernel, want := range map[string]string{"scale": "scale", "scale (kernels/a)": "scale-(kernels-a)", "../../x": "..-..-x"} {
+		if got := folderName(kernel); got != want {
+			t.Errorf("%s is kept in %s, want %s", kernel, got, want)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func (v View) aggregate() Check {
 			c.CompletedAt = r.Ended
 		}
 	}
-	c.Summary = joined(at.lead, v.kernelTable(), v.toPass(), v.notes(), v.howToAsk())
+	c.Summary = joined(at.lead, v.kernelTable(), v.toPass(), v.howToAsk())
 	if p := v.plan(); p != nil {
 		c.Annotations = problemAnnotations(p.Problems)
 	}

@@ -77,7 +77,7 @@ func (v View) compose() *composition {
 	if !c.open {
 		steps = v.toPass()
 	}
-	c.always = joined(Marker(s.ID)+"\n## "+at.sign+" "+report.Escape(at.heading)+"\n", v.compared(), at.lead, v.kernelTable(), steps, v.notes())
+	c.always = joined(Marker(s.ID)+"\n## "+at.sign+" "+report.Escape(at.heading)+"\n", v.compared(), at.lead, v.kernelTable(), steps)
 	done := slices.DeleteFunc(slices.Clone(s.Runs), func(r change.Run) bool { return r.Phase != change.Done })
 	// What somebody has to act on comes first.
 	slices.SortStableFunc(done, func(a, b change.Run) int { return cmp.Compare(passRank(a), passRank(b)) })

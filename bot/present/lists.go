@@ -31,19 +31,6 @@ func (v View) kernelTable() string {
 	return table([]string{"kernel", "verdict", "in one line", "attempt", "measured on"}, rows, 20_000, "kernels")
 }
 
-// notes is what the planner remarked, such as a policy that the change edits.
-func (v View) notes() string {
-	p := v.plan()
-	if p == nil || len(p.Notes) == 0 {
-		return ""
-	}
-	items := make([]string, len(p.Notes))
-	for i, n := range p.Notes {
-		items[i] = "- " + report.EscapeProse(report.Clip(n, 500))
-	}
-	return "### Notes\n\n" + list(items, 8000, "notes")
-}
-
 // toPass is what stands between the kernels and a pass, where their reports are
 // out of sight.
 func (v View) toPass() string {

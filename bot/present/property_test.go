@@ -86,9 +86,6 @@ func (d dice) event(s *story) change.Event {
 		return change.Seen{Facts: f}
 	case 1, 2:
 		p := change.Plan{Key: s.state.Facts.PlanKey(), Head: s.state.Facts.Head, Base: base, Check: pick(d, "kernelgate", "gpu"), PolicyFile: d.word(), NoPolicy: d.maybe(1, 6), Forks: pick(d, "never", "")}
-		for range d.IntN(2) * d.IntN(5) {
-			p.Notes = append(p.Notes, d.word())
-		}
 		for range d.IntN(2) * d.IntN(2) * d.IntN(40) {
 			p.Problems = append(p.Problems, change.Problem{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}

@@ -113,14 +113,14 @@ func (v View) waits() bool {
 // held is a fork's commit that nobody has approved.
 func (v View) held() standing {
 	plan := v.plan()
-	if plan != nil && plan.Forks == string(policies.ForksNever) {
+	if plan.NeverForks() {
 		return newStanding(signWaits, completed, actionRequired, notFromForks,
 			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
 				"`/override` with the reason.")
 	}
 	role := policies.Role("write")
 	if plan != nil {
-		if p, err := policies.Parse(plan.PolicyFile, []byte(plan.Policy)); err == nil {
+		if p, err := plan.ReadPolicy(); err == nil {
 			role = p.Commands.OKToTest
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -132,6 +131,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	}
 	// The sandbox's programs read it as another user.
 	if err := os.Chmod(c.scratch, 0o755); err != nil {
+		c.close()
 		return nil, fmt.Errorf("opening the scratch folder: %w", err)
 	}
 	host, _ := os.Hostname() // for the record alone
@@ -141,6 +141,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 		Host: host, Version: opt.Version, Started: c.started,
 	})
 	if err != nil {
+		c.close()
 		return nil, BadInput{Err: err}
 	}
 	return c, nil
@@ -172,7 +173,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if err != nil {
 		return Result{}, err
 	}
-	c.manifest = job.ManifestText
+	c.manifest, c.log, c.artifacts = job.ManifestText, "", nil
 	if job.Removed {
 		e := job.RemovedEvidence()
 		return Result{Kernel: e.Kernel, Evidence: e, Verdict: gates.Judge(job.Policy, job.PolicyFile, e)}, nil
@@ -180,7 +181,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if why := measure.LeftOut(c.opt.Runner, job.Manifest); why != "" {
 		return Result{Kernel: job.Manifest.Name, LeftOut: why}, nil
 	}
-	out, err := measure.Run(ctx, job.Job, nil, c.measuring(folder), progress)
+	out, err := measure.Run(ctx, job.Job, nil, c.measuring(job), progress)
 	if err != nil {
 		return Result{}, err
 	}
@@ -189,9 +190,9 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 }
 
 // measuring is what the options say of how to measure.
-func (c *checker) measuring(folder string) measure.Config {
+func (c *checker) measuring(job plan.Job) measure.Config {
 	return measure.Config{
-		Scratch: filepath.Join(c.scratch, path.Base(folder), "build"), Cache: c.opt.Cache, ManifestText: c.manifest, Worker: c.opt.Worker,
+		Scratch: filepath.Join(filepath.Dir(job.Trusted), "build"), Cache: c.opt.Cache, ManifestText: c.manifest, Worker: c.opt.Worker,
 		Device: c.opt.Device, Runner: c.opt.Runner, Static: c.opt.Static, Arch: c.opt.Arch, Rivals: c.opt.Rivals, Seed: c.opt.Seed, Getenv: c.opt.Getenv,
 	}
 }

@@ -1,14 +1,13 @@
 package check
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/runners/check/results"
 )
 
 // write puts a result on disk whole: the files appear under their final name
@@ -24,37 +23,14 @@ func (c *checker) write(r *Result, several bool) error {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
-	evidence, err := json.Marshal(r.Evidence)
-	if err != nil {
-		return fmt.Errorf("writing evidence: %w", err)
-	}
-	verdict, err := json.MarshalIndent(r.Verdict, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing the verdict: %w", err)
-	}
 	part, err := os.MkdirTemp(root, ".part-")
 	if err != nil {
 		return fmt.Errorf("writing results: %w", err)
 	}
 	defer os.RemoveAll(part)
-	for name, text := range map[string][]byte{
-		"evidence.json": append(evidence, '\n'),
-		"verdict.json":  append(verdict, '\n'),
-		"report.md":     []byte(report.Markdown(r.Verdict, report.Options{})),
-		"build.log":     []byte(c.log),
-	} {
-		if err := os.WriteFile(filepath.Join(part, name), text, 0o644); err != nil {
-			return fmt.Errorf("writing results: %w", err)
-		}
-	}
-	for _, file := range c.artifacts {
-		data, err := os.ReadFile(file)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(part, filepath.Base(file)), data, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("keeping %s: %w", filepath.Base(file), err)
-		}
+	files := results.Files{Evidence: r.Evidence, Verdict: r.Verdict, BuildLog: c.log, Artifacts: c.artifacts}
+	if err := files.Write(part); err != nil {
+		return err
 	}
 	if err := os.Chmod(part, 0o755); err != nil {
 		return fmt.Errorf("writing results: %w", err)

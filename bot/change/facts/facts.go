@@ -1,0 +1,52 @@
+// Package facts reads the facts of a change out of what GitHub says of it, in an
+// answer or in a webhook. It asks GitHub nothing, and leaves empty what was not
+// said.
+package facts
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/webhook"
+)
+
+// OfPull are the facts in GitHub's answer about a pull request. The answer does not
+// say which branch is the default, and names repositories by name alone: a head whose
+// repository is gone counts as a fork's.
+func OfPull(repo, defaultBranch string, p hub.Pull) change.Facts {
+	return change.Facts{
+		Repo: repo, DefaultBranch: defaultBranch, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
+		Fork: !strings.EqualFold(p.HeadRepo, repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,
+	}
+}
+
+// OfEvent are the facts in a webhook about a pull request, which knows repositories
+// by number.
+func OfEvent(e webhook.PullRequest) change.Facts {
+	return change.Facts{
+		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Title: e.Title, Author: e.Author.Login, Labels: e.Labels,
+		Draft: e.Draft, Open: e.Open, Merged: e.Merged, Fork: e.Fork(), Head: e.HeadSHA, Base: e.BaseRef, Updated: e.UpdatedAt,
+	}
+}
+
+// queuePattern ends the branch that a merge queue makes for a group. What stands before
+// is the base branch, which may be called anything.
+var queuePattern = regexp.MustCompile(`/pr-([0-9]{1,9})-[^/]*$`)
+
+// OfGroup are the facts in a webhook about a merge group. Pulls has the number in the
+// queue's branch, of the pull request that the group ends with: its labels and title
+// choose the rule, and are the caller's to find.
+func OfGroup(e webhook.MergeGroup) change.Facts {
+	f := change.Facts{
+		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Open: e.Action == "checks_requested",
+		Head: e.HeadSHA, Base: strings.TrimPrefix(e.BaseRef, "refs/heads/"), BaseSHA: e.BaseSHA,
+	}
+	if m := queuePattern.FindStringSubmatch(e.HeadRef); m != nil {
+		n, _ := strconv.Atoi(m[1]) // nine digits always are a number
+		f.Pulls = []int{n}
+	}
+	return f
+}
