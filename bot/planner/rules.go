@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
@@ -35,15 +35,39 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	files := []string{plan.PolicyFile}
-	for _, folder := range folders {
-		asking, err := askingFiles(ctx, repo, rev, folder)
-		if err != nil {
-			return "", fmt.Errorf("reading the rules at %.12s: %w", rev, err)
-		}
-		files = append(files, asking...)
+	manifests := make([]string, len(folders))
+	for i, folder := range folders {
+		manifests[i] = path.Join(folder, kernels.FileName)
 	}
-	objects, err := repo.Objects(ctx, rev, files...)
+	texts, err := repo.ReadAll(ctx, rev, manifests)
+	if err != nil {
+		return "", fmt.Errorf("reading the rules: %w", err)
+	}
+	files, references := append([]string{plan.PolicyFile}, manifests...), map[string]string{} // folder by name
+	for i, folder := range folders {
+		m, err := kernels.Parse(manifests[i], texts[manifests[i]])
+		switch {
+		case err != nil: // or a link, which is no manifest: told where a change touches the kernel
+		case m.Mode == kernels.ModeCommand:
+			harness, err := harnessOf(ctx, repo, rev, folder, m)
+			if err != nil {
+				return "", fmt.Errorf("reading the rules: %w", err)
+			}
+			files = append(files, harness...)
+		case m.Reference != nil:
+			references[path.Join(folder, m.Reference.Source)] = folder
+		}
+	}
+	if texts, err = repo.ReadAll(ctx, rev, slices.Collect(maps.Keys(references))); err != nil {
+		return "", fmt.Errorf("reading the rules: %w", err)
+	}
+	for name, text := range texts {
+		if files = append(files, name); include.Match(text) {
+			files = append(files, references[name]) // any of its files may be part of it
+		}
+	}
+	slices.Sort(files)
+	objects, err := repo.Objects(ctx, rev, slices.Compact(files)...)
 	if err != nil {
 		return "", fmt.Errorf("reading the rules at %.12s: %w", rev, err)
 	}
@@ -51,42 +75,8 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// askingFiles is the files of a kernel that ask something of its sources.
-func askingFiles(ctx context.Context, repo *checkout.Repo, rev, folder string) ([]string, error) {
-	file := path.Join(folder, kernels.FileName)
-	files := []string{file}
-	text, err := repo.Read(ctx, rev, file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return files, nil // a link, which is no manifest: told where a change touches the kernel
-	}
-	if err != nil {
-		return nil, err
-	}
-	m, err := kernels.Parse(file, text)
-	switch {
-	case err != nil: // told where a change touches the kernel
-	case m.Mode == kernels.ModeCommand:
-		all, err := repo.Files(ctx, rev, folder)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range all {
-			if !m.IsSource(strings.TrimPrefix(name, folder+"/")) {
-				files = append(files, name)
-			}
-		}
-	case m.Reference != nil:
-		name := path.Join(folder, m.Reference.Source)
-		text, err := repo.Read(ctx, rev, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return files, nil // the build says so
-		}
-		if err != nil {
-			return nil, err
-		}
-		if files = append(files, name); include.Match(text) {
-			files = append(files, folder)
-		}
-	}
-	return files, nil
+// harnessOf is the files of a kernel that measure it and that a change cannot bring.
+func harnessOf(ctx context.Context, repo *checkout.Repo, rev, folder string, m *kernels.Manifest) ([]string, error) {
+	all, err := repo.Files(ctx, rev, folder)
+	return slices.DeleteFunc(all, func(name string) bool { return m.IsSource(strings.TrimPrefix(name, folder+"/")) }), err
 }

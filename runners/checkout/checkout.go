@@ -217,38 +217,3 @@ func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	}
 	return folders, nil
 }
-
-// Export writes the files of a folder at a revision, those that keep agrees to,
-// below another folder. Links and other odd files are left out: they could lead
-// anywhere.
-func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
-	files, err := r.Files(ctx, rev, folder)
-	if err != nil {
-		return fmt.Errorf("listing %s: %w", folder, err)
-	}
-	for _, name := range files {
-		rel := strings.TrimPrefix(name, folder+"/")
-		if !filepath.IsLocal(rel) || !keep(rel) {
-			continue
-		}
-		data, executable, err := r.read(ctx, rev, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("exporting %s: %w", folder, err)
-		}
-		target := filepath.Join(to, filepath.FromSlash(rel))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return fmt.Errorf("exporting %s: %w", folder, err)
-		}
-		mode := fs.FileMode(0o644)
-		if executable {
-			mode = 0o755
-		}
-		if err := os.WriteFile(target, data, mode); err != nil {
-			return fmt.Errorf("exporting %s: %w", folder, err)
-		}
-	}
-	return nil
-}

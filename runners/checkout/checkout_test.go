@@ -1,7 +1,10 @@
 package checkout
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // repository makes a repository with one commit on main and a branch that
@@ -179,4 +183,70 @@ func TestObjects(t *testing.T) {
 	if _, err := r.Objects(t.Context(), "absent", "k/one"); err == nil {
 		t.Error("a revision that is not there has objects")
 	}
+}
+
+func TestReadAll(t *testing.T) {
+	r := repository(t)
+	got, err := r.ReadAll(t.Context(), "topic", []string{"k/one/one.c", "k/one/gone.c", "k/oneself/kernel.yaml"})
+	if err != nil || len(got) != 2 || string(got["k/one/one.c"]) != "new" || string(got["k/oneself/kernel.yaml"]) != "name: oneself" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := r.ReadAll(t.Context(), "topic", nil); err != nil || len(got) != 0 {
+		t.Errorf("of no files: %q, %v", got, err)
+	}
+	if _, err := r.ReadAll(t.Context(), "absent", []string{"k/one/one.c"}); err == nil {
+		t.Error("a revision that is not there has files")
+	}
+}
+
+func TestNextBlob(t *testing.T) {
+	for name, c := range map[string]struct{ out, want, fault string }{
+		"plain":     {"aa blob 3\nabc\n", "abc", ""},
+		"empty":     {"aa blob 0\n\n", "", ""},
+		"gone":      {"aa missing\n", "", `says "aa missing" of aa`},
+		"another":   {"bb blob 3\nabc\n", "", `says "bb blob 3" of aa`},
+		"a tree":    {"aa tree 3\nabc\n", "", `says "aa tree 3" of aa`},
+		"negative":  {"aa blob -1\n", "", "says"},
+		"cut short": {"aa blob 9\nabc\n", "", "ended early"},
+		"no end":    {"aa blob 3\nabc", "", "ended early"},
+		"nothing":   {"", "", "ended early"},
+	} {
+		got, err := nextBlob(bufio.NewReader(strings.NewReader(c.out)), "aa")
+		if fault := fmt.Sprint(err); string(got) != c.want || (c.fault == "") != (err == nil) || !strings.Contains(fault, c.fault) {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+}
+
+// BenchmarkExport tells how much is gained over a process or two for each file.
+func BenchmarkExport(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 60 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d.c", i)), bytes.Repeat([]byte("x"), 1000*i), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "x"}} {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	r, to := &Repo{dir: dir}, b.TempDir()
+	var each, all time.Duration
+	for b.Loop() {
+		start := time.Now()
+		for i := range 60 {
+			if _, err := r.Read(b.Context(), "main", fmt.Sprintf("f%d.c", i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		each += time.Since(start)
+		start = time.Now()
+		if err := r.Export(b.Context(), "main", ".", to, func(string) bool { return true }); err != nil {
+			b.Fatal(err)
+		}
+		all += time.Since(start)
+	}
+	b.ReportMetric(float64(each)/float64(all), "x-faster")
 }
