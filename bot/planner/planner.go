@@ -71,8 +71,8 @@ func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Propo
 // maxPaths bounds how many changed files a plan remembers.
 const maxPaths = 500
 
-// A sitting is one look at one change.
-type sitting struct {
+// A survey is one look at one change.
+type survey struct {
 	planner *Planner
 	facts   change.Facts
 	repo    *checkout.Repo
@@ -82,7 +82,7 @@ type sitting struct {
 	out     Proposal
 }
 
-func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*sitting, error) {
+func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*survey, error) {
 	var refs []string
 	if id.Kind == change.Pull {
 		refs = append(refs, fmt.Sprintf("refs/pull/%d/head", id.Number))
@@ -91,7 +91,7 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*sitt
 	if err != nil {
 		return nil, err
 	}
-	s := &sitting{planner: p, facts: f, repo: repo}
+	s := &survey{planner: p, facts: f, repo: repo}
 	if _, err := repo.Resolve(ctx, f.Head); err != nil {
 		return nil, fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
 	}
@@ -116,9 +116,9 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*sitt
 	return s, nil
 }
 
-func (s *sitting) close() { os.RemoveAll(s.scratch) }
+func (s *survey) close() { os.RemoveAll(s.scratch) }
 
-func (s *sitting) plan(ctx context.Context) error {
+func (s *survey) plan(ctx context.Context) error {
 	policyAt, err := s.policy(ctx)
 	if err != nil || len(s.out.Problems) > 0 {
 		return err
@@ -158,7 +158,7 @@ func (s *sitting) plan(ctx context.Context) error {
 
 // policy finds the revision whose policy is used: the base's or, where it has
 // none, the head's, for information. It is empty where neither has one.
-func (s *sitting) policy(ctx context.Context) (string, error) {
+func (s *survey) policy(ctx context.Context) (string, error) {
 	s.out.PolicyFile = plan.PolicyFile
 	rev := s.trusted
 	text, err := s.repo.Read(ctx, rev, plan.PolicyFile)
@@ -186,7 +186,7 @@ func (s *sitting) policy(ctx context.Context) (string, error) {
 
 // problem notes a mistake in a file of the repository, and tells whether it was
 // one.
-func (s *sitting) problem(file string, err error) bool {
+func (s *survey) problem(file string, err error) bool {
 	if err == nil {
 		return false
 	}
@@ -215,7 +215,7 @@ func (s *sitting) problem(file string, err error) bool {
 	return true
 }
 
-func (s *sitting) options(policyAt string) plan.Options {
+func (s *survey) options(policyAt string) plan.Options {
 	f := s.facts
 	o := plan.Options{
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
@@ -229,7 +229,7 @@ func (s *sitting) options(policyAt string) plan.Options {
 }
 
 // kernel packs a job.
-func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
+func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
 	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
 	if job.Removed {
 		s.out.Evidence[k.Name] = job.RemovedEvidence()
@@ -245,7 +245,7 @@ func (s *sitting) kernel(ctx context.Context, job plan.Job) (change.Kernel, erro
 
 // name is the kernel's own or, where another one bears it too (it was moved,
 // say), with its folder: checks are told apart by their names.
-func (s *sitting) name(job plan.Job) string {
+func (s *survey) name(job plan.Job) string {
 	for _, k := range s.out.Kernels {
 		if k.Name == job.Manifest.Name {
 			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Folder)
