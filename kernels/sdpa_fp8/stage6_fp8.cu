@@ -64,12 +64,6 @@ __device__ __forceinline__ void sync_group(int group) {
     else if constexpr (NUMBER + 1 < KEY_SPLITS) sync_group<NUMBER + 1>(group);
 }
 
-__device__ __forceinline__ float4 load_shared(uint32_t at) {
-    float4 x;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at) : "memory");
-    return x;
-}
-
 __device__ __forceinline__ void store_shared(uint32_t at, float a, float b, float c, float d) {
     asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }

@@ -68,12 +68,6 @@ struct Queries {
     float o[D / 2], top[2], sum[2];
 };
 
-__device__ __forceinline__ float4 load_shared(uint32_t at) {
-    float4 x;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at) : "memory");
-    return x;
-}
-
 // The same place in another block's shared memory.
 __device__ __forceinline__ uint32_t address_in(uint32_t at, int rank) {
     uint32_t there;
