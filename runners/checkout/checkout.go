@@ -49,16 +49,27 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 func (r *Repo) Dir() string { return r.dir }
 
 func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
+	cmd, explain := r.command(ctx, args...)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	err := explain(cmd.Run())
+	return out.String(), err
+}
+
+// command is git about to run, and what makes its failure say what git said.
+func (r *Repo) command(ctx context.Context, args ...string) (cmd *exec.Cmd, explain func(error) error) {
+	cmd = exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	return cmd, func(err error) error {
+		if err == nil {
+			return nil
+		}
 		if text := strings.TrimSpace(errs.String()); text != "" {
 			err = errors.New(text)
 		}
-		return "", fmt.Errorf("git %s: %w", args[0], err)
+		return fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return out.String(), nil
 }
 
 // DefaultBase is the branch that a change most likely goes to.
@@ -175,26 +186,29 @@ func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) 
 // Read is one file's content; fs.ErrNotExist where the revision does not have
 // it.
 func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
-	data, _, err := r.read(ctx, rev, name)
-	return data, err
+	if rev == WorkTree {
+		data, _, err := r.readWorkTree(name)
+		return data, err
+	}
+	texts, err := r.ReadAll(ctx, rev, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	data, ok := texts[name]
+	if !ok {
+		return nil, fmt.Errorf("%s at %.12s: %w", name, rev, fs.ErrNotExist)
+	}
+	return data, nil
 }
 
-// read also tells whether the file may be executed.
-func (r *Repo) read(ctx context.Context, rev, name string) (data []byte, executable bool, err error) {
-	if rev == WorkTree {
-		info, err := os.Lstat(filepath.Join(r.dir, name))
-		if err == nil && !info.Mode().IsRegular() {
-			return nil, false, fmt.Errorf("%s is not a regular file", name)
-		}
-		data, err := os.ReadFile(filepath.Join(r.dir, name))
-		return data, err == nil && info.Mode()&0o100 != 0, err
+// readWorkTree also tells whether the file may be executed.
+func (r *Repo) readWorkTree(name string) (data []byte, executable bool, err error) {
+	info, err := os.Lstat(filepath.Join(r.dir, name))
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s is not a regular file", name)
 	}
-	entry, err := r.git(ctx, "ls-tree", "-z", "--full-tree", rev, "--", name)
-	if err != nil || !strings.HasPrefix(entry, "100") {
-		return nil, false, errors.Join(err, fmt.Errorf("%s at %.12s: %w", name, rev, fs.ErrNotExist))
-	}
-	out, err := r.git(ctx, "cat-file", "blob", rev+":"+name)
-	return []byte(out), strings.HasPrefix(entry, "100755"), err
+	data, err = os.ReadFile(filepath.Join(r.dir, name))
+	return data, err == nil && info.Mode()&0o100 != 0, err
 }
 
 // Objects names the contents of files and folders at a revision by git's own hashes:

@@ -155,6 +155,10 @@ func TestKernelsAndRead(t *testing.T) {
 			t.Errorf("rev %q: reading what is not there gave %v", rev, err)
 		}
 	}
+	// What cannot be asked is no answer that there is no such file.
+	if _, err := r.Read(t.Context(), "absent", "k/one/kernel.yaml"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading at a revision that is not there gave %v", err)
+	}
 	c, err := r.Describe(t.Context(), WorkTree)
 	if err != nil || c.Branch != "topic" || !c.Dirty || len(c.SHA) != 40 {
 		t.Errorf("got %+v, %v", c, err)

@@ -2,14 +2,12 @@ package checkout
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -52,7 +50,7 @@ func (r *Repo) exportWorkTree(ctx context.Context, rev, folder string, keep func
 		if !keep(rel) {
 			continue
 		}
-		data, executable, err := r.read(ctx, rev, name)
+		data, executable, err := r.readWorkTree(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -132,30 +130,23 @@ func (r *Repo) each(ctx context.Context, rev string, paths []string, keep func(n
 
 // blobs lets read have git's answer about objects, one a line.
 func (r *Repo) blobs(ctx context.Context, objects string, read func(*bufio.Reader) error) error {
-	cmd := exec.CommandContext(ctx, "git", "-C", r.dir, "cat-file", "--batch")
-	var errs bytes.Buffer
-	cmd.Stdin, cmd.Stderr = strings.NewReader(objects), &errs
+	cmd, explain := r.command(ctx, "cat-file", "--batch")
+	cmd.Stdin = strings.NewReader(objects)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("git cat-file: %w", err)
+		return explain(err)
 	}
 	failed := read(bufio.NewReader(out))
 	if failed != nil {
 		_ = cmd.Process.Kill() // nobody reads on
 	}
-	err = cmd.Wait()
-	switch text := strings.TrimSpace(errs.String()); {
-	case failed != nil:
-		return failed
-	case err != nil && text != "":
-		return fmt.Errorf("git cat-file: %s", text)
-	case err != nil:
-		return fmt.Errorf("git cat-file: %w", err)
+	if err := explain(cmd.Wait()); failed == nil {
+		return err
 	}
-	return nil
+	return failed
 }
 
 // nextBlob reads "object blob size", the content and a line's end.
