@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/actions"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // checkOnGitHub is kernelgate check --github: the change is the one that the
@@ -21,7 +22,7 @@ import (
 func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return badInput("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --rivals, --rounds and --results go with it)", name)
+			return plan.BadInputf("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --rivals, --rounds and --results go with it)", name)
 		}
 	}
 	environment := map[string]string{}

@@ -16,12 +16,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/spf13/cobra"
 )
-
-func badInput(format string, args ...any) error {
-	return check.BadInput{Err: fmt.Errorf(format, args...)}
-}
 
 func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 	file, checkOnly := "", false
@@ -45,7 +42,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			for _, name := range secretFlags {
 				if cmd.Flags().Changed(name) {
-					return badInput("--%s: every user of this host can read a command line: use --%s-file", name, name)
+					return plan.BadInputf("--%s: every user of this host can read a command line: use --%s-file", name, name)
 				}
 			}
 			config, err := serve.Load(serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags})
@@ -135,14 +132,14 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.Server == "" || tokenFile == "" {
-				return badInput("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
+				return plan.BadInputf("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
 			}
 			if !strings.HasPrefix(c.Server, "unix://") && !strings.HasPrefix(c.Server, "https://") && !strings.HasPrefix(c.Server, "http://") {
-				return badInput("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", c.Server)
+				return plan.BadInputf("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", c.Server)
 			}
 			token, err := os.ReadFile(tokenFile)
 			if err != nil {
-				return badInput("--token-file: %w (the bot's operator hands a token out for each runner)", err)
+				return plan.BadInputf("--token-file: %w (the bot's operator hands a token out for each runner)", err)
 			}
 			c.Token, c.Version = strings.TrimSpace(string(token)), version()
 			if len(c.Labels) == 0 {
@@ -150,7 +147,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 			}
 			if c.Name == "" {
 				if c.Name, err = os.Hostname(); err != nil {
-					return badInput("--name: %w (give one)", err)
+					return plan.BadInputf("--name: %w (give one)", err)
 				}
 			}
 			if c.StateDir == "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/setup"
+	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/spf13/cobra"
 )
 
@@ -33,12 +34,12 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 				if opt.Code == "-" {
 					line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 1024)).ReadString('\n')
 					if err != nil && err != io.EOF {
-						return badInput("--code: reading it: %w", err)
+						return plan.BadInputf("--code: reading it: %w", err)
 					}
 					opt.Code = strings.TrimSpace(line)
 				}
 				if opt.Code == "" {
-					return badInput("--code: is empty (write what stands behind code= in the address that GitHub sent a browser to)")
+					return plan.BadInputf("--code: is empty (write what stands behind code= in the address that GitHub sent a browser to)")
 				}
 			}
 			if host, err := os.Hostname(); err == nil {

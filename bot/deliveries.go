@@ -221,14 +221,18 @@ func (b *Bot) push(ctx context.Context, e webhook.Push) error {
 	if !b.watched(e.Repository.FullName) || strings.Trim(e.After, "0") == "" {
 		return nil
 	}
-	if err := b.rulesOf(ctx, e.Repository.ID, e.Repository.FullName, e.Branch); err != nil {
+	pulls, err := b.Ledger.OpenPulls(ctx, e.Repository.ID)
+	if err != nil {
+		return err
+	}
+	if err := b.rulesOf(ctx, e.Repository.FullName, e.Branch, pulls); err != nil {
 		return err
 	}
 	if !e.Default() || strings.Trim(e.Before, "0") == "" {
 		return nil
 	}
 	id := change.ID{Kind: change.Push, Repo: e.Repository.ID, SHA: e.After}
-	_, err := b.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	_, err = b.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 {
 			return nil, nil
 		}

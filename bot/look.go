@@ -152,7 +152,7 @@ func (b *Bot) reconcileRepo(ctx context.Context, number int64, name string) erro
 	for _, k := range known {
 		if open[k.Number] && !bases[k.Base] {
 			bases[k.Base] = true
-			if err := b.rulesOf(ctx, number, name, k.Base); err != nil {
+			if err := b.rulesOf(ctx, name, k.Base, known); err != nil {
 				return err
 			}
 		}

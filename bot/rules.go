@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/ledger"
 	"github.com/kernelgate/kernelgate/bot/planner"
 )
 
@@ -12,11 +13,7 @@ import (
 // kernels is not what they were planned with: a verdict that stands is one by the
 // rules that stand. What was measured is not measured again for that, unless the new
 // rules ask for more.
-func (b *Bot) rulesOf(ctx context.Context, number int64, repo, branch string) error {
-	pulls, err := b.Ledger.OpenPulls(ctx, number)
-	if err != nil {
-		return err
-	}
+func (b *Bot) rulesOf(ctx context.Context, repo, branch string, pulls []ledger.PullRow) (err error) {
 	rules := ""
 	for _, p := range pulls {
 		if p.Base != branch {

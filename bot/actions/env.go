@@ -2,7 +2,6 @@ package actions
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -11,10 +10,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
-
-func badInput(format string, args ...any) error {
-	return plan.BadInput{Err: fmt.Errorf(format, args...)}
-}
 
 // An environ is what GitHub tells a job.
 type environ struct {
@@ -43,11 +38,11 @@ func readEnv(getenv func(string) string) (environ, error) {
 	e.runAttempt, _ = strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")) // 0 where it does not say
 	switch {
 	case e.eventName == "" || e.eventPath == "" || e.repo == "":
-		return e, badInput("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
+		return e, plan.BadInputf("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
 	case !slices.Contains(gated, e.eventName):
-		return e, badInput("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group and issue_comment)", e.eventName)
+		return e, plan.BadInputf("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group and issue_comment)", e.eventName)
 	case e.token == "":
-		return e, badInput("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
+		return e, plan.BadInputf("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
 	}
 	return e, nil
 }
@@ -55,7 +50,7 @@ func readEnv(getenv func(string) string) (environ, error) {
 func (e environ) event() (webhook.Event, error) {
 	body, err := os.ReadFile(e.eventPath)
 	if err != nil {
-		return nil, badInput("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
+		return nil, plan.BadInputf("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
 	}
 	name := e.eventName
 	if name == "pull_request_target" {
@@ -63,7 +58,7 @@ func (e environ) event() (webhook.Event, error) {
 	}
 	event, err := webhook.Decode(name, body)
 	if err != nil {
-		return nil, badInput("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
+		return nil, plan.BadInputf("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
 	}
 	return event, nil
 }

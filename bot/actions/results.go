@@ -26,12 +26,7 @@ func (s *session) write(kernel string, out agent.Outcome, v *gates.Verdict) erro
 // folderName is a kernel's name as a folder. Where two kernels bear one name, it has the
 // path of the kernel in it.
 func folderName(kernel string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '/' || r == ' ' || r == os.PathSeparator {
-			return '-'
-		}
-		return r
-	}, kernel)
+	return strings.NewReplacer("/", "-", " ", "-").Replace(kernel)
 }
 
 // makeResults makes a folder that no earlier job has written to.

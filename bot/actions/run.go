@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // Config is one job.
@@ -64,7 +65,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 	}
 	client, err := hub.NewToken(env.token, hub.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
 	if err != nil {
-		return Outcome{}, badInput("%w", err)
+		return Outcome{}, plan.BadInputf("%w", err)
 	}
 	scratch, err := os.MkdirTemp("", "kernelgate-")
 	if err != nil {

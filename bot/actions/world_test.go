@@ -20,21 +20,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 const (
-	manifest = `version: 1
-name: scale
-mode: cpu
-entry: scale
-source: scale.c
-arguments:
-  - {name: x, dtype: f32, access: in, shape: [N]}
-  - {name: y, dtype: f32, access: out, shape: [N]}
-  - {name: N, dtype: i32, access: scalar, value: N}
-reference: {source: reference.c, entry: reference}
-tolerance: {abs: 0.1}
-shapes:
+	manifest = scripted.Manifest + `shapes:
   mission: {N: 1000}
 limits: {N: 1..100000}
 `

@@ -45,7 +45,8 @@ func Addresses(base, git string) (api *url.URL, gitRoot string, err error) {
 	return api, strings.TrimRight(cmp.Or(git, web.String()), "/"), nil
 }
 
-func loopback(host string) bool {
+// Loopback tells whether a host is this machine itself.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -74,7 +74,7 @@ func open(opt Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	if api.Scheme == "http" && !loopback(api.Hostname()) {
+	if api.Scheme == "http" && !Loopback(api.Hostname()) {
 		opt.Log.Warn("GitHub is reached without TLS: whoever listens can read the token", "url", api.String())
 	}
 	return &Hub{opt: opt, api: api, git: git, stats: newCounters(), cache: newStore(opt.CacheBytes),

@@ -109,16 +109,16 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*surv
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
 	}
 	s.out.Plan = change.Plan{Key: f.PlanKey(), Head: f.Head, Base: s.base, Check: DefaultCheck}
-	if s.out.Rules, err = rules(ctx, repo, s.trusted); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.scratch))
-	}
 	s.out.Evidence = map[string]*gates.Evidence{}
 	return s, nil
 }
 
 func (s *survey) close() { os.RemoveAll(s.scratch) }
 
-func (s *survey) plan(ctx context.Context) error {
+func (s *survey) plan(ctx context.Context) (err error) {
+	if s.out.Rules, err = rules(ctx, s.repo, s.trusted); err != nil {
+		return err
+	}
 	policyAt, err := s.policy(ctx)
 	if err != nil || len(s.out.Problems) > 0 {
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 // The test binary is the local runner too: that is how the server starts it here.
@@ -72,18 +73,7 @@ func runRunner(args []string) error {
 }
 
 const (
-	manifest = `version: 1
-name: scale
-mode: cpu
-entry: scale
-source: scale.c
-arguments:
-  - {name: x, dtype: f32, access: in, shape: [N]}
-  - {name: y, dtype: f32, access: out, shape: [N]}
-  - {name: N, dtype: i32, access: scalar, value: N}
-reference: {source: reference.c, entry: reference}
-tolerance: {abs: 0.1}
-shapes:
+	manifest = scripted.Manifest + `shapes:
   mission: {N: 1000}
 limits: {N: 1..100000}
 secret: {N: 1..500}

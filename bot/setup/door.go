@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // errLate ends the wait for a browser.
@@ -34,7 +36,7 @@ type door struct {
 func (j *job) welcome(ctx context.Context) error {
 	listener, err := net.Listen("tcp", j.opt.Listen)
 	if err != nil {
-		return badInput("--listen: %w (leave it out for a free port)", err)
+		return plan.BadInputf("--listen: %w (leave it out for a free port)", err)
 	}
 	d, err := newDoor(j, listener.Addr().String())
 	if err != nil {

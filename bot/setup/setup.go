@@ -12,6 +12,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // Options say which App is made, where, and for which bot. URL, Dir, GitHub, Out
@@ -51,7 +53,7 @@ func Run(ctx context.Context, opt Options) error {
 	made, err := j.exchange(ctx, opt.Code)
 	switch {
 	case errors.Is(err, errSpent):
-		return badInput("--code: %w", err)
+		return plan.BadInputf("--code: %w", err)
 	case err != nil:
 		return fmt.Errorf("%w; the code is good for an hour: try again", err)
 	}

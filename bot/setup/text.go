@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/hub"
 )
 
 // greeting says what to do with a browser.
@@ -23,7 +25,7 @@ func (j *job) greeting(address, port, target string) string {
 // unreachable is a bot that GitHub cannot send webhooks to.
 func (j *job) unreachable() bool {
 	site, err := parseSite(j.site)
-	return err == nil && loopback(site.Hostname()) && !loopback(j.web.Hostname())
+	return err == nil && hub.Loopback(site.Hostname()) && !hub.Loopback(j.web.Hostname())
 }
 
 func (j *job) owner() string {

@@ -67,8 +67,6 @@ type Result struct {
 // ends with status 2.
 type BadInput = plan.BadInput
 
-func badInput(format string, args ...any) error { return BadInput{Err: fmt.Errorf(format, args...)} }
-
 // Run checks the change kernel by kernel. It returns no results where the
 // change touches none.
 func Run(ctx context.Context, opt Options, progress runners.Progress, each func(Result) error) error {
@@ -115,7 +113,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 		opt.Dir = "."
 	}
 	if (opt.Variant == "") != (opt.BaselineVariant == "") {
-		return nil, badInput("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
+		return nil, plan.BadInputf("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
 	}
 	repo, err := checkout.Open(ctx, opt.Dir)
 	if err != nil {

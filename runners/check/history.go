@@ -2,13 +2,13 @@ package check
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // History judges the evidence that is stored beside a kernel and tells, as
@@ -20,7 +20,7 @@ func History(folder, policyName string) (string, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
 	if err != nil || len(files) == 0 {
-		return "", BadInput{Err: fmt.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)}
+		return "", plan.BadInputf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
 	}
 	var verdicts []*gates.Verdict
 	for _, f := range files {
@@ -30,7 +30,7 @@ func History(folder, policyName string) (string, error) {
 		}
 		verdicts = append(verdicts, gates.Judge(policy, file, evidence))
 	}
-	lessons, err := lessonsOf(filepath.Join(folder, "kernel.yaml"))
+	lessons, err := lessonsOf(filepath.Join(folder, kernels.FileName))
 	if err != nil {
 		return "", err
 	}

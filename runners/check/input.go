@@ -32,7 +32,7 @@ func ReadPolicy(name string) (*policies.Policy, string, error) {
 func ReadEvidence(file string) (*gates.Evidence, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, badInput("reading evidence: %w", err)
+		return nil, plan.BadInputf("reading evidence: %w", err)
 	}
 	e, err := gates.ParseEvidence(file, data)
 	if err != nil {

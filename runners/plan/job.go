@@ -124,7 +124,7 @@ func (p *Plan) room(folder string) (string, error) {
 func (p *Plan) variants(job *Job) error {
 	for _, name := range []string{p.opt.BaselineVariant, p.opt.Variant} {
 		if _, ok := job.Manifest.Variant(name); !ok {
-			return badInput("%s has no variant %q (it has %s)", job.Manifest.Name, name, strings.Join(job.Manifest.VariantNames(), ", "))
+			return BadInputf("%s has no variant %q (it has %s)", job.Manifest.Name, name, strings.Join(job.Manifest.VariantNames(), ", "))
 		}
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
@@ -151,13 +151,13 @@ func (p *Plan) otherBaseline(ctx context.Context, job *Job, dir string) error {
 	switch gate.Baseline.Kind {
 	case "variant":
 		if _, ok := job.Manifest.Variant(gate.Baseline.Name); !ok {
-			return badInput("the policy's baseline is variant %q, which %s does not have", gate.Baseline.Name, job.Manifest.Name)
+			return BadInputf("the policy's baseline is variant %q, which %s does not have", gate.Baseline.Name, job.Manifest.Name)
 		}
 		job.Baseline.Variant = gate.Baseline.Name
 	case "ref", "tag":
 		rev, err := p.opt.Repo.Resolve(ctx, gate.Baseline.Name)
 		if err != nil {
-			return badInput("the policy's baseline: %w", err)
+			return BadInputf("the policy's baseline: %w", err)
 		}
 		if err := p.opt.Repo.Export(ctx, rev, job.Folder, dir, func(string) bool { return true }); err != nil {
 			return err

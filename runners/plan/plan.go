@@ -63,7 +63,8 @@ type BadInput struct{ Err error }
 func (e BadInput) Error() string { return e.Err.Error() }
 func (e BadInput) Unwrap() error { return e.Err }
 
-func badInput(format string, args ...any) error { return BadInput{fmt.Errorf(format, args...)} }
+// BadInputf makes one out of a message.
+func BadInputf(format string, args ...any) error { return BadInput{fmt.Errorf(format, args...)} }
 
 // A Plan is a change that was looked at.
 type Plan struct {
@@ -118,7 +119,7 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	}
 	if p.opt.Variant != "" {
 		if len(all) != 1 {
-			return nil, badInput("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
+			return nil, BadInputf("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
 		}
 		return all, nil
 	}
@@ -160,9 +161,9 @@ func named(all, names []string) ([]string, error) {
 		case slices.Contains(fit, name):
 			fit = []string{name}
 		case len(fit) == 0:
-			return nil, badInput("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
+			return nil, BadInputf("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
 		case len(fit) > 1:
-			return nil, badInput("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
+			return nil, BadInputf("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
 		}
 		picked = append(picked, fit[0])
 	}

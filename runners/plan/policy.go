@@ -65,7 +65,7 @@ func (p *Plan) policyText(ctx context.Context, job *Job) (string, []byte, error)
 func PolicyNamed(name string) (string, []byte, error) {
 	shipped := strings.Join(policies.ShippedNames(), ", ")
 	if name == "" {
-		return "", nil, badInput("no policy was named (write --policy FILE, or one of %s)", shipped)
+		return "", nil, BadInputf("no policy was named (write --policy FILE, or one of %s)", shipped)
 	}
 	if slices.Contains(policies.ShippedNames(), name) {
 		text, err := policies.Shipped(name)
@@ -73,7 +73,7 @@ func PolicyNamed(name string) (string, []byte, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return "", nil, badInput("reading the policy: %w (name a file, or one of %s)", err, shipped)
+		return "", nil, BadInputf("reading the policy: %w (name a file, or one of %s)", err, shipped)
 	}
 	return name, text, nil
 }
@@ -126,7 +126,7 @@ func checkShapes(job Job) error {
 		see("profile.shapes", g.Profile.Shapes)
 	}
 	if len(wrong) > 0 {
-		return badInput("%s", strings.Join(wrong, "\n"))
+		return BadInputf("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
 }

@@ -24,6 +24,20 @@ import (
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
+// Manifest is that of the kernel scale, which tests of the bot gate, up to its shapes.
+const Manifest = `version: 1
+name: scale
+mode: cpu
+entry: scale
+source: scale.c
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [N]}
+  - {name: y, dtype: f32, access: out, shape: [N]}
+  - {name: N, dtype: i32, access: scalar, value: N}
+reference: {source: reference.c, entry: reference}
+tolerance: {abs: 0.1}
+`
+
 // A Runner reads what it would have measured from the kernel's source: how fast it
 // is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"),
 // whether it waits ("HOLD") and whether the runner itself fails ("FAULT"), both
