@@ -27,10 +27,6 @@
 // cores 47 % busy, DRAM 4 %; at mission 25, 48 and 15 %. Tried without gain:
 // warpgroups that begin their products in turns; producer warps with tiles of
 // their own (long 31.5).
-// memcheck is clean, and racecheck with FP8 scores. With exact ones racecheck reports
-// the producers' copies of K against their reading: it does not follow one lane's
-// arrival for its warp, after __syncwarp, as stage5 found. Nothing else speaks for a
-// race, and nothing proves that there is none.
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less
 // work), block 640, dynamic shared memory up to the end of Shared.
@@ -106,8 +102,7 @@ __device__ __forceinline__ void produce(const Problem& p, const Shared& shared) 
             decode_piece<D>(shared.v + ready.stage() * 2 * TILE, x, piece);
         }
         fence_to_tensor_cores();
-        __syncwarp();
-        if (thread % 32 == 0) barrier_arrive(shared.full + 8 * ready.stage());
+        barrier_arrive(shared.full + 8 * ready.stage());
         ready.next();
     };
 
@@ -213,13 +208,13 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
                 }
                 wgmma_wait<0>();
                 hold(o);
-                if (lane == 0) barrier_arrive(shared.empty + last * 8);
+                if (lane == 0) barrier_arrive_for_warp(shared.empty + last * 8);
                 pack(weights, s);
             }
             add_values<D>(o, weights, values_and_ones_operand(shared.v + number % STAGES * 2 * TILE, shared.ones));
             wgmma_wait<0>();
             hold(o);
-            if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
+            if (lane == 0) barrier_arrive_for_warp(shared.empty + number % STAGES * 8);
             number += key_groups;
         }
         // Neither for D = 128 nor for exact scores are there registers for two products at a time.
@@ -243,12 +238,11 @@ __device__ __forceinline__ void consume(const Problem& p, const Shared& shared) 
             add_values<D>(o, weights, D == 64 ? values_and_ones_operand(v, shared.ones) : values_operand<D>(v));
             wgmma_wait<0>();
             hold(o);
-            __syncwarp(); // exact scores are read by all lanes
-            if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
+            barrier_arrive(shared.empty + number % STAGES * 8); // exact scores are read by all lanes
         }
         for (; t < tiles; t += key_groups, number += key_groups) {
             barrier_wait(shared.full + number % STAGES * 8, number / STAGES % 2);
-            if (lane == 0) barrier_arrive(shared.empty + number % STAGES * 8);
+            if (lane == 0) barrier_arrive_for_warp(shared.empty + number % STAGES * 8);
         }
         before += tiles;
 #pragma unroll
@@ -312,8 +306,8 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
     Problem p = {q, k, v, q_scale, k_scale, v_scale, o, B, H, S, causal != 0, choose_row_groups(B * H, S)};
     if (threadIdx.x == 0)
         for (int i = 0; i < stages(D); i++) {
-            barrier_init(shared.full + 8 * i, 4);
-            barrier_init(shared.empty + 8 * i, 4 * p.row_groups);
+            barrier_init(shared.full + 8 * i, 128);
+            barrier_init(shared.empty + 8 * i, 128 * p.row_groups);
         }
     if (D == 64)
         for (int i = threadIdx.x; i < 2 * TILE / 4; i += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared.ones + 4 * i), "r"(0x3c003c00) : "memory");
