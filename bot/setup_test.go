@@ -82,7 +82,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	b := bot.New(bot.Config{
 		Journal: j, Ledger: l, Hub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
 		Repositories: []string{"olga/kernels"},
-		Planner:      &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Version: "kernelgate test", Now: time.Now},
+		Planner:      &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners:      func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
 	})
 	runners.Results = b

@@ -136,11 +136,25 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.Journal, err = journal.Open(ctx, journalOptions(s.opt, s.log)); err != nil {
 		return err
 	}
+	if err := s.clearScratch(); err != nil {
+		return err
+	}
 	s.Ledger, err = ledger.Open(ctx, filepath.Join(c.Data, ledgerFile), ledger.Options{Log: s.log, Now: s.opt.Now})
 	return err
 }
 
 const ledgerFile = "ledger.db"
+
+func (s *Server) scratch() string { return filepath.Join(s.opt.Data, "scratch") }
+
+// clearScratch removes what a server that was killed left behind. It comes after
+// opening the journal, whose lock keeps a second server out of the folder.
+func (s *Server) clearScratch() error {
+	if err := errors.Join(os.RemoveAll(s.scratch()), os.Mkdir(s.scratch(), 0o700)); err != nil {
+		return fmt.Errorf("clearing the scratch folder: %w", err)
+	}
+	return nil
+}
 
 // prepareData keeps others out of the data folder. A runner that is another user
 // must get through it to its own part.
@@ -153,10 +167,8 @@ func (s *Server) prepareData() error {
 	if dir == "" {
 		return errors.New("the server has no data folder: set data")
 	}
-	for _, d := range []string{dir, filepath.Join(dir, "scratch")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return fmt.Errorf("making the data folder: %w (choose one that this user may write: data)", err)
-		}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the data folder: %w (choose one that this user may write: data)", err)
 	}
 	if err := os.Chmod(dir, mode); err != nil {
 		return fmt.Errorf("keeping others out of the data folder: %w (it must belong to this user)", err)
@@ -194,7 +206,7 @@ func (s *Server) assemble(tokens map[string]dispatch.Credential) {
 		Journal: s.Journal, Ledger: s.Ledger, Hub: s.Hub,
 		Planner: &planner.Planner{
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Hub},
-			Bundles: s.Journal.Bundles, Scratch: filepath.Join(c.Data, "scratch"), Version: s.opt.Version, Now: s.opt.Now,
+			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
 		URL: c.URL, Runners: s.connected, Log: s.log, Now: s.opt.Now,

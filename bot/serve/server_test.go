@@ -145,14 +145,18 @@ func TestNotReady(t *testing.T) {
 }
 
 // TestStop: after Wait nothing is left of the server, and it can be started
-// again on the same data.
+// again on the same data, without the scratch of one that was killed.
 func TestStop(t *testing.T) {
 	w := newWorld(t)
 	o := w.options()
+	w.no(os.MkdirAll(filepath.Join(o.Data, "scratch", "kernelgate-plan-1"), 0o700)) // a killed server's
 	before := runtime.NumGoroutine()
 	for range 2 {
 		s, stop := w.start(o)
 		w.no(s.Ready(w.ctx))
+		if left, err := os.ReadDir(filepath.Join(o.Data, "scratch")); err != nil || len(left) > 0 {
+			t.Errorf("scratch of the server before: %v, %v", left, err)
+		}
 		address := strings.TrimPrefix(s.URL(), "http://")
 		w.no(stop())
 		if c, err := net.Dial("tcp", address); err == nil {
