@@ -20,13 +20,13 @@
 // Heads whose scales allow scores beyond what FP8 products resolve take exact
 // scores, and one product at a time (hopper.cuh).
 // D = 64 or 128, causal or not. sm_90a alone.
-// Measured (H200, graph replay, µs, L2 warm/flushed): mission 6.5/6.9, batch512
-// 6.9/7.6, long 20.5/22.5, big 121/124; with exact scores mission 7.7/8.3, long 31.8/32.6,
-// big 213/214. With stores of 4 bytes, not 8, long took 0.8 and big 5 more. Profile at
-// big (an earlier version, 132 µs): special-function units 59 %, issue slots 55 %, tensor
-// cores 47 % busy, DRAM 4 %; at mission 25, 48 and 15 %. Tried without gain:
-// warpgroups that begin their products in turns; producer warps with tiles of
-// their own (long 31.5).
+// Measured (H200, graph replay, µs, L2 warm): mission 6.7, batch512 6.9, long 20.1, big
+// 119; with exact scores mission 7.7, long 32.5, big 224 (214 if one lane arrived for
+// its warp on every tile, an order that racecheck does not see). With stores of 4
+// bytes, not 8, long took 0.8 and big 5 more. Profile at big (an earlier version, 132
+// µs): special-function units 59 %, issue slots 55 %, tensor cores 47 % busy, DRAM 4 %;
+// at mission 25, 48 and 15 %. Tried without gain: warpgroups that begin their products
+// in turns; producer warps with tiles of their own (long 31.5).
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less
 // work), block 640, dynamic shared memory up to the end of Shared.
