@@ -33,7 +33,7 @@ const target2, target10 = `{target: {shapes: [mission], speedup: ">= +2%"}, cont
 // The gate's own error rates on hierarchical, heavy-tailed noise: 1 % between
 // rounds, 2 % within. Everything here is the real path: Next, then Judge. The
 // race detector would make it many times slower and has nothing to find in
-// arithmetic, so `make test` runs it in a pass of its own.
+// arithmetic, so `make test` runs this package without it and shows the counts.
 func TestErrorRates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates many runs")
@@ -67,7 +67,7 @@ func TestErrorRates(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			count, rounds := outcomes(performancePolicy(t, c.policy), c.truth, c.runs, 1)
-			t.Logf("%d runs: %v, %.1f rounds on average", c.runs, count, rounds)
+			t.Logf("%s: %d runs: %v, %.1f rounds on average", c.name, c.runs, count, rounds)
 			if share := float64(count[c.right]) / float64(c.runs); share < c.least {
 				t.Errorf("%s in %.3f of the runs, want at least %.3f", c.right, share, c.least)
 			}
