@@ -59,4 +59,5 @@ gpu:
 	@mkdir -p bin/gpu
 	@CGO_ENABLED=0 go build -ldflags="-s -w" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./kernels/sdpa_fp8
 	@cat runners/cuda/gpu.sh

@@ -56,7 +56,7 @@ type Manifest struct {
 	Tolerance      Tolerance        `yaml:"tolerance" doc:"An element is bad when |err| > abs + rel·|want|."`
 	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
 	Limits         map[string]Range `yaml:"limits" doc:"The values of each dim that the kernel supports."`
-	Secret         map[string]Range `yaml:"secret" doc:"Where secret test shapes are drawn from, within the variant's limits; other dims are those of its first shape."`
+	Secret         map[string]Range `yaml:"secret" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
 	Variants       Variants         `yaml:"variants" doc:"Ways to build the kernel."`
 	DefaultVariant string           `yaml:"default_variant" eg:"stage2" doc:"The variant that a plain check gates."`
 	Toggles        Toggles          `yaml:"toggles" doc:"Macros that variants set and a search may try."`

@@ -182,6 +182,24 @@ func (r Range) and(other Range) Range {
 	return both
 }
 
+// few is all values in order, or nil where there are more than most.
+func (r Range) few(most int) []int {
+	var values []int
+	for _, s := range r.spans {
+		if s.count() > most {
+			return nil
+		}
+		for v := s.first; v <= s.last; v += s.step {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	if values = slices.Compact(values); len(values) > most {
+		return nil
+	}
+	return values
+}
+
 // draw is any value of the range, each alternative by its size.
 func (r Range) draw(rng *rand.Rand) int { return drawFrom(r.spans, rng) }
 

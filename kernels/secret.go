@@ -6,20 +6,37 @@ import (
 	"strconv"
 )
 
+// fewValues is how many values a dim has at most that is a choice, such as a head
+// dim of 64 or 128, and not a size.
+const fewValues = 4
+
 // DrawSecret draws n shapes that no author has seen, all supported by the
 // variant: each dim from its secret range within the variant's limits, or the
-// value of the variant's first shape where it has none. The first and every
-// second one after it are ragged in every dim that allows it, because a kernel
+// value of the variant's first shape where it has none. A choice is dealt like
+// cards: no value comes again before all have come. The first and every second
+// shape after it are ragged in every other dim that allows it, because a kernel
 // that is right for whole tiles alone is the usual mistake. The same state of
 // rng gives the same shapes.
 func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 	shapes := make([]Shape, max(0, n))
+	decks := map[string][]int{}
 	for i := range shapes {
-		shapes[i] = Shape{Name: "secret" + strconv.Itoa(i+1), Dims: m.secretDims(variant, func(r Range) int {
-			if i%2 == 0 {
+		shapes[i] = Shape{Name: "secret" + strconv.Itoa(i+1), Dims: m.secretDims(variant, func(dim string, r Range) int {
+			values := r.few(fewValues)
+			switch {
+			case values != nil:
+				if len(decks[dim]) == 0 {
+					rng.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+					decks[dim] = values
+				}
+				top := decks[dim][0]
+				decks[dim] = decks[dim][1:]
+				return top
+			case i%2 == 0:
 				return r.drawRagged(rng)
+			default:
+				return r.draw(rng)
 			}
-			return r.draw(rng)
 		})}
 	}
 	return shapes
@@ -27,7 +44,7 @@ func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 
 // secretDims are the dims of the variant's first shape, with pick's value for
 // those that have a secret range.
-func (m *Manifest) secretDims(variant string, pick func(Range) int) Dims {
+func (m *Manifest) secretDims(variant string, pick func(dim string, r Range) int) Dims {
 	shapes := m.ShapesFor(variant)
 	if len(shapes) == 0 {
 		return nil
@@ -42,7 +59,7 @@ func (m *Manifest) secretDims(variant string, pick func(Range) int) Dims {
 		if limit, ok := v.Limits[dim.Name]; ok {
 			r = r.and(limit)
 		}
-		dims[i].Value = pick(r)
+		dims[i].Value = pick(dim.Name, r)
 	}
 	return dims
 }
@@ -57,7 +74,10 @@ func (m *Manifest) secretSample(variant string) []Dims {
 	if len(m.Secret) == 0 {
 		return nil
 	}
-	sample := []Dims{m.secretDims(variant, Range.Min), m.secretDims(variant, Range.Max)}
+	sample := []Dims{
+		m.secretDims(variant, func(_ string, r Range) int { return r.Min() }),
+		m.secretDims(variant, func(_ string, r Range) int { return r.Max() }),
+	}
 	for _, s := range m.DrawSecret(variant, rand.New(rand.NewPCG(1, 2)), secretTrials) {
 		sample = append(sample, s.Dims)
 	}

@@ -67,7 +67,7 @@ func TestRangeWithin(t *testing.T) {
 }
 
 // Random ranges over three dims: what is drawn lies within them, is the same
-// for the same seed, and is ragged where it can be.
+// for the same seed, and is ragged where it can be; of few values all are drawn.
 func TestDrawSecret(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 17))
 	for range 150 {
@@ -97,8 +97,27 @@ func TestDrawSecret(t *testing.T) {
 			}
 		}
 		for name, r := range m.Secret {
+			if values := r.few(fewValues); values != nil {
+				dealt(t, values, shapes, name)
+				continue
+			}
 			mustHave(t, r, shapes, name, "odd size", func(v int) bool { return v%2 != 0 })
 			mustHave(t, r, shapes, name, "size that is no multiple of 16", func(v int) bool { return v%16 != 0 })
+		}
+	}
+}
+
+// dealt: every value has come as often as any other, or once more.
+func dealt(t *testing.T, values []int, shapes []Shape, dim string) {
+	t.Helper()
+	times := map[int]int{}
+	for _, s := range shapes {
+		v, _ := s.Dims.Get(dim)
+		times[v]++
+	}
+	for _, v := range values {
+		if least := len(shapes) / len(values); times[v] < least || times[v] > least+1 {
+			t.Errorf("%s = %d comes %d times among %v, want %d or one more", dim, v, times[v], shapes, least)
 		}
 	}
 }

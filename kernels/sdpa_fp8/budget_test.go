@@ -1,6 +1,6 @@
-// Package sdpa_fp8_test holds the shipped FP8 attention kernels against the budgets they are meant for: every
-// variant is compiled for every architecture that it names, and the gate judges what the compiler reports. Nothing
-// is run.
+// Package sdpa_fp8_test holds the shipped FP8 attention kernels against the budgets they are meant for (every
+// variant is compiled for every architecture that it names, and the gate judges what the compiler reports) and
+// their reference against float64.
 package sdpa_fp8_test
 
 import (
