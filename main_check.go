@@ -32,6 +32,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			"compiles it and judges its resources.",
 		Example: "  kernelgate check\n  kernelgate check --base origin/main --label refactoring\n" +
 			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2\n" +
+			"  kernelgate check sdpa_fp8 --baseline-variant stage5 --variant stage5,NUM_STAGES=4 --static\n" +
 			"  kernelgate check --runner cpu        # on a host without a GPU: the CPU kernels alone\n" +
 			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -91,7 +92,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Head, "head", "", "commit to check (default: the work tree)")
 	f.StringVar(&opt.Policy, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the base's "+check.PolicyFile+")")
 	f.StringVar(&opt.BaselineVariant, "baseline-variant", "", "compare with this variant of the same files instead of the base")
-	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant")
+	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant; toggles may follow either name: stage5,NUM_STAGES=4")
 	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
 	f.StringVar(&opt.Change.Title, "title", "", "title of the change, for the policy's rules")
 	f.StringVar(&opt.Runner, "runner", measure.Auto, "which kernels to measure: cpu or cuda those of that mode alone, auto all of them")

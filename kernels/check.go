@@ -142,8 +142,8 @@ func (c *checker) checkVariants() {
 	case !has:
 		m.Variants = Variants{{Name: "default", Source: m.Source}}
 	}
-	switch _, known := m.Variant(m.DefaultVariant); {
-	case known || len(m.Variants) == 0:
+	switch {
+	case slices.Contains(m.VariantNames(), m.DefaultVariant) || len(m.Variants) == 0:
 	case n.Has("default_variant"):
 		c.errorf(n.Child("default_variant"), "%q is none of the variants (write one of %s)", m.DefaultVariant, strings.Join(m.VariantNames(), ", "))
 	case len(m.Variants) == 1:

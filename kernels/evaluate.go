@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,73 +44,72 @@ func (c *checker) compile(e *Expr, toggles []string) {
 	}
 }
 
-// A trial is values to try every expression with.
+// A trial is values to try a variant's expressions with.
 type trial struct {
 	where   string
-	variant Variant
 	dims    Dims
 	toggles map[string]int
 }
 
-// evaluateAll tries every variant's expressions at every shape that it supports
-// and at a sample of the secret ones: what would fail at run time fails here.
-// Each place is reported once.
-func (c *checker) evaluateAll() {
-	m := c.m
-	reported := map[string]bool{}
-	report := func(fallback *strict.Node, t trial, err error) {
-		var f *fault
-		if !errors.As(err, &f) {
-			return
-		}
-		at := fallback
-		if f.expr != nil && f.expr.at != nil {
-			at = f.expr.at
-		}
-		if !reported[at.Path()] {
-			reported[at.Path()] = true
-			c.errorf(at, "%s", f.at(" at "+t.where))
-		}
+// trials are every shape that a variant supports, and a sample of the secret ones.
+func (m *Manifest) trials(variant, of string) []trial {
+	var trials []trial
+	toggles := m.ToggleValues(variant)
+	for _, s := range m.ShapesFor(variant) {
+		trials = append(trials, trial{"shape " + s.Name + of + ", " + s.Dims.String(), s.Dims, toggles})
 	}
-	arguments := c.n.Child("arguments").Items()
-	for _, t := range c.trials() {
-		for i := range m.Arguments {
-			a := &m.Arguments[i]
-			if a.Access == Scalar {
-				_, err := m.ScalarValue(a, t.dims, t.toggles)
-				report(arguments[i].Child("value"), t, err)
-				continue
-			}
-			_, err := m.ShapeOf(a, t.dims, t.toggles)
-			report(arguments[i].Child("shape"), t, err)
-			if err == nil && a.TensorMap != nil {
-				_, err := m.TileOf(a, t.dims, t.toggles)
-				report(arguments[i].Child("tensor_map", "box"), t, err)
-			}
-		}
-		if m.launchOf(t.variant) != nil {
-			_, err := m.Geometry(t.variant.Name, t.dims, t.toggles)
-			at := c.n.Child("launch", "grid")
-			if t.variant.Launch != nil {
-				at = c.n.Child("variants", t.variant.Name, "launch", "grid")
-			}
-			report(at, t, err)
-		}
-		if m.ReferenceOnDevice() {
-			_, err := m.ReferenceGeometry(t.dims)
-			report(c.n.Child("reference", "launch", "grid"), t, err)
-		}
-		_, err := m.FLOPs(t.dims)
-		report(c.n.Child("work", "flops"), t, err)
-		_, err = m.Bytes(t.dims)
-		report(c.n.Child("work", "bytes"), t, err)
+	for _, dims := range m.secretSample(variant) {
+		trials = append(trials, trial{"a secret shape" + of + ", " + dims.String(), dims, toggles})
 	}
+	return trials
 }
 
-func (c *checker) trials() []trial {
+// A computed value of a manifest has a place there, and may fail at some shapes.
+type computed struct {
+	at  func(manifest *strict.Node) *strict.Node
+	try func(trial) error
+}
+
+// computed lists all values of a variant that are computed.
+func (m *Manifest) computed(v Variant) []computed {
+	var all []computed
+	add := func(try func(trial) error, path ...string) {
+		all = append(all, computed{func(n *strict.Node) *strict.Node { return n.Child(path...) }, try})
+	}
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		ofArgument := func(try func(trial) error, path ...string) {
+			all = append(all, computed{func(n *strict.Node) *strict.Node { return n.Child("arguments").Items()[i].Child(path...) }, try})
+		}
+		if a.Access == Scalar {
+			ofArgument(func(t trial) error { _, err := m.ScalarValue(a, t.dims, t.toggles); return err }, "value")
+			continue
+		}
+		ofArgument(func(t trial) error { _, err := m.ShapeOf(a, t.dims, t.toggles); return err }, "shape")
+		if a.TensorMap != nil {
+			ofArgument(func(t trial) error { _, err := m.TileOf(a, t.dims, t.toggles); return err }, "tensor_map", "box")
+		}
+	}
+	if l := m.launchOf(v); l != nil {
+		at := []string{"launch", "grid"}
+		if v.Launch != nil {
+			at = []string{"variants", v.Name, "launch", "grid"}
+		}
+		add(func(t trial) error { _, err := l.geometry(m.Env(t.dims, t.toggles)); return err }, at...)
+	}
+	if m.ReferenceOnDevice() {
+		add(func(t trial) error { _, err := m.ReferenceGeometry(t.dims); return err }, "reference", "launch", "grid")
+	}
+	add(func(t trial) error { _, err := m.FLOPs(t.dims); return err }, "work", "flops")
+	add(func(t trial) error { _, err := m.Bytes(t.dims); return err }, "work", "bytes")
+	return all
+}
+
+// evaluateAll tries every variant's expressions: what would fail at run time
+// fails here. Each place is reported once.
+func (c *checker) evaluateAll() {
 	m := c.m
-	var trials []trial
-	seen := map[string]bool{}
+	reported, seen := map[string]bool{}, map[string]bool{}
 	for i, v := range m.Variants {
 		// Variants that differ in their source alone compute the same values.
 		if defines := strings.Join(m.Defines(v.Name), " "); v.Launch == nil && len(v.Limits) == 0 {
@@ -118,16 +118,45 @@ func (c *checker) trials() []trial {
 			}
 			seen[defines] = true
 		}
-		toggles, of := m.ToggleValues(v.Name), ""
+		of := ""
 		if i > 0 {
 			of = " of variant " + v.Name
 		}
-		for _, s := range m.ShapesFor(v.Name) {
-			trials = append(trials, trial{"shape " + s.Name + of + ", " + s.Dims.String(), v, s.Dims, toggles})
-		}
-		for _, dims := range m.secretSample(v.Name) {
-			trials = append(trials, trial{"a secret shape" + of + ", " + dims.String(), v, dims, toggles})
+		values := m.computed(v)
+		for _, t := range m.trials(v.Name, of) {
+			for _, value := range values {
+				f, ok := errors.AsType[*fault](value.try(t))
+				if !ok {
+					continue
+				}
+				at := value.at(c.n)
+				if f.expr != nil && f.expr.at != nil {
+					at = f.expr.at
+				}
+				if !reported[at.Path()] {
+					reported[at.Path()] = true
+					c.errorf(at, "%s", f.at(" at "+t.where))
+				}
+			}
 		}
 	}
-	return trials
+}
+
+// Try tells whether a variant exists and, where toggles follow its name, whether all
+// that they change can be computed: reading the manifest has tried the variants as
+// they are declared.
+func (m *Manifest) Try(variant string) error {
+	v, err := m.Variant(variant)
+	if err != nil {
+		return err
+	}
+	values := m.computed(v)
+	for _, t := range m.trials(variant, "") {
+		for _, value := range values {
+			if f, ok := errors.AsType[*fault](value.try(t)); ok {
+				return fmt.Errorf("variant %q: %s", variant, f.at(" at "+t.where))
+			}
+		}
+	}
+	return nil
 }

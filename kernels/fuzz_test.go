@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 
 func useAll(t *testing.T, m *Manifest) {
 	t.Helper()
-	if _, ok := m.Variant(m.DefaultVariant); !ok {
+	if _, err := m.Variant(m.DefaultVariant); err != nil {
 		t.Errorf("default variant %q does not exist", m.DefaultVariant)
 	}
 	for _, v := range m.Variants {

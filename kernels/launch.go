@@ -3,7 +3,6 @@ package kernels
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -57,9 +56,9 @@ type Geometry struct {
 // Geometry is a variant's launch for one problem size: its own, or the
 // kernel's. The given toggles go over the variant's. It is for cuda manifests.
 func (m *Manifest) Geometry(variant string, dims Dims, toggles map[string]int) (Geometry, error) {
-	v, ok := m.Variant(variant)
-	if !ok {
-		return Geometry{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, variant, strings.Join(m.VariantNames(), ", "))
+	v, err := m.Variant(variant)
+	if err != nil {
+		return Geometry{}, err
 	}
 	l := m.launchOf(v)
 	if l == nil {

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite schema.json")
 
-func parseFile(t *testing.T, file string) *Manifest {
+func parseFile(t testing.TB, file string) *Manifest {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,9 +1,13 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -101,14 +105,53 @@ func (t *Toggle) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// Variant finds a variant by its name.
-func (m *Manifest) Variant(name string) (Variant, bool) {
-	for _, v := range m.Variants {
-		if v.Name == name {
-			return v, true
-		}
+// Variant finds a variant by its name. Toggles may follow that have other values
+// there: "stage6_fp8,KEY_SPLITS=4,ROW_WARPS=1".
+func (m *Manifest) Variant(name string) (Variant, error) {
+	declared, settings, varied := strings.Cut(name, ",")
+	i := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == declared })
+	if i < 0 {
+		return Variant{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, declared, strings.Join(m.VariantNames(), ", "))
 	}
-	return Variant{}, false
+	v := m.Variants[i]
+	if !varied {
+		return v, nil
+	}
+	v.Toggles = maps.Clone(v.Toggles)
+	if v.Toggles == nil {
+		v.Toggles = map[string]int{}
+	}
+	var given []string
+	for _, setting := range strings.Split(settings, ",") {
+		toggle, value, err := m.setting(setting)
+		if err == nil && slices.Contains(given, toggle) {
+			err = fmt.Errorf("%s is set twice (delete one)", toggle)
+		}
+		if err != nil {
+			return Variant{}, fmt.Errorf("variant %q: %w", name, err)
+		}
+		given = append(given, toggle)
+		v.Toggles[toggle] = value
+	}
+	return v, nil
+}
+
+// setting reads NAME=VALUE.
+func (m *Manifest) setting(text string) (toggle string, value int, err error) {
+	toggle, number, _ := strings.Cut(text, "=")
+	i := slices.IndexFunc(m.Toggles, func(t Toggle) bool { return t.Name == toggle })
+	if i < 0 {
+		names := []string{}
+		for _, t := range m.Toggles {
+			names = append(names, t.Name)
+		}
+		return "", 0, fmt.Errorf("%s has no toggle %q (it has %s)", m.Name, toggle, cmp.Or(strings.Join(names, ", "), "none"))
+	}
+	values := m.Toggles[i].Values
+	if value, err = strconv.Atoi(number); err != nil || !slices.Contains(values, value) {
+		return "", 0, fmt.Errorf("%s: %q is none of its values %v (write e.g. %s=%d)", toggle, number, values, toggle, values[0])
+	}
+	return toggle, value, nil
 }
 
 // VariantNames lists the variants in the manifest's order.

@@ -3,7 +3,8 @@
 # project's own worker launches them under compute-sanitizer. For a host with a GPU, nvcc and python3; build
 # bin/gpu/kernelgate with `make gpu` first, or name the program in KERNELGATE.
 #
-# usage: kernels/sdpa_fp8/sanitize.sh [VARIANT...]    prints one line a variant; fails on an error, a race or a warning
+# usage: kernels/sdpa_fp8/sanitize.sh [VARIANT...]    prints where it ran and one line a variant; fails on an error, a
+# race or a warning. evidence/sanitize.txt is what it printed for all of them.
 set -uo pipefail
 cd "$(dirname "$0")"
 export PATH=$PATH:/usr/local/cuda/bin
@@ -61,6 +62,11 @@ check() {
   echo "$1 ($arch):$found"
   return $bad
 }
+
+version() { "$1" --version | grep -m1 -oE '[0-9]+\.[0-9]+\.[0-9.]+'; }
+changes=$(git status --porcelain --untracked-files=no . | wc -l)
+echo "$(date -u +%FT%TZ), commit $(git rev-parse HEAD) with $changes changed files here, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)," \
+  "nvcc $(version nvcc), compute-sanitizer $(version compute-sanitizer)"
 
 variants=("$@")
 if [ $# = 0 ]; then mapfile -t variants < <(awk '/^variants:/ {inside = 1; next} /^[a-z]/ {inside = 0} inside && /^  [a-z0-9_]+:/ {sub(/:.*/, ""); print $1}' kernel.yaml); fi

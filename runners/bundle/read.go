@@ -227,8 +227,8 @@ func checkVariants(j Job) error {
 		sides = append(sides, *j.Baseline)
 	}
 	for _, s := range sides {
-		if _, ok := j.Manifest.Variant(s.Variant); !ok {
-			return fmt.Errorf("%s has no variant %q (it has %s)", j.Manifest.Name, s.Variant, strings.Join(j.Manifest.VariantNames(), ", "))
+		if _, err := j.Manifest.Variant(s.Variant); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -40,9 +40,9 @@ func buildTime(ctx context.Context, role runners.Role) time.Duration {
 // Build copies one side's folder and runs the manifest's build command in it.
 func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side) (gates.Build, error) {
 	m := w.job.Manifest
-	variant, ok := m.Variant(from.Variant)
-	if !ok {
-		return gates.Build{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, from.Variant, strings.Join(m.VariantNames(), ", "))
+	variant, err := m.Variant(from.Variant)
+	if err != nil {
+		return gates.Build{}, err
 	}
 	start := time.Now()
 	b := gates.Build{

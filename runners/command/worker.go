@@ -126,7 +126,8 @@ func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progres
 
 // request is what every process of a side is asked alike.
 func (w *Worker) request(m mode, variant string) request {
-	return request{mode: m, variant: variant, defines: w.job.Manifest.Defines(variant)}
+	v, _ := w.job.Manifest.Variant(variant) // it was built
+	return request{mode: m, variant: v.Name, defines: w.job.Manifest.Defines(variant)}
 }
 
 // ask runs one process of a side and reads its report.

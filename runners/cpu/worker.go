@@ -94,9 +94,9 @@ func (w *Worker) BuildLog() string { return w.log.String() }
 // the stub.
 func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	m := w.job.Manifest
-	variant, ok := m.Variant(side.Variant)
-	if !ok {
-		return gates.Build{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, side.Variant, strings.Join(m.VariantNames(), ", "))
+	variant, err := m.Variant(side.Variant)
+	if err != nil {
+		return gates.Build{}, err
 	}
 	start := time.Now()
 	toggles := m.ToggleValues(side.Variant)

@@ -121,9 +121,9 @@ func archFor(device string, archs []kernels.Arch) (string, error) {
 // Build compiles one side for the GPU's architecture.
 func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	m := b.job.Manifest
-	variant, ok := m.Variant(side.Variant)
-	if !ok {
-		return gates.Build{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, side.Variant, strings.Join(m.VariantNames(), ", "))
+	variant, err := m.Variant(side.Variant)
+	if err != nil {
+		return gates.Build{}, err
 	}
 	arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant))
 	if err != nil {

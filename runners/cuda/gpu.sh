@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats stages showcase everywhere defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats stages showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor reference cheats stages showcase everywhere defers rebench accuracy spread}
+steps=${*:-doctor reference cheats stages showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -25,6 +25,18 @@ expect() {
   mv "$results/$name.part"/*/*.ncu-rep "$results/$name.ncu-rep" 2>/dev/null
   rm -rf "$results/$name.part" "$results/$name.json"
   if [[ "$got" != "$want"* ]]; then failed=1; tail -3 "$results/$name.log"; return 1; fi
+}
+
+# everywhere VARIANT…: right on every shape, seed and distribution; nothing is timed, so all of them side by side.
+everywhere() {
+  local variant base child children=()
+  for variant; do
+    base=stage5
+    if [ "$variant" = stage5 ]; then base=stage4; fi
+    expect "PASS" "everywhere_$variant" sdpa_fp8 --baseline-variant $base --variant "$variant" --policy kernels/sdpa_fp8/everywhere.yaml &
+    children+=($!)
+  done
+  for child in "${children[@]}"; do wait "$child" || failed=1; done
 }
 
 # changed NAME FILE SED…: a branch on which a source of the FP8 attention kernel is edited.
@@ -77,15 +89,12 @@ STAGES
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   everywhere)
-    # Every variant right on every shape, seed and distribution; nothing is timed, so all of them side by side.
-    children=()
-    for name in stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}; do
-      base=stage5
-      if [ $name = stage5 ]; then base=stage4; fi
-      expect "PASS" "everywhere_$name" sdpa_fp8 --baseline-variant $base --variant "$name" --policy kernels/sdpa_fp8/everywhere.yaml &
-      children+=($!)
-    done
-    for child in "${children[@]}"; do wait "$child" || failed=1; done
+    everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
+    ;;
+  toggles)
+    # Values that no variant has.
+    everywhere stage4,NUM_STAGES={2,4} stage5,NUM_STAGES={2,4} stage5,NUM_PRODUCER_WARPS={2,4} stage5,NUM_STAGES=4,NUM_PRODUCER_WARPS=4 \
+      stage5,USE_PERSISTENT_CTA=0 stage5,USE_FAST_EXP=0 stage6_fp8,KEY_SPLITS={1,4} stage6_fp8,ROW_WARPS={1,2},KEY_SPLITS={1,4} stage6_fp8,ROW_WARPS=1
     ;;
   defers)
     # The historical bug: what was summed so far is not rescaled when a larger maximum appears.

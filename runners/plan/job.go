@@ -123,8 +123,8 @@ func (p *Plan) room(folder string) (string, error) {
 // variants compares two ways to build the same files.
 func (p *Plan) variants(job *Job) error {
 	for _, name := range []string{p.opt.BaselineVariant, p.opt.Variant} {
-		if _, ok := job.Manifest.Variant(name); !ok {
-			return BadInputf("%s has no variant %q (it has %s)", job.Manifest.Name, name, strings.Join(job.Manifest.VariantNames(), ", "))
+		if err := job.Manifest.Try(name); err != nil {
+			return BadInput{Err: err}
 		}
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
@@ -150,8 +150,8 @@ func (p *Plan) otherBaseline(ctx context.Context, job *Job, dir string) error {
 	}
 	switch gate.Baseline.Kind {
 	case "variant":
-		if _, ok := job.Manifest.Variant(gate.Baseline.Name); !ok {
-			return BadInputf("the policy's baseline is variant %q, which %s does not have", gate.Baseline.Name, job.Manifest.Name)
+		if err := job.Manifest.Try(gate.Baseline.Name); err != nil {
+			return BadInputf("the policy's baseline: %w", err)
 		}
 		job.Baseline.Variant = gate.Baseline.Name
 	case "ref", "tag":
