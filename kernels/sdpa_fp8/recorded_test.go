@@ -1,0 +1,79 @@
+package sdpa_fp8_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Every value of every toggle that kernel.yaml declares has been right on a GPU: in a variant, or behind its name
+// (gpu.sh's step toggles). The variants' own evidence is judged with the gates.
+func TestRecordedToggles(t *testing.T) {
+	text, err := os.ReadFile("everywhere.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := policies.Parse("everywhere.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := manifest(t)
+	tried := map[string][]int{}
+	for _, v := range m.Variants {
+		for name, value := range m.ToggleValues(v.Name) {
+			tried[name] = append(tried[name], value)
+		}
+	}
+	files, err := filepath.Glob("evidence/toggles/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no evidence of toggles", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := gates.ParseEvidence(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := gates.Judge(policy, "everywhere.yaml", e); v.Outcome != gates.Pass || len(e.Correctness.Cases) < 100 || e.Device.Name != "NVIDIA H200" {
+			t.Errorf("%s: %s (%s) with %d cases on %s", file, v.Outcome, v.Summary, len(e.Correctness.Cases), e.Device.Name)
+		}
+		variant := e.Provenance.Head.Variant
+		for name, value := range e.Candidate.Toggles {
+			if m.ToggleValues(variant)[name] != value {
+				t.Errorf("%s: %s was built with %s = %d", file, variant, name, value)
+			}
+			tried[name] = append(tried[name], value)
+		}
+	}
+	for _, toggle := range m.Toggles {
+		for _, value := range toggle.Values {
+			if !slices.Contains(tried[toggle.Name], value) {
+				t.Errorf("%s = %d was never tried", toggle.Name, value)
+			}
+		}
+	}
+}
+
+// sanitize.sh found nothing in any variant.
+func TestRecordedSanitizers(t *testing.T) {
+	text, err := os.ReadFile("evidence/sanitize.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := manifest(t)
+	for _, v := range m.Variants {
+		line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s \(sm_90a?\): memcheck clean, racecheck clean at [3-9] shapes$`, regexp.QuoteMeta(v.Name)))
+		if !line.Match(text) {
+			t.Errorf("evidence/sanitize.txt has no clean run of %s", v.Name)
+		}
+	}
+}
