@@ -17,6 +17,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
+// followed are the commands that the bot obeys.
+var followed = []string{"rebench", "cancel", "explain", "override", "ok-to-test", "help"}
+
 // answer decides on a command. The decision and its effect are one event, so
 // that neither is ever there without the other.
 func (b *Bot) answer(ctx context.Context, s *change.State, c change.Command) error {
@@ -71,7 +74,7 @@ func (b *Bot) decide(ctx context.Context, s *change.State, c change.Command) (ch
 	}
 	switch parsed := parsed.(type) {
 	case command.ShowHelp:
-		return change.Answered{OK: true, Reply: command.Help(commands)}, nil
+		return change.Answered{OK: true, Reply: command.Help(commands, followed)}, nil
 	case command.Explain:
 		return change.Answered{OK: true, Reply: present.Explain(s, policy)}, nil
 	case command.Override:

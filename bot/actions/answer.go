@@ -101,7 +101,7 @@ func (s *session) decide(ctx context.Context, by string, asked command.Command) 
 	}
 	switch asked := asked.(type) {
 	case command.ShowHelp:
-		return granted(false, "%s\n\nkernelgate runs here as a workflow, which follows `/%s`.", strings.TrimRight(command.Help(commands), "\n"), strings.Join(obeyed, "`, `/")), nil
+		return granted(false, "%s\nkernelgate runs here as a workflow. Other commands need the bot (`kernelgate serve`).", command.Help(commands, obeyed)), nil
 	case command.Explain:
 		return granted(false, "%s", present.Explain(s.state, policy)), nil
 	case command.OKToTest:

@@ -213,7 +213,7 @@ func TestHelp(t *testing.T) {
 	const path = "testdata/help.md"
 	got := command.Help(policies.Commands{
 		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", Help: "read",
-	})
+	}, []string{"rebench", "cancel", "explain", "override", "ok-to-test", "tune", "help"})
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -2,16 +2,21 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// Help renders the commands, and whom the policy lets use them, as Markdown.
-func Help(roles policies.Commands) string {
+// Help renders the commands of these names, and whom the policy lets use them, as
+// Markdown.
+func Help(roles policies.Commands, names []string) string {
 	var b strings.Builder
 	b.WriteString("| comment | what it does | needs |\n| --- | --- | --- |\n")
 	for _, g := range grammar {
+		if !slices.Contains(names, g.of.Name()) {
+			continue
+		}
 		needs := string(g.of.Role(roles))
 		if needs == "" {
 			needs = "nobody may"
