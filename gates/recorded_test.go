@@ -57,6 +57,16 @@ func TestRecordedOnH200(t *testing.T) {
 func TestRecordedOnAllShapes(t *testing.T) {
 	first := []string{"stage0", "stage1", "stage2", "stage3a", "stage3a_xor"}
 	later := []string{"stage3b", "stage4", "stage5", "stage6_fp8", "stage6_fp8_short", "stage6_split", "stage6_wgmma"}
+	// Variants with other values of their toggles: a file's name has _ for each , and = of the variant's.
+	files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "toggles", "*.json"))
+	if err != nil || len(files) < 16 {
+		t.Fatalf("%d files of toggles, %v", len(files), err)
+	}
+	var toggled []string
+	for _, file := range files {
+		toggled = append(toggled, strings.TrimSuffix(filepath.Base(file), ".json"))
+	}
+	plain := strings.NewReplacer(",", "_", "=", "_")
 	for _, c := range []struct {
 		policy, folder string
 		cases, shapes  int // at least; shapes that were timed
@@ -65,6 +75,7 @@ func TestRecordedOnAllShapes(t *testing.T) {
 		// Every shape, seed and distribution, and secret ones. The first stages take neither D = 128 nor causal problems.
 		{"everywhere.yaml", "everywhere", 6*3*5 + 6, 0, first},
 		{"everywhere.yaml", "everywhere", 9*3*5 + 6, 0, later},
+		{"everywhere.yaml", "toggles", 9*3*5 + 6, 0, toggled},
 		{"showcase.yaml", "all", 6*2 + 6, 6, slices.Concat(first, later)},
 	} {
 		folder := filepath.Join("..", "kernels", "sdpa_fp8")
@@ -79,7 +90,7 @@ func TestRecordedOnAllShapes(t *testing.T) {
 				if v.Outcome != Pass {
 					t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 				}
-				if e.Provenance.Head.Variant != variant || len(e.Correctness.Cases) < c.cases || len(v.Comparisons) < c.shapes {
+				if plain.Replace(e.Provenance.Head.Variant) != variant || len(e.Correctness.Cases) < c.cases || len(v.Comparisons) < c.shapes {
 					t.Errorf("%s with %d cases, %d shapes timed; want %s with %d and %d", e.Provenance.Head.Variant, len(e.Correctness.Cases), len(v.Comparisons), variant, c.cases, c.shapes)
 				}
 			})

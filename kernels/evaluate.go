@@ -3,6 +3,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -105,6 +106,39 @@ func (m *Manifest) computed(v Variant) []computed {
 	return all
 }
 
+// A failure is a computed value that there is not at some shape.
+type failure struct {
+	computed
+	fault *fault
+	where string
+}
+
+func (f failure) String() string { return f.fault.at(" at " + f.where) }
+
+// node is where the mistake stands: in the expression, or else in the field.
+func (f failure) node(manifest *strict.Node) *strict.Node {
+	if f.fault.expr != nil && f.fault.expr.at != nil {
+		return f.fault.expr.at
+	}
+	return f.at(manifest)
+}
+
+// failures tries all that is computed for a variant, which may have toggles behind its
+// name.
+func (m *Manifest) failures(variant, of string) iter.Seq[failure] {
+	return func(yield func(failure) bool) {
+		v, _ := m.Variant(variant)
+		values := m.computed(v)
+		for _, t := range m.trials(variant, of) {
+			for _, value := range values {
+				if f, ok := errors.AsType[*fault](value.try(t)); ok && !yield(failure{value, f, t.where}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // evaluateAll tries every variant's expressions: what would fail at run time
 // fails here. Each place is reported once.
 func (c *checker) evaluateAll() {
@@ -122,21 +156,10 @@ func (c *checker) evaluateAll() {
 		if i > 0 {
 			of = " of variant " + v.Name
 		}
-		values := m.computed(v)
-		for _, t := range m.trials(v.Name, of) {
-			for _, value := range values {
-				f, ok := errors.AsType[*fault](value.try(t))
-				if !ok {
-					continue
-				}
-				at := value.at(c.n)
-				if f.expr != nil && f.expr.at != nil {
-					at = f.expr.at
-				}
-				if !reported[at.Path()] {
-					reported[at.Path()] = true
-					c.errorf(at, "%s", f.at(" at "+t.where))
-				}
+		for f := range m.failures(v.Name, of) {
+			if at := f.node(c.n); !reported[at.Path()] {
+				reported[at.Path()] = true
+				c.errorf(at, "%s", f)
 			}
 		}
 	}
@@ -146,17 +169,11 @@ func (c *checker) evaluateAll() {
 // that they change can be computed: reading the manifest has tried the variants as
 // they are declared.
 func (m *Manifest) Try(variant string) error {
-	v, err := m.Variant(variant)
-	if err != nil {
+	if _, err := m.Variant(variant); err != nil {
 		return err
 	}
-	values := m.computed(v)
-	for _, t := range m.trials(variant, "") {
-		for _, value := range values {
-			if f, ok := errors.AsType[*fault](value.try(t)); ok {
-				return fmt.Errorf("variant %q: %s", variant, f.at(" at "+t.where))
-			}
-		}
+	for f := range m.failures(variant, "") {
+		return fmt.Errorf("variant %q: %s", variant, f)
 	}
 	return nil
 }

@@ -19,27 +19,32 @@ const fewValues = 4
 // rng gives the same shapes.
 func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 	shapes := make([]Shape, max(0, n))
-	decks := map[string][]int{}
+	choices := decks{}
 	for i := range shapes {
 		shapes[i] = Shape{Name: "secret" + strconv.Itoa(i+1), Dims: m.secretDims(variant, func(dim string, r Range) int {
-			values := r.few(fewValues)
-			switch {
-			case values != nil:
-				if len(decks[dim]) == 0 {
-					rng.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
-					decks[dim] = values
-				}
-				top := decks[dim][0]
-				decks[dim] = decks[dim][1:]
-				return top
-			case i%2 == 0:
-				return r.drawRagged(rng)
-			default:
-				return r.draw(rng)
+			if values := r.few(fewValues); values != nil {
+				return choices.deal(dim, values, rng)
 			}
+			if i%2 == 0 {
+				return r.drawRagged(rng)
+			}
+			return r.draw(rng)
 		})}
 	}
 	return shapes
+}
+
+// decks are the values of each choice that have not come since all had.
+type decks map[string][]int
+
+func (d decks) deal(dim string, values []int, rng *rand.Rand) int {
+	if len(d[dim]) == 0 {
+		rng.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		d[dim] = values
+	}
+	top := d[dim][0]
+	d[dim] = d[dim][1:]
+	return top
 }
 
 // secretDims are the dims of the variant's first shape, with pick's value for

@@ -87,19 +87,25 @@ func judge(t *testing.T, p *policies.Policy, variant, arch string) (*gates.Evide
 	return e, gates.Judge(p, "budget_test", e)
 }
 
-// needsCompiler skips a test where there is no nvcc or no sandbox, but not in CI, where `make setup` has fetched it.
+// needs skips a test for which something is missing, but not in CI, where `make setup` has fetched it.
+func needs(t *testing.T, missing error) {
+	t.Helper()
+	if missing != nil && os.Getenv("CI") != "" {
+		t.Fatal(missing)
+	}
+	if missing != nil {
+		t.Skip(missing)
+	}
+}
+
+// needsCompiler skips a test where there is no nvcc or no sandbox.
 func needsCompiler(t *testing.T) {
 	t.Helper()
 	_, err := toolchain.FindCUDA(t.Context(), os.Getenv)
 	if err == nil && !sandbox.Probe().Works() {
 		err = sandbox.ErrUnsupported
 	}
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
+	needs(t, err)
 }
 
 func TestBudgets(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -118,32 +119,27 @@ func holds(t *testing.T, run func(*testing.T, attention) []float32, more ...atte
 	})
 }
 
+// floatBytes and bytesToFloats: numbers as they lie in memory. Both panic for types without
+// a fixed size alone.
 func floatBytes(parts ...[]float32) []byte {
-	var b []byte
-	for _, x := range parts {
-		for _, f := range x {
-			b = binary.NativeEndian.AppendUint32(b, math.Float32bits(f))
-		}
+	b, err := binary.Append(nil, binary.NativeEndian, slices.Concat(parts...))
+	if err != nil {
+		panic(err)
 	}
 	return b
 }
 
 func bytesToFloats(b []byte) []float32 {
 	x := make([]float32, len(b)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.NativeEndian.Uint32(b[4*i:]))
+	if _, err := binary.Decode(b, binary.NativeEndian, x); err != nil {
+		panic(err)
 	}
 	return x
 }
 
 func TestReferenceOnCPU(t *testing.T) {
 	cc, err := toolchain.FindCC(t.Context(), os.Getenv, true)
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs(t, err)
 	program := filepath.Join(t.TempDir(), "reference")
 	if out, err := exec.CommandContext(t.Context(), cc.Path, "-std=c++17", "-O2", "-o", program, "testdata/reference_on_cpu.cpp").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
