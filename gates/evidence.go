@@ -1,6 +1,9 @@
 package gates
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -223,19 +226,49 @@ const (
 	SideControl   = 'a' // a second copy of the baseline, timed as if it were a candidate
 )
 
-// A Series is one round's samples on one shape.
+// A Series is one round's samples on one shape. Every half of a block has inputs
+// of its own, the same for its three sides, and no launch has seen them before:
+// see [Series.LaunchSeed].
 type Series struct {
-	Shape   string    `json:"shape"`
-	Batch   int       `json:"batch"`               // launches per sample
-	Cold    bool      `json:"cold,omitempty"`      // caches were flushed before every sample
-	Order   string    `json:"order"`               // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
-	Nanos   []float64 `json:"ns"`                  // time per launch, in Order
-	Spoiled []int     `json:"spoiled,omitempty"`   // samples that something outside disturbed: kept, not used
-	Waited  float64   `json:"waited_ns,omitempty"` // cpu: what the clock on the wall showed beyond Nanos, all samples together
-	Solo    []float64 `json:"solo_ns,omitempty"`   // the baseline alone, before the candidate was loaded
+	Shape         string    `json:"shape"`
+	Batch         int       `json:"batch"`                   // launches per sample
+	Cold          bool      `json:"cold,omitempty"`          // caches were flushed before every sample
+	Seed          uint64    `json:"seed,omitempty"`          // of the inputs
+	Distributions []string  `json:"distributions,omitempty"` // block k draws its inputs as the k-th of them, round and round
+	Order         string    `json:"order"`                   // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
+	Nanos         []float64 `json:"ns"`                      // time per launch, in Order
+	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's own clock on the wall, with what lies around a launch
+	Spoiled       []int     `json:"spoiled,omitempty"`       // samples that something outside disturbed: kept, not used
+	Waited        float64   `json:"waited_ns,omitempty"`     // in older evidence: what the wall showed beyond Nanos, all samples together
+	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline alone, before the candidate was loaded
+	SoloSpoiled   int       `json:"solo_spoiled,omitempty"`  // how many of those were taken while something held the device back
+	Single        *Singles  `json:"single_ns,omitempty"`     // one launch at a time, where a sample is a batch of several
+	Kept          []float64 `json:"kept_ns,omitempty"`       // the candidate without its state reset before the launch, where it has state
 
-	Verified int     `json:"verified"`        // outputs of timed launches that were compared
-	Worst    *Errors `json:"worst,omitempty"` // the largest of each figure over them
+	Verified   int     `json:"verified"`             // outputs of timed launches that were compared
+	Worst      *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
+	Referenced int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
+	Beside     *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
+}
+
+// Singles is times of launches that stood alone, as a guard against a launch that
+// does the work of the others of its batch.
+type Singles struct {
+	Baseline  []float64 `json:"baseline"`
+	Candidate []float64 `json:"candidate"`
+}
+
+// LaunchSeed is the seed of one timed launch's inputs: of the half-th half of a
+// block, counted over the series, and the launch's place in its batch. Anyone
+// can draw the inputs again with it; nobody who has seen some of them can tell
+// the next.
+func (s Series) LaunchSeed(half, launch int) uint64 { return s.DrawSeed("timed", half, launch) }
+
+// DrawSeed is the same for launches of another phase: those that warm up or stand
+// alone.
+func (s Series) DrawSeed(phase string, draw, launch int) uint64 {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %d %d", s.Seed, s.Shape, phase, draw, launch))
+	return binary.LittleEndian.Uint64(digest[:]) >> 16 // exact in JSON, whoever reads it
 }
 
 // Fitness is the runner's own state around a round.

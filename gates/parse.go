@@ -228,7 +228,13 @@ func (s Series) problem() (field, problem string) {
 	if samples != len(s.Nanos) {
 		return "ns", fmt.Sprintf("has %d samples, but order names %d", len(s.Nanos), samples)
 	}
-	for _, times := range [][]float64{s.Nanos, s.Solo} {
+	if s.Wall != nil && len(s.Wall) != samples {
+		return "wall_ns", fmt.Sprintf("has %d samples, but order names %d", len(s.Wall), samples)
+	}
+	if s.Single == nil {
+		s.Single = &Singles{}
+	}
+	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Kept, s.Single.Baseline, s.Single.Candidate} {
 		for _, ns := range times {
 			if !(ns > 0) || math.IsInf(ns, 0) {
 				return "ns", fmt.Sprintf("has the time %v, which is not above 0", ns)
