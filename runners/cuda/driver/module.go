@@ -53,6 +53,18 @@ func (m *Module) Close() error {
 	return nil
 }
 
+// Global is the memory of one of the module's variables.
+func (m *Module) Global(name string) (Buffer, error) {
+	var at DevicePtr
+	var size uint64
+	cname := append([]byte(name), 0)
+	if code := m.d.sym.cuModuleGetGlobal.call(uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)), m.handle,
+		uintptr(unsafe.Pointer(&cname[0]))); code != Success {
+		return Buffer{}, m.d.newError(code, "finding variable "+name)
+	}
+	return Buffer{at, int64(size)}, nil
+}
+
 // A Function is a kernel of a loaded module.
 type Function struct {
 	d      *Driver

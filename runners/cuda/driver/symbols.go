@@ -41,7 +41,11 @@ type symbols struct {
 	cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync,
 	cuMemsetD8Async, cuMemsetD32Async proc
 
-	cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction,
+	cuMemGetAllocationGranularity, cuMemCreate, cuMemRelease,
+	cuMemExportToShareableHandle, cuMemImportFromShareableHandle,
+	cuMemAddressReserve, cuMemAddressFree, cuMemMap, cuMemUnmap, cuMemSetAccess proc
+
+	cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction, cuModuleGetGlobal,
 	cuFuncGetAttribute, cuFuncSetAttribute, cuFuncLoad, cuFuncGetParamInfo,
 	cuOccupancyMaxActiveBlocksPerMultiprocessor,
 	cuLaunchKernel, cuLaunchKernelEx, cuTensorMapEncodeTiled proc
@@ -95,9 +99,21 @@ func (s *symbols) table() []dynlib.Symbol {
 		need(&s.cuMemsetD8Async, "cuMemsetD8Async"),
 		need(&s.cuMemsetD32Async, "cuMemsetD32Async"),
 
+		need(&s.cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity"), // CUDA 10.2, as all of these
+		need(&s.cuMemCreate, "cuMemCreate"),
+		need(&s.cuMemRelease, "cuMemRelease"),
+		need(&s.cuMemExportToShareableHandle, "cuMemExportToShareableHandle"),
+		need(&s.cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle"),
+		need(&s.cuMemAddressReserve, "cuMemAddressReserve"),
+		need(&s.cuMemAddressFree, "cuMemAddressFree"),
+		need(&s.cuMemMap, "cuMemMap"),
+		need(&s.cuMemUnmap, "cuMemUnmap"),
+		need(&s.cuMemSetAccess, "cuMemSetAccess"),
+
 		need(&s.cuModuleLoadDataEx, "cuModuleLoadDataEx"),
 		need(&s.cuModuleUnload, "cuModuleUnload"),
 		need(&s.cuModuleGetFunction, "cuModuleGetFunction"),
+		need(&s.cuModuleGetGlobal, "cuModuleGetGlobal_v2"),
 		need(&s.cuFuncGetAttribute, "cuFuncGetAttribute"),
 		need(&s.cuFuncSetAttribute, "cuFuncSetAttribute"),
 		want(&s.cuFuncLoad, "cuFuncLoad"),                 // CUDA 12.4

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* A CUDA driver without a GPU. "Device memory" is host memory, streams run at
  * once, and three kernels are known by name. It exists to check that arguments
  * arrive: what it stores comes only from what was passed.
@@ -10,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #ifdef FAKE_USE_CUDA_H
 #include <cuda.h>
@@ -30,6 +33,11 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct { cuuint64_t opaque[16]; } CUtensorMap;
+typedef unsigned long long CUmemGenericAllocationHandle;
+typedef int CUmemAllocationHandleType, CUmemAllocationGranularity_flags;
+typedef struct { int type, id; } CUmemLocation;
+typedef struct { int type, requestedHandleTypes; CUmemLocation location; void *win32HandleMetaData; char allocFlags[8]; } CUmemAllocationProp;
+typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
 typedef struct { int id; char pad[4]; union { char pad[64]; struct { unsigned x, y, z; } clusterDim; } value; } CUlaunchAttribute;
 typedef struct {
 	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
@@ -133,6 +141,62 @@ CUresult cuMemGetInfo_v2(size_t *f, size_t *t) { NEEDS_CONTEXT; *f = 11; *t = (s
 CUresult cuMemHostAlloc(void **p, size_t n, unsigned int flags) { NEEDS_CONTEXT; *p = malloc(n); return *p && !flags ? 0 : 1; }
 CUresult cuMemFreeHost(void *p) { NEEDS_CONTEXT; free(p); freed++; return 0; }
 
+/* Memory to share is a memfd, and its handle the descriptor; a mapping is closed
+ * to all until somebody asks for access. */
+static int shareable(const CUmemAllocationProp *p) { return (int)p->type == 1 && (int)p->requestedHandleTypes == 1 && (int)p->location.type == 1; }
+CUresult cuMemGetAllocationGranularity(size_t *n, const CUmemAllocationProp *p, CUmemAllocationGranularity_flags f)
+{
+	MAY_FAIL;
+	*n = (size_t)2 << 20;
+	return shareable(p) && f == 0 ? 0 : 1;
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle *h, size_t n, const CUmemAllocationProp *p, unsigned long long flags)
+{
+	MAY_FAIL;
+	if (!shareable(p) || n % ((size_t)2 << 20) || flags)
+		return 1;
+	int fd = memfd_create("fake", 0);
+	if (fd < 0 || ftruncate(fd, (off_t)n) != 0)
+		return 2;
+	*h = (CUmemGenericAllocationHandle)fd;
+	return 0;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle h) { MAY_FAIL; freed++; return close((int)h) ? 1 : 0; }
+CUresult cuMemExportToShareableHandle(void *to, CUmemGenericAllocationHandle h, CUmemAllocationHandleType t, unsigned long long flags)
+{
+	MAY_FAIL;
+	*(int *)to = dup((int)h);
+	return t == 1 && !flags ? 0 : 1;
+}
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *h, void *from, CUmemAllocationHandleType t)
+{
+	MAY_FAIL;
+	*h = (CUmemGenericAllocationHandle)dup((int)(uintptr_t)from);
+	return t == 1 ? 0 : 1;
+}
+CUresult cuMemAddressReserve(CUdeviceptr *p, size_t n, size_t align, CUdeviceptr hint, unsigned long long flags)
+{
+	MAY_FAIL;
+	void *at = mmap((void *)(uintptr_t)hint, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*p = (CUdeviceptr)(uintptr_t)at;
+	return at != MAP_FAILED && !align && !flags ? 0 : 2;
+}
+CUresult cuMemAddressFree(CUdeviceptr p, size_t n) { MAY_FAIL; return munmap((void *)(uintptr_t)p, n) ? 1 : 0; }
+CUresult cuMemMap(CUdeviceptr p, size_t n, size_t offset, CUmemGenericAllocationHandle h, unsigned long long flags)
+{
+	MAY_FAIL;
+	void *at = mmap((void *)(uintptr_t)p, n, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)h, (off_t)offset);
+	return at != MAP_FAILED && !offset && !flags ? 0 : 1;
+}
+CUresult cuMemUnmap(CUdeviceptr p, size_t n) { MAY_FAIL; return mmap((void *)(uintptr_t)p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ? 1 : 0; }
+CUresult cuMemSetAccess(CUdeviceptr p, size_t n, const CUmemAccessDesc *d, size_t count)
+{
+	MAY_FAIL;
+	if (count != 1 || (int)d->location.type != 1 || (int)d->flags != 3)
+		return 1;
+	return mprotect((void *)(uintptr_t)p, n, PROT_READ | PROT_WRITE) ? 1 : 0;
+}
+
 /* Handles are small blocks whose first word says what they are. */
 struct stream { int kind; struct graph *capture; int flags, broken; };
 struct event { int kind; int tick; };
@@ -187,6 +251,16 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name)
 			return 0;
 		}
 	return 500;
+}
+static uint32_t the_global = 0x600D;
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
+{
+	NEEDS_CONTEXT;
+	if (m != (CUmodule)&the_module || strcmp(name, "counter") != 0)
+		return 500;
+	*p = (CUdeviceptr)(uintptr_t)&the_global;
+	*n = sizeof the_global;
+	return 0;
 }
 CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) { NEEDS_CONTEXT; *v = ((struct kernel *)f)->attrs[(int)a]; return 0; }
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) { NEEDS_CONTEXT; ((struct kernel *)f)->attrs[(int)a] = v; return 0; }
