@@ -4,9 +4,11 @@
 package problem
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -23,9 +25,14 @@ type Arg struct {
 	Name     string
 	DType    tensor.DType
 	Access   kernels.Access
+	Shape    []int  // nil for a scalar
 	Elements int    // 1 for a scalar
-	Bytes    []byte // what the kernel is given; nil for an array that it only writes
+	Bytes    []byte // what the kernel is given; nil for an array that it only writes, or that was not drawn
 	IsScale  bool   // holds the scales of another argument, which the reference does not see
+
+	Fixed  tensor.Distribution // how it is drawn whatever the policy says; "" where the policy decides
+	Scales int                 // the argument that holds its scales; -1 where it is not quantised
+	Groups tensor.Grouping     // of what shares a scale
 
 	// Real is what the bytes mean, scales applied; Original is what was drawn,
 	// before it was quantised. They are the same slice where nothing was.
@@ -42,40 +49,36 @@ func (a Arg) Array() bool { return a.Access != kernels.Scalar }
 func (a Arg) Reads() bool  { return a.Access == kernels.In || a.Access == kernels.InOut }
 func (a Arg) Writes() bool { return a.Access == kernels.Out || a.Access == kernels.InOut }
 
-// New draws the arguments. The same manifest, shape, distribution and seed give
-// the same bytes on every machine.
-func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist tensor.Distribution, seed uint64) (*Problem, error) {
+// Outline is the problem before anything is drawn: scalars have their bytes,
+// arrays their sizes.
+func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*Problem, error) {
 	p := &Problem{Shape: shape}
-	scales := map[string][]float64{}
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
-		arg, err := p.draw(m, a, toggles, dist, seed, scales)
+		arg, err := outline(m, a, shape, toggles)
 		if err != nil {
 			return nil, fmt.Errorf("preparing argument %s of %s for %s: %w", a.Name, m.Name, shape, err)
 		}
 		p.Args = append(p.Args, arg)
 	}
-	// Scales are known only once their argument was drawn, which may stand behind them.
 	for i, a := range m.Arguments {
 		if a.ScaleOf == "" {
 			continue
 		}
-		arg := &p.Args[i]
-		arg.IsScale = true
-		arg.Real = scales[a.Name]
-		if len(arg.Real) != arg.Elements {
-			return nil, fmt.Errorf("preparing argument %s of %s: it holds %d scales, but %s has %d groups", a.Name, m.Name, arg.Elements, a.ScaleOf, len(arg.Real))
+		of := slices.IndexFunc(m.Arguments, func(o kernels.Argument) bool { return o.Name == a.ScaleOf })
+		p.Args[i].IsScale = true
+		p.Args[of].Scales = i
+		if n := p.Args[of].Groups.Groups; n != p.Args[i].Elements {
+			return nil, fmt.Errorf("preparing argument %s of %s: it holds %d scales, but %s has %d groups", a.Name, m.Name, p.Args[i].Elements, a.ScaleOf, n)
 		}
-		arg.Original = arg.Real
-		tensor.Encode(arg.DType, arg.Bytes, arg.Real)
 	}
 	return p, nil
 }
 
-func (p *Problem) draw(m *kernels.Manifest, a *kernels.Argument, toggles map[string]int, dist tensor.Distribution, seed uint64, scales map[string][]float64) (Arg, error) {
-	arg := Arg{Name: a.Name, DType: tensor.DType(a.DType), Access: a.Access, Elements: 1}
+func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles map[string]int) (Arg, error) {
+	arg := Arg{Name: a.Name, DType: tensor.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
 	if a.Access == kernels.Scalar {
-		value, err := m.ScalarValue(a, p.Shape.Dims, toggles)
+		value, err := m.ScalarValue(a, at.Dims, toggles)
 		if err != nil {
 			return arg, err
 		}
@@ -84,40 +87,68 @@ func (p *Problem) draw(m *kernels.Manifest, a *kernels.Argument, toggles map[str
 		tensor.Encode(arg.DType, arg.Bytes, arg.Real)
 		return arg, nil
 	}
-	shape, err := m.ShapeOf(a, p.Shape.Dims, toggles)
-	if err != nil {
+	var err error
+	if arg.Shape, err = m.ShapeOf(a, at.Dims, toggles); err != nil {
 		return arg, err
 	}
-	if arg.Elements, err = tensor.Elements(shape); err != nil {
+	if arg.Elements, err = tensor.Elements(arg.Shape); err != nil {
 		return arg, err
-	}
-	if !arg.Reads() {
-		return arg, nil
-	}
-	arg.Bytes = make([]byte, arg.Size())
-	if a.ScaleOf != "" {
-		return arg, nil
 	}
 	if a.Init != kernels.ByPolicy && a.Init != "" {
-		dist = tensor.Distribution(a.Init)
+		arg.Fixed = tensor.Distribution(a.Init)
 	}
-	values := make([]float64, arg.Elements)
-	if a.Quantize == nil {
-		tensor.FillAs(arg.DType, values, dist, seed, a.Name, shape)
-		tensor.Encode(arg.DType, arg.Bytes, values)
-		arg.Real = make([]float64, arg.Elements)
-		tensor.Decode(arg.DType, arg.Real, arg.Bytes)
-		arg.Original = arg.Real
-		return arg, nil
+	if a.Quantize != nil {
+		arg.Groups, err = tensor.NewGrouping(arg.Shape, a.GroupAxes())
 	}
-	tensor.Fill(values, dist, seed, a.Name, shape)
-	q, err := tensor.Quantize(arg.DType, values, shape, a.GroupAxes())
+	return arg, err
+}
+
+// Distribution is how an argument is drawn where the policy asks for one.
+func (a Arg) Distribution(asked tensor.Distribution) tensor.Distribution {
+	return cmp.Or(a.Fixed, asked)
+}
+
+// New draws the arguments. The same manifest, shape, distribution and seed give
+// the same bytes on every machine.
+func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist tensor.Distribution, seed uint64) (*Problem, error) {
+	p, err := Outline(m, shape, toggles)
 	if err != nil {
-		return arg, err
+		return nil, err
 	}
-	arg.Bytes, arg.Real, arg.Original = q.Data, q.Dequantized, values
-	scales[a.Quantize.Scale] = q.Scales
-	return arg, nil
+	for i := range p.Args {
+		a := &p.Args[i]
+		if !a.Array() || !a.Reads() || a.IsScale {
+			continue
+		}
+		if err := p.draw(a, dist, seed); err != nil {
+			return nil, fmt.Errorf("preparing argument %s of %s for %s: %w", a.Name, m.Name, shape, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *Problem) draw(a *Arg, dist tensor.Distribution, seed uint64) error {
+	values := make([]float64, a.Elements)
+	if a.Scales < 0 {
+		a.Bytes = make([]byte, a.Size())
+		tensor.FillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
+		tensor.Encode(a.DType, a.Bytes, values)
+		a.Real = make([]float64, a.Elements)
+		tensor.Decode(a.DType, a.Real, a.Bytes)
+		a.Original = a.Real
+		return nil
+	}
+	tensor.Fill(values, a.Distribution(dist), seed, a.Name, a.Shape)
+	q, err := tensor.Quantize(a.DType, values, a.Groups)
+	if err != nil {
+		return err
+	}
+	a.Bytes, a.Real, a.Original = q.Data, q.Dequantized, values
+	scales := &p.Args[a.Scales]
+	scales.Bytes = make([]byte, scales.Size())
+	scales.Real, scales.Original = q.Scales, q.Scales
+	tensor.Encode(scales.DType, scales.Bytes, q.Scales)
+	return nil
 }
 
 // ReferenceArgs is the arguments as the reference sees them: real numbers in

@@ -47,7 +47,7 @@ func BenchmarkQuantize(b *testing.B) {
 	for name, axes := range map[string][]int{"head": {1}, "channel": {3}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Quantize(E4M3, values, benchShape, axes); err != nil {
+				if _, err := quantize(E4M3, values, benchShape, axes); err != nil {
 					b.Fatal(err)
 				}
 			}

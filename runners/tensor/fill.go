@@ -60,13 +60,13 @@ func Fill(dst []float64, dist Distribution, seed uint64, stream string, shape []
 	if n, err := Elements(shape); err != nil || n != len(dst) {
 		panic(fmt.Sprintf("tensor: %d elements to fill for shape %v", len(dst), shape))
 	}
-	r := newSource(string(dist), seed, stream, shape)
+	r := KeyOf(dist, seed, stream, shape)
 	switch dist {
 	case Normal:
 		r.normal(dst, 1)
 	case Uniform:
 		for i := range dst {
-			dst[i] = r.uniform()
+			dst[i] = r.uniform(i)
 		}
 	case Dominant:
 		r.normal(dst, 1)
@@ -74,7 +74,7 @@ func Fill(dst []float64, dist Distribution, seed uint64, stream string, shape []
 	case Large:
 		r.normal(dst, largeSigma)
 	case Constant:
-		x := r.uniform()
+		x := r.uniform(0)
 		set(dst, math.Copysign(0.5+float64(1.5*math.Abs(x)), x))
 	case Zero:
 		set(dst, 0)
@@ -131,7 +131,7 @@ func raiseRows(dst []float64, seed uint64, shape []int) {
 }
 
 func dominantRow(seed uint64, matrix, rows int) int {
-	row, _ := bits.Mul64(mix(mix(seed)+uint64(matrix)), uint64(rows))
+	row, _ := bits.Mul64(mix(mix(seed)+uint64(matrix)), uint64(rows)) // the product's upper half: a place among the rows
 	return int(row)
 }
 

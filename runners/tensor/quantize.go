@@ -17,25 +17,18 @@ type Quantized struct {
 // Quantize maps values to d with one scale per group: the group's largest magnitude over the format's largest
 // value (448 for e4m3, 57344 for e5m2, 127 for i8), computed in float32 as a GPU would, and 1 for a group of zeros.
 // A scale is never subnormal: a kernel built with -ftz=true would read it as 0.
-//
-// axes are the axes of shape that index the groups, ascending: for [B, H, S, D], axes [1] is one scale per head over
-// all batches, [0, 1] one per batch and head, and none is one for the whole tensor.
-func Quantize(d DType, values []float64, shape []int, axes []int) (Quantized, error) {
-	largest, err := quantizedLimit(d)
+func Quantize(d DType, values []float64, g Grouping) (Quantized, error) {
+	largest, err := QuantizedLimit(d)
 	if err != nil {
 		return Quantized{}, err
 	}
-	g, err := newGrouping(shape, axes)
-	if err != nil {
-		return Quantized{}, fmt.Errorf("quantise to %s: %w", d, err)
-	}
-	if len(values) != g.elements {
-		return Quantized{}, fmt.Errorf("quantise to %s: %d values for shape %v, want %d: pass the whole tensor", d, len(values), shape, g.elements)
+	if len(values) != g.Elements {
+		return Quantized{}, fmt.Errorf("quantise to %s: %d values for a grouping of %d: pass the whole tensor", d, len(values), g.Elements)
 	}
 
-	scales := make([]float64, g.groups)
+	scales := make([]float64, g.Groups)
 	for start, group := range g.runs() {
-		for i, x := range values[start : start+g.run] {
+		for i, x := range values[start : start+g.Run] {
 			if !(math.Abs(x) <= math.MaxFloat32) {
 				return Quantized{}, fmt.Errorf("quantise to %s: value %d is %v, beyond float32: draw finite inputs", d, start+i, x)
 			}
@@ -52,7 +45,7 @@ func Quantize(d DType, values []float64, shape []int, axes []int) (Quantized, er
 		Dequantized: make([]float64, len(values)),
 	}
 	for start, group := range g.runs() {
-		end := start + g.run
+		end := start + g.Run
 		scaled := q.Dequantized[start:end]
 		for i, x := range values[start:end] {
 			scaled[i] = x / scales[group]
@@ -66,7 +59,8 @@ func Quantize(d DType, values []float64, shape []int, axes []int) (Quantized, er
 	return q, nil
 }
 
-func quantizedLimit(d DType) (float32, error) {
+// QuantizedLimit is the largest value of a format that tensors are quantised to.
+func QuantizedLimit(d DType) (float32, error) {
 	switch d {
 	case E4M3:
 		return 448, nil
@@ -86,52 +80,54 @@ func scaleFor(absmax, largest float32) float64 {
 	return float64(max(absmax/largest, smallestNormal))
 }
 
-// A grouping cuts a row-major tensor into runs of consecutive elements that share a group.
-type grouping struct {
-	elements, groups, run int
-	lengths, strides      []int // of the axes that the runs are counted over; a stride of 0 leaves the group as it is
+// A Grouping cuts a row-major tensor into runs of consecutive elements that share a group.
+type Grouping struct {
+	Elements, Groups, Run int
+	Lengths, Strides      []int // of the axes that the runs are counted over; a stride of 0 leaves the group as it is
 }
 
-func newGrouping(shape, axes []int) (grouping, error) {
+// NewGrouping groups a shape by the axes that index the groups, ascending: for [B, H, S, D], axes [1] is one scale per
+// head over all batches, [0, 1] one per batch and head, and none is one for the whole tensor.
+func NewGrouping(shape, axes []int) (Grouping, error) {
 	elements, err := Elements(shape)
 	if err != nil {
-		return grouping{}, err
+		return Grouping{}, err
 	}
 	last := -1
 	for _, axis := range axes {
 		if axis <= last || axis >= len(shape) {
-			return grouping{}, fmt.Errorf("scale axes %v of shape %v: list axes from 0 to %d, ascending, each once", axes, shape, len(shape)-1)
+			return Grouping{}, fmt.Errorf("scale axes %v of shape %v: list axes from 0 to %d, ascending, each once", axes, shape, len(shape)-1)
 		}
 		last = axis
 	}
 
-	g := grouping{elements: elements, groups: 1, run: 1, lengths: shape[:last+1], strides: make([]int, last+1)}
+	g := Grouping{Elements: elements, Groups: 1, Run: 1, Lengths: shape[:last+1], Strides: make([]int, last+1)}
 	for _, axis := range slices.Backward(axes) {
-		g.strides[axis] = g.groups
-		g.groups *= shape[axis]
+		g.Strides[axis] = g.Groups
+		g.Groups *= shape[axis]
 	}
 	for _, length := range shape[last+1:] {
-		g.run *= length
+		g.Run *= length
 	}
 	return g, nil
 }
 
 // runs yields where each run starts and the group that it belongs to.
-func (g grouping) runs() func(yield func(start, group int) bool) {
+func (g Grouping) runs() func(yield func(start, group int) bool) {
 	return func(yield func(start, group int) bool) {
-		index := make([]int, len(g.lengths))
+		index := make([]int, len(g.Lengths))
 		group := 0
-		for start := 0; start < g.elements; start += g.run {
+		for start := 0; start < g.Elements; start += g.Run {
 			if !yield(start, group) {
 				return
 			}
 			for axis := len(index) - 1; axis >= 0; axis-- {
 				index[axis]++
-				group += g.strides[axis]
-				if index[axis] < g.lengths[axis] {
+				group += g.Strides[axis]
+				if index[axis] < g.Lengths[axis] {
 					break
 				}
-				group -= g.strides[axis] * g.lengths[axis]
+				group -= g.Strides[axis] * g.Lengths[axis]
 				index[axis] = 0
 			}
 		}

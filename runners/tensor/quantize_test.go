@@ -6,6 +6,14 @@ import (
 	"testing"
 )
 
+func quantize(d DType, values []float64, shape, axes []int) (Quantized, error) {
+	g, err := NewGrouping(shape, axes)
+	if err != nil {
+		return Quantized{}, err
+	}
+	return Quantize(d, values, g)
+}
+
 func TestQuantizeGroupsByAxis(t *testing.T) {
 	shape := []int{2, 3, 4, 5}
 	values := fill(Normal, 0, "q", shape...)
@@ -24,7 +32,7 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 		{"per element", []int{0, 1, 2, 3}, 120, func(b, h, s, d int) int { return ((b*3+h)*4+s)*5 + d }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q, err := Quantize(E4M3, values, shape, test.axes)
+			q, err := quantize(E4M3, values, shape, test.axes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +89,7 @@ func TestQuantizeMapsTheLargestToTheLargest(t *testing.T) {
 							at = i
 						}
 					}
-					q, err := Quantize(test.d, values, []int{33}, nil)
+					q, err := quantize(test.d, values, []int{33}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -114,7 +122,7 @@ func TestQuantizeExtremes(t *testing.T) {
 		{"empty", nil, 1, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q, err := Quantize(E4M3, test.values, []int{len(test.values)}, nil)
+			q, err := quantize(E4M3, test.values, []int{len(test.values)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +160,7 @@ func TestQuantizeRefuses(t *testing.T) {
 		{"beyond float32", E5M2, []float64{1, 1e39}, []int{2}, nil, "value 1 is 1e+39"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Quantize(test.d, test.values, test.shape, test.axes)
+			_, err := quantize(test.d, test.values, test.shape, test.axes)
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error %v, want one that says %q", err, test.says)
 			}

@@ -4,41 +4,52 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
-	"math/rand/v2"
 )
 
-// A source draws pseudo-random numbers that are the same bits everywhere. The generator's integers are; what is made
-// of them uses only operations that IEEE 754 rounds in one way: + − × ÷ √. The library's logarithm and its normal
-// variates differ between architectures, and so would a compiler that fuses a product with a sum: the conversions
-// float64(a*b) below are what forbids that.
-type source struct{ pcg *rand.PCG }
+// A Key is what an argument's values follow from. Every value is a function of the key and of its own place alone, so
+// that a device can draw all of them at once, and draws the same bits.
+type Key [2]uint64
 
-func newSource(dist string, seed uint64, stream string, shape []int) source {
+// KeyOf is the key of an argument's values. Whoever has seen values of one key can tell nothing of another's.
+func KeyOf(dist Distribution, seed uint64, stream string, shape []int) Key {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %d %q %d", dist, seed, stream, shape)
+	fmt.Fprintf(h, "%q %d %q %d", string(dist), seed, stream, shape)
 	digest := h.Sum(nil)
-	return source{rand.NewPCG(le.Uint64(digest), le.Uint64(digest[8:]))}
+	return Key{le.Uint64(digest), le.Uint64(digest[8:])}
 }
 
-// uniform is in [-1, 1), in steps of 2⁻⁵².
-func (s source) uniform() float64 {
-	return float64(int64(s.pcg.Uint64())>>11) * 0x1p-52
+// bits is the n-th draw. The step between the inputs of the inner mix is 2⁶⁴ over the golden ratio, made odd.
+func (k Key) bits(n uint64) uint64 { return mix(mix(k[0]+n*0x9E3779B97F4A7C15) ^ k[1]) }
+
+// What is made of the draws uses only operations that IEEE 754 rounds in one way: + − × ÷ √. The library's logarithm
+// and its normal variates differ between architectures, and so would a compiler that fuses a product with a sum: the
+// conversions float64(a*b) below are what forbids that.
+
+// uniform is the n-th value in [-1, 1), in steps of 2⁻⁵².
+func (k Key) uniform(n int) float64 {
+	return float64(int64(k.bits(uint64(n)))>>11) * 0x1p-52
 }
+
+// attempts is how many draws a pair of normal variates has to itself; one in 10⁴² pairs needs more, and borrows.
+const attempts = 64
 
 // normal fills dst with N(0, sigma²) by the polar method: a point drawn in the unit disc gives two variates, from
 // one logarithm and one root. Points are drawn some hundred at a time, because a processor that guesses wrong
 // whether a point is in the disc throws away what it began on the logarithm.
-func (s source) normal(dst []float64, sigma float64) {
+func (k Key) normal(dst []float64, sigma float64) {
 	var x, y, square [128]float64
-	for len(dst) > 0 {
+	for pair := uint64(0); len(dst) > 0; {
 		pairs := min(len(x), (len(dst)+1)/2)
-		for n := 0; n < pairs; {
-			draw := s.pcg.Uint64()
-			x[n], y[n] = float64(int32(draw))*0x1p-31, float64(int32(draw>>32))*0x1p-31
-			square[n] = float64(x[n]*x[n]) + float64(y[n]*y[n])
-			if square[n] < 1 && square[n] > 0 {
-				n++
+		for n := range pairs {
+			for at := pair * attempts; ; at++ {
+				draw := k.bits(at)
+				x[n], y[n] = float64(int32(draw))*0x1p-31, float64(int32(draw>>32))*0x1p-31
+				square[n] = float64(x[n]*x[n]) + float64(y[n]*y[n])
+				if square[n] < 1 && square[n] > 0 {
+					break
+				}
 			}
+			pair++
 		}
 		for n := range pairs {
 			factor := sigma * math.Sqrt(-2*logarithm(square[n])/square[n])

@@ -1,0 +1,405 @@
+// What the judge does on the GPU, in a context of its own: it draws inputs, lays
+// them out for the sides, and compares what came back. Values are the same bits
+// that packages tensor and problem draw on the host: compile with -fmad=false,
+// for a product that is fused with a sum rounds once where the host rounds twice.
+//
+// No kernel here uses shared memory or barriers, so that tests can run them on a
+// CPU, thread by thread. blockIdx.y is the launch of the batch.
+
+typedef unsigned long long u64;
+typedef long long i64;
+typedef unsigned char byte;
+
+enum { E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64 };
+enum { NORMAL, UNIFORM, DOMINANT, LARGE, CONSTANT, ZERO, ONES };
+
+// How elements fall into groups that share a scale: see tensor.Grouping.
+struct Grouping { u64 run, axes, lengths[8], strides[8]; };
+
+// One input argument of every launch.
+struct Draw {
+    byte *slots;       // the first launch's slot
+    u64 stride;        // between slots
+    u64 offset;        // of the array in its slot
+    u64 elements, dtype, dist;
+    u64 rows, columns; // of a matrix: the last two axes
+    const u64 *keys;   // of the first launch: the key, and what dominant rows follow from
+    u64 keyStride;     // in words
+    u64 quantized;     // 1: divide by the group's scale
+    u64 *maxima;       // bits of the largest magnitude, by launch and group
+    u64 groups;
+    double largest;    // value of the format
+    Grouping grouping;
+};
+
+__device__ static u64 bits_of(double x) { union { double d; u64 u; } v; v.d = x; return v.u; }
+__device__ static double double_of(u64 x) { union { double d; u64 u; } v; v.u = x; return v.d; }
+__device__ static unsigned word_of(float x) { union { float f; unsigned u; } v; v.f = x; return v.u; }
+__device__ static float float_of(unsigned x) { union { float f; unsigned u; } v; v.u = x; return v.f; }
+
+__device__ static u64 mix(u64 x)
+{
+    x ^= x >> 32;
+    x *= 0x6A09E667F3BCC909ULL;
+    x ^= x >> 29;
+    x *= 0xBB67AE8584CAA73BULL;
+    x ^= x >> 32;
+    return x;
+}
+
+__device__ static u64 draw_bits(const u64 *key, u64 n) { return mix(mix(key[0] + n * 0x9E3779B97F4A7C15ULL) ^ key[1]); }
+
+__device__ static double uniform(const u64 *key, u64 n) { return (double)((i64)draw_bits(key, n) >> 11) * 0x1p-52; }
+
+__device__ static double logarithm(double x)
+{
+    const u64 sqrtHalf = 0x3FE6A09E667F3BCDULL;
+    u64 word = bits_of(x);
+    i64 exponent = (i64)(word - sqrtHalf) >> 52;
+    double m = double_of(word - ((u64)exponent << 52));
+    double t = (m - 1) / (m + 1);
+    double z = t * t, zz = z * z, zzzz = zz * zz;
+    double low = 1 + z * (1.0 / 3) + zz * (1.0 / 5 + z * (1.0 / 7));
+    double high = 1.0 / 9 + z * (1.0 / 11) + zz * (1.0 / 13 + z * (1.0 / 15));
+    double series = low + zzzz * (high + zzzz * (1.0 / 17));
+    return (double)exponent * 0.693147180559945309417232121458176568 + 2 * t * series;
+}
+
+// The two values of a pair of elements, as drawn.
+__device__ static void values(const Draw &d, const u64 *key, u64 pair, double out[2])
+{
+    double sigma = 1;
+    switch (d.dist) {
+    case LARGE:
+        sigma = 8;
+    case NORMAL:
+    case DOMINANT:
+        for (u64 at = pair * 64;; at++) {
+            u64 draw = draw_bits(key, at);
+            double x = (double)(int)draw * 0x1p-31, y = (double)(int)(draw >> 32) * 0x1p-31;
+            double square = x * x + y * y;
+            if (!(square < 1 && square > 0))
+                continue;
+            double factor = sigma * sqrt(-2 * logarithm(square) / square);
+            out[0] = x * factor;
+            out[1] = y * factor;
+            break;
+        }
+        break;
+    case UNIFORM:
+        out[0] = uniform(key, 2 * pair);
+        out[1] = uniform(key, 2 * pair + 1);
+        break;
+    case CONSTANT: {
+        double x = uniform(key, 0), magnitude = 0.5 + 1.5 * (x < 0 ? -x : x);
+        out[0] = out[1] = x < 0 ? -magnitude : magnitude;
+        break;
+    }
+    default:
+        out[0] = out[1] = d.dist == ONES ? 1 : 0;
+    }
+    if (d.dist != DOMINANT)
+        return;
+    for (int k = 0; k < 2; k++) {
+        u64 row = (2 * pair + k) / d.columns, matrix = row / d.rows;
+        if (row % d.rows == __umul64hi(mix(key[2] + matrix), d.rows))
+            out[k] *= 6;
+    }
+}
+
+// Integers that are not quantised are drawn larger, and rounded: see tensor.FillAs.
+__device__ static double as_drawn(const Draw &d, double x)
+{
+    if (d.quantized || d.dtype < I8 || d.dist == ZERO || d.dist == ONES)
+        return x;
+    x = rint(x * 16);
+    if (d.dtype == U8 && x < 0)
+        x = -x;
+    double least = d.dtype == I8 ? -128 : d.dtype == U8 ? 0 : -1.7976931348623157e308;
+    double most = d.dtype == I8 ? 127 : d.dtype == U8 ? 255 : 1.7976931348623157e308;
+    return (x < least ? least : x > most ? most : x) + 0.0;
+}
+
+struct Format { int mantissa, bias; unsigned largest, inf, overflow, nan, sign; };
+
+__device__ static Format format(u64 dtype)
+{
+    switch (dtype) {
+    case E4M3: return Format{3, 7, 0x7E, 0, 0x7E, 0x7F, 7};
+    case E5M2: return Format{2, 15, 0x7B, 0x7C, 0x7B, 0x7E, 7};
+    case F16: return Format{10, 15, 0x7BFF, 0x7C00, 0x7C00, 0x7E00, 15};
+    default: return Format{7, 127, 0x7F7F, 0x7F80, 0x7F80, 0x7FC0, 15};
+    }
+}
+
+__device__ static unsigned code_of(const Format &f, double x)
+{
+    u64 word = bits_of(x), abs = word & 0x7FFFFFFFFFFFFFFFULL;
+    unsigned sign = (unsigned)(word >> 63) << f.sign;
+    if (abs > 0x7FF0000000000000ULL)
+        return f.nan;
+    if (abs < (u64)(1024 - f.bias) << 52) {
+        u64 spacing = (u64)(1024 - f.bias - f.mantissa + 52) << 52;
+        return sign | (unsigned)(bits_of(double_of(abs) + double_of(spacing)) - spacing);
+    }
+    int drop = 52 - f.mantissa;
+    u64 half = (1ULL << (drop - 1)) - 1 + (abs >> drop & 1);
+    u64 rounded = ((abs + half) >> drop) - ((u64)(1023 - f.bias) << f.mantissa);
+    return sign | (rounded > f.largest ? f.overflow : (unsigned)rounded);
+}
+
+__device__ static double value_of(const Format &f, unsigned code)
+{
+    unsigned abs = code & ~(1u << f.sign);
+    u64 sign = (u64)(code >> f.sign & 1) << 63;
+    if (abs > f.largest)
+        return double_of(abs != f.inf ? 0x7FF8000000000001ULL : 0x7FF0000000000000ULL | sign);
+    return double_of(sign | (u64)abs << (52 - f.mantissa)) * double_of((u64)(2046 - f.bias) << 52);
+}
+
+__device__ static i64 integer(double x, double least, double most)
+{
+    return x >= most ? (i64)most : x <= least ? (i64)least : x != x ? 0 : (i64)rint(x);
+}
+
+__device__ static void encode(byte *array, u64 dtype, u64 i, double x)
+{
+    switch (dtype) {
+    case E4M3:
+    case E5M2: array[i] = (byte)code_of(format(dtype), x); break;
+    case F16:
+    case BF16: ((unsigned short *)array)[i] = (unsigned short)code_of(format(dtype), x); break;
+    case F32: ((float *)array)[i] = (float)x; break;
+    case F64: ((double *)array)[i] = x; break;
+    case I8: ((signed char *)array)[i] = (signed char)integer(x, -128, 127); break;
+    case U8: array[i] = (byte)integer(x, 0, 255); break;
+    case I32: ((int *)array)[i] = (int)integer(x, -2147483648.0, 2147483647.0); break;
+    default: ((i64 *)array)[i] = x >= 9223372036854775808.0 ? 0x7FFFFFFFFFFFFFFFLL : x < -9223372036854775808.0 ? (i64)0x8000000000000000ULL : x != x ? 0 : (i64)rint(x);
+    }
+}
+
+__device__ static double decode(const byte *array, u64 dtype, u64 i)
+{
+    switch (dtype) {
+    case E4M3:
+    case E5M2: return value_of(format(dtype), array[i]);
+    case F16: return value_of(format(dtype), ((const unsigned short *)array)[i]);
+    case BF16: return (double)float_of((unsigned)((const unsigned short *)array)[i] << 16);
+    case F32: return (double)((const float *)array)[i];
+    case F64: return ((const double *)array)[i];
+    case I8: return (double)((const signed char *)array)[i];
+    case U8: return (double)array[i];
+    case I32: return (double)((const int *)array)[i];
+    default: return (double)((const i64 *)array)[i];
+    }
+}
+
+__device__ static u64 group_of(const Grouping &g, u64 element)
+{
+    u64 rest = element / g.run, group = 0;
+    for (int axis = (int)g.axes - 1; axis >= 0; axis--) {
+        group += rest % g.lengths[axis] * g.strides[axis];
+        rest /= g.lengths[axis];
+    }
+    return group;
+}
+
+__device__ static double scale_of(const Draw &d, u64 launch, u64 group)
+{
+    float absmax = (float)double_of(d.maxima[launch * d.groups + group]);
+    if (absmax == 0)
+        return 1;
+    float scale = absmax / (float)d.largest;
+    return (double)(scale < 0x1p-126f ? 0x1p-126f : scale);
+}
+
+#define LAUNCH (u64)blockIdx.y
+#define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
+#define THREADS ((u64)gridDim.x * blockDim.x)
+
+// The largest magnitude of every group; maxima are zero before.
+extern "C" __global__ void find_maxima(Draw d)
+{
+    const u64 *key = d.keys + LAUNCH * d.keyStride;
+    u64 *maxima = d.maxima + LAUNCH * d.groups, mine = 0, group = 0;
+    double value[2];
+    // A thread takes neighbours, so that it meets few groups.
+    u64 pairs = (d.elements + 1) / 2, share = (pairs + THREADS - 1) / THREADS;
+    u64 end = (THREAD + 1) * share < pairs ? (THREAD + 1) * share : pairs;
+    for (u64 pair = THREAD * share; pair < end; pair++) {
+        values(d, key, pair, value);
+        for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
+            u64 g = group_of(d.grouping, 2 * pair + k), magnitude = bits_of(value[k]) & 0x7FFFFFFFFFFFFFFFULL;
+            if (g != group) {
+                atomicMax(&maxima[group], mine);
+                group = g;
+                mine = 0;
+            }
+            mine = magnitude > mine ? magnitude : mine;
+        }
+    }
+    if (mine)
+        atomicMax(&maxima[group], mine);
+}
+
+extern "C" __global__ void draw(Draw d)
+{
+    const u64 *key = d.keys + LAUNCH * d.keyStride;
+    byte *array = d.slots + LAUNCH * d.stride + d.offset;
+    double value[2];
+    for (u64 pair = THREAD; 2 * pair < d.elements; pair += THREADS) {
+        values(d, key, pair, value);
+        for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
+            u64 i = 2 * pair + k;
+            double x = as_drawn(d, value[k]);
+            if (d.quantized)
+                x /= scale_of(d, LAUNCH, group_of(d.grouping, i));
+            encode(array, d.dtype, i, x);
+        }
+    }
+}
+
+// The argument that holds the scales of the one that d draws.
+extern "C" __global__ void write_scales(Draw d, u64 offset, u64 dtype)
+{
+    byte *array = d.slots + LAUNCH * d.stride + offset;
+    for (u64 g = THREAD; g < d.groups; g += THREADS)
+        encode(array, dtype, g, scale_of(d, LAUNCH, g));
+}
+
+// The same argument as the reference sees it: real numbers, scales applied, as
+// float; with original, as they were drawn, before they were quantised.
+extern "C" __global__ void widen(Draw d, byte *to, u64 stride, u64 offset, u64 original)
+{
+    const u64 *key = d.keys + LAUNCH * d.keyStride;
+    const byte *from = d.slots + LAUNCH * d.stride + d.offset;
+    float *out = (float *)(to + LAUNCH * stride + offset);
+    double value[2];
+    for (u64 pair = THREAD; 2 * pair < d.elements; pair += THREADS) {
+        if (original && d.quantized)
+            values(d, key, pair, value);
+        for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
+            u64 i = 2 * pair + k;
+            double x = value[k];
+            if (!(original && d.quantized)) {
+                x = decode(from, d.dtype, i);
+                if (d.quantized)
+                    x *= scale_of(d, LAUNCH, group_of(d.grouping, i));
+            }
+            out[i] = (float)x;
+        }
+    }
+}
+
+// Copies slot blockIdx.y % launches to the blockIdx.y-th place. Sizes are
+// multiples of 16.
+extern "C" __global__ void scatter(const byte *slots, u64 stride, u64 size, byte *const *places, u64 launches)
+{
+    const uint4 *from = (const uint4 *)(slots + LAUNCH % launches * stride);
+    uint4 *to = (uint4 *)places[LAUNCH];
+    for (u64 i = THREAD; i < size / 16; i += THREADS)
+        to[i] = from[i];
+}
+
+struct Span { u64 from, to; };
+struct Spans { u64 count; Span span[16]; };
+
+// Where, beside the outputs, a slot is not what scatter left there: the first
+// such byte of each launch, or what first[launch] was before.
+extern "C" __global__ void untouched(const byte *slots, u64 stride, u64 size, byte *const *places, Spans outputs, u64 *first)
+{
+    const uint4 *want = (const uint4 *)(slots + LAUNCH * stride), *have = (const uint4 *)places[LAUNCH];
+    for (u64 i = THREAD; i < size / 16; i += THREADS) {
+        uint4 a = want[i], b = have[i];
+        if (a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w)
+            continue;
+        for (u64 at = 16 * i; at < 16 * i + 16; at++) {
+            if (((const byte *)want)[at] == ((const byte *)have)[at])
+                continue;
+            u64 allowed = 0;
+            for (u64 s = 0; s < outputs.count; s++)
+                allowed |= at >= outputs.span[s].from && at < outputs.span[s].to;
+            if (!allowed) {
+                atomicMin(&first[LAUNCH], at);
+                break;
+            }
+        }
+    }
+}
+
+// One output against another, or against the reference's floats.
+struct Compare {
+    byte *const *got, *const *want; // by launch
+    u64 gotOffset, wantOffset, gotType, wantType, elements;
+    double abs, rel;                // an element is bad beyond abs + rel * |want|
+    double *partial;                // FIGURES for each thread of each launch
+};
+
+enum { MAX_ABS, SUM_ABS, SUM_DIFFERENCE, SUM_WANT, COMPARED, BAD, NAN_COUNT, INF_COUNT, UNWRITTEN, DIFFERENT, FIGURES };
+
+__device__ static int poisoned(const byte *array, u64 dtype, u64 i)
+{
+    switch (dtype) {
+    case E4M3: return array[i] == 0xFF;
+    case E5M2: return array[i] == 0xFD;
+    case F16: return ((const unsigned short *)array)[i] == 0xFDA5;
+    case BF16: return ((const unsigned short *)array)[i] == 0xFFA5;
+    case F32: return ((const unsigned *)array)[i] == 0xFFA5A5A5u;
+    case F64: return ((const u64 *)array)[i] == 0xFFF5A5A5FFF5A5A5ULL;
+    case I8:
+    case U8: return array[i] == 0xA5;
+    case I32: return ((const unsigned *)array)[i] == 0xA5A5A5A5u;
+    default: return ((const u64 *)array)[i] == 0xA5A5A5A5A5A5A5A5ULL;
+    }
+}
+
+__device__ static int finite(double x) { return (bits_of(x) & 0x7FF0000000000000ULL) != 0x7FF0000000000000ULL; }
+
+extern "C" __global__ void compare(Compare c)
+{
+    const byte *got = c.got[LAUNCH] + c.gotOffset, *want = c.want[LAUNCH] + c.wantOffset;
+    double f[FIGURES] = {0};
+    for (u64 i = THREAD; i < c.elements; i += THREADS) {
+        double g = decode(got, c.gotType, i), w = decode(want, c.wantType, i), diff = g > w ? g - w : w - g;
+        f[DIFFERENT] += bits_of(g) != bits_of(w) || poisoned(got, c.gotType, i);
+        if (!finite(g) || !finite(w)) {
+            if (poisoned(got, c.gotType, i)) {
+                f[UNWRITTEN]++;
+                f[BAD]++;
+            } else if (!(g == w || (g != g && w != w))) {
+                f[NAN_COUNT] += g != g;
+                f[INF_COUNT] += g == g && !finite(g);
+                f[BAD]++;
+            }
+            continue;
+        }
+        double limit = c.rel * (w < 0 ? -w : w);
+        if (!(diff <= c.abs + limit)) {
+            f[BAD]++;
+            if (poisoned(got, c.gotType, i)) {
+                f[UNWRITTEN]++;
+                continue;
+            }
+        }
+        f[MAX_ABS] = diff > f[MAX_ABS] ? diff : f[MAX_ABS];
+        f[COMPARED]++;
+        f[SUM_ABS] += diff;
+        f[SUM_DIFFERENCE] += diff * diff;
+        f[SUM_WANT] += w * w;
+    }
+    for (int k = 0; k < FIGURES; k++)
+        c.partial[(LAUNCH * THREADS + THREAD) * FIGURES + k] = f[k];
+}
+
+// Adds up what `each` neighbouring threads of compare found.
+extern "C" __global__ void gather(const double *partial, double *sums, u64 each)
+{
+    const double *from = partial + (LAUNCH * THREADS + THREAD) * each * FIGURES;
+    double *to = sums + (LAUNCH * THREADS + THREAD) * FIGURES;
+    for (int k = 0; k < FIGURES; k++) {
+        double sum = 0;
+        for (u64 i = 0; i < each; i++)
+            sum = k == MAX_ABS ? (from[i * FIGURES + k] > sum ? from[i * FIGURES + k] : sum) : sum + from[i * FIGURES + k];
+        to[k] = sum;
+    }
+}
