@@ -25,7 +25,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/cuda"
-	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/progress"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -104,18 +103,7 @@ const workerCommand = "gpu-worker"
 func gpuWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: workerCommand + " [REQUEST]", Hidden: true, Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return worker.Serve(os.Stdin, os.NewFile(cuda.ResultFD, "answers"))
-			}
-			// Under a profiler: the request is a file, and nobody reads the answer.
-			request, err := os.Open(args[0])
-			if err != nil {
-				return fmt.Errorf("reading the request: %w", err)
-			}
-			defer request.Close()
-			return worker.Serve(request, io.Discard)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return cuda.Worker(args) },
 	}
 }
 

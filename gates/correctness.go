@@ -44,6 +44,13 @@ func (j *judgement) correctness() GateResult {
 			ToPass:  []string{"make every case agree with the reference; reproduce the first one: " + c.firstFailing(gate)},
 		}
 	}
+	if i := slices.IndexFunc(c.Cases, func(k Case) bool { return k.StateKept }); i >= 0 {
+		return GateResult{
+			Status: Failed, Reason: ReasonSuspicious,
+			Text:   fmt.Sprintf("The output depends on what earlier launches left behind: %s", c.Cases[i].label()),
+			ToPass: []string{"compute every output from the launch's own inputs: keep nothing in device variables from one launch to the next"},
+		}
+	}
 	if missing := missingCases(gate, j.evidence); len(missing) > 0 {
 		return GateResult{
 			Status:  Missing,

@@ -165,6 +165,7 @@ type Case struct {
 	EndToEnd      *Errors  `json:"end_to_end,omitempty"`     // against the reference on the inputs before quantisation
 	Baseline      *Errors  `json:"baseline,omitempty"`       // the baseline's own errors on the same input
 	Deterministic *bool    `json:"deterministic,omitempty"`  // two launches agree bit for bit
+	StateKept     bool     `json:"state_kept,omitempty"`     // a launch that finds what earlier ones left behind gives other bits
 	BitParity     *bool    `json:"bit_parity,omitempty"`     // equal to the baseline bit for bit
 	InputsChanged []string `json:"inputs_changed,omitempty"` // arguments that the kernel wrote and must not
 	OutOfBounds   bool     `json:"out_of_bounds,omitempty"`  // the kernel wrote outside its arguments

@@ -77,13 +77,18 @@ func Compare(m *kernels.Manifest, args []problem.Arg, got [][]byte, want [][]flo
 			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
 		}
 		at++
-		all.Elements += e.Elements
-		Worse(all, &gates.Errors{
-			MaxAbs: e.MaxAbs, MeanAbs: e.MeanAbs, Norm: e.Norm,
-			Bad: all.Bad + e.Bad, NaN: all.NaN + e.NaN, Inf: all.Inf + e.Inf, Unwritten: all.Unwritten + e.Unwritten,
-		})
+		Add(all, &gates.Errors{Elements: e.Elements, MaxAbs: e.MaxAbs, MeanAbs: e.MeanAbs, Norm: e.Norm, Bad: e.Bad, NaN: e.NaN, Inf: e.Inf, Unwritten: e.Unwritten})
 	}
 	return all, nil
+}
+
+// Add counts another output of the same launch.
+func Add(all, e *gates.Errors) {
+	all.Elements += e.Elements
+	Worse(all, &gates.Errors{
+		MaxAbs: e.MaxAbs, MeanAbs: e.MeanAbs, Norm: e.Norm,
+		Bad: all.Bad + e.Bad, NaN: all.NaN + e.NaN, Inf: all.Inf + e.Inf, Unwritten: all.Unwritten + e.Unwritten,
+	})
 }
 
 // Worse raises every figure of worst to next's where that is larger.

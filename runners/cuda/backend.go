@@ -20,16 +20,18 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
+	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // Config is what a backend may be told beside the job.
 type Config struct {
-	Scratch       string        // folder for cubins and expected outputs; the caller removes it
+	Scratch       string        // folder for cubins; the caller removes it
 	Cache         string        // folder of the build cache; "" keeps none
 	Manifest      string        // text of the base's kernel.yaml
-	Program       []string      // starts a worker: this program with the words that lead to worker.Serve
+	Program       []string      // starts a worker: this program with the words that lead to Worker
 	Ordinal       int           // of the GPU
 	Arch          string        // compile for this architecture and use no GPU; "" takes the GPU's
 	LaunchTimeout time.Duration // of one launch; default 10 s
@@ -39,16 +41,16 @@ type Config struct {
 
 // A Backend measures one job on one GPU.
 type Backend struct {
-	job    runners.Job
-	config Config
-	cuda   *toolchain.CUDA
-	device gates.Device
-	rng    *rand.Rand
-	sides  map[runners.Role]*worker.Side
-	ref    *worker.Side
-	plans  []worker.Plan
-	xids   xidSource // nil where nobody tells
-	log    strings.Builder
+	job     runners.Job
+	config  Config
+	cuda    *toolchain.CUDA
+	device  gates.Device
+	rng     *rand.Rand
+	sides   map[runners.Role]*sides.Built
+	trusted *judged            // what the judge itself needs
+	micros  map[string]float64 // a launch's time by shape, roughly
+	xids    xidSource          // nil where nobody tells
+	log     strings.Builder
 }
 
 // New finds the GPU and the compiler.
@@ -72,7 +74,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*worker.Side{}}
+	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
 	}
@@ -148,7 +150,11 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
 		return build, err
 	}
-	b.sides[role] = &worker.Side{Image: cubin.Path, Variant: side.Variant, Toggles: build.Toggles}
+	built := &sides.Built{Image: cubin.Path, Variant: side.Variant, Toggles: build.Toggles}
+	for _, g := range cubin.Globals {
+		built.Globals = append(built.Globals, g.Name)
+	}
+	b.sides[role] = built
 	return build, nil
 }
 
@@ -195,74 +201,98 @@ func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resource
 	return r, nil
 }
 
-// reference builds the base's reference once.
-func (b *Backend) reference(ctx context.Context) (*worker.Side, error) {
-	if b.ref != nil {
-		return b.ref, nil
+// judged is what the judge runs itself: the base's reference, and its own
+// kernels.
+type judged struct{ reference, oracle *sides.Built }
+
+// judge builds what the judge runs, once.
+func (b *Backend) judge(ctx context.Context) (*judged, error) {
+	if b.trusted != nil {
+		return b.trusted, nil
 	}
 	m := b.job.Manifest
 	if !m.ReferenceOnDevice() {
 		return nil, fmt.Errorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
 	}
 	// sm_90a code needs no such reference; the plain architecture always works.
-	cubin, err := b.compile(ctx, "reference", b.job.Trusted, m.Reference.Source, m.Reference.Entry, b.device.Arch, nil, nil)
+	reference, err := b.compile(ctx, "reference", b.job.Trusted, m.Reference.Source, m.Reference.Entry, b.device.Arch, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
-	b.ref = &worker.Side{Image: cubin.Path}
-	return b.ref, nil
+	dir := filepath.Join(b.config.Scratch, "oracle-source")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making room for the judge's own kernels: %w", err)
+	}
+	const source = "oracle.cu"
+	if err := os.WriteFile(filepath.Join(dir, source), oracle.Source, 0o644); err != nil {
+		return nil, fmt.Errorf("writing the judge's own kernels: %w", err)
+	}
+	own, err := b.compile(ctx, "oracle", dir, source, oracle.Entry, b.device.Arch, oracle.Flags(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the judge's own kernels: %w", err)
+	}
+	b.trusted = &judged{&sides.Built{Image: reference.Path}, &sides.Built{Image: own.Path}}
+	return b.trusted, nil
 }
 
-// Correctness has the reference computed in one process and the sides compared
-// with it in another.
+// Correctness has the sides compared with the reference.
 func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
 	var cases []worker.Case
 	asked := runners.Cases(b.job, gate, b.rng)
-	for i, c := range asked {
-		cases = append(cases, worker.Case{
-			Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret,
-			EndToEnd: c.EndToEnd(m), File: fmt.Sprintf("case%d", i),
-		})
+	for _, c := range asked {
+		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, EndToEnd: c.EndToEnd(m)})
 	}
-	if err := b.expect(ctx, cases); err != nil {
-		return nil, err
-	}
-	request := b.request(worker.TaskCases)
-	request.Cases = cases
 	report := func() {
 		if done := len(result.Cases); done < len(cases) {
 			p.Report(runners.Event{Gate: "correctness", Text: asked[done].Name(), Done: done, Total: len(cases), Unit: "cases"})
 		}
 	}
 	report()
-	err := b.start(ctx, request, func(r worker.Reply) {
-		if r.Case != nil {
-			result.Cases = append(result.Cases, *r.Case)
-			report()
-		}
+	return result, b.cases(ctx, cases, func(c gates.Case) {
+		result.Cases = append(result.Cases, c)
+		report()
 	})
-	return result, err
 }
 
-// expect has expected outputs computed by the base's reference.
-func (b *Backend) expect(ctx context.Context, cases []worker.Case) error {
-	ref, err := b.reference(ctx)
+// cases compares outputs, and finds out on the way how long launches take on the
+// shapes that are timed.
+func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gates.Case)) error {
+	request, err := b.request(ctx, worker.TaskCases)
 	if err != nil {
 		return err
 	}
-	request := b.request(worker.TaskReference)
-	request.Reference, request.Baseline, request.Candidate, request.Cases = ref, nil, nil, cases
-	if err := b.start(ctx, request, func(worker.Reply) {}); err != nil {
-		return fmt.Errorf("computing expected outputs: %w", err)
+	request.Cases = cases
+	if b.sides[runners.Baseline] != nil && b.job.Rule().Gates.Performance != nil {
+		for _, name := range b.job.ShapeNames() {
+			shape, _ := b.job.Manifest.Shape(name)
+			request.Plans = append(request.Plans, worker.Plan{Shape: shape})
+		}
 	}
-	return nil
+	return b.start(ctx, request, func(r worker.Reply) {
+		if r.Case != nil {
+			each(*r.Case)
+		}
+		if r.Micros != nil {
+			b.micros = r.Micros
+		}
+	})
 }
 
-func (b *Backend) request(task string) worker.Request {
-	return worker.Request{
-		Task: task, Manifest: b.config.Manifest, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout, Dir: b.config.Scratch,
+func (b *Backend) request(ctx context.Context, task string) (worker.Request, error) {
+	r := worker.Request{
+		Task: task, Manifest: b.config.Manifest, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout,
+		Program: append(slices.Clone(b.config.Program), sideWord), Seed: b.rng.Uint64() >> 16,
 		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate],
 	}
+	if task == worker.TaskLaunch {
+		return r, nil
+	}
+	trusted, err := b.judge(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Reference, r.Oracle = trusted.reference, trusted.oracle.Image
+	return r, nil
 }

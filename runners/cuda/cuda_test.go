@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -22,7 +21,7 @@ const serveWord = "serve-gpu-worker"
 func TestMain(m *testing.M) {
 	sandbox.Init()
 	if len(os.Args) > 1 && os.Args[1] == serveWord {
-		if err := worker.Serve(os.Stdin, os.NewFile(ResultFD, "answers")); err != nil {
+		if err := Worker(os.Args[2:]); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

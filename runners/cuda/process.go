@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 )
 
@@ -26,6 +27,27 @@ const quietTime = time.Minute
 // ResultFD is the descriptor that a worker answers on; what libraries print to
 // its standard output cannot be taken for an answer.
 const ResultFD = 3
+
+// sideWord follows a worker's own words where one side's process is meant.
+const sideWord = "side"
+
+// Worker is what a worker's process does: it answers a request on its standard
+// input or, for a tool that looks on, in a file; or it is one of the sides that
+// another worker has started.
+func Worker(args []string) error {
+	switch {
+	case len(args) == 0:
+		return worker.Serve(os.Stdin, os.NewFile(ResultFD, "answers"))
+	case args[0] == sideWord:
+		return side.Serve(side.Socket)
+	}
+	request, err := os.Open(args[0])
+	if err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	defer request.Close()
+	return worker.Serve(request, io.Discard)
+}
 
 // start runs one request in a process of its own and hands over its replies.
 func (b *Backend) start(ctx context.Context, request worker.Request, each func(worker.Reply)) error {

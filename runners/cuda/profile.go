@@ -61,7 +61,10 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 
 func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string, metrics []string) ([]profile.Launch, *profile.Problem, error) {
 	shape, _ := b.job.Manifest.Shape(name)
-	request := b.request(worker.TaskLaunch)
+	request, err := b.request(ctx, worker.TaskLaunch)
+	if err != nil {
+		return nil, nil, err
+	}
 	request.Cases = []worker.Case{{Shape: shape, Seed: 1, Distribution: tensor.Normal}}
 	request.Launch = warmLaunches + 1
 	text, err := json.Marshal(request)

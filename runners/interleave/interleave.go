@@ -73,8 +73,8 @@ func Failure(err error) (*gates.Failure, error) {
 // A Plan is how much is measured.
 type Plan struct {
 	Pairs      int
-	Warm       time.Duration // of launching before the first sample of a side
-	References int           // outputs, picked at random, that are compared with the reference
+	Warm       int // samples of a side before its first that counts
+	References int // outputs, picked at random, that are compared with the reference
 }
 
 // A Run is one shape's series on its way.
@@ -120,12 +120,10 @@ func (r *Run) fresh(phase string, side rune, launches int) (Times, error) {
 
 // warm launches a side until the clocks have risen.
 func (r *Run) warm(side rune) error {
-	for spent, n := time.Duration(0), 0; n < 2 || spent < r.plan.Warm; n++ {
-		t, err := r.fresh("warm", side, r.series.Batch)
-		if err != nil {
+	for range r.plan.Warm {
+		if _, err := r.fresh("warm", side, r.series.Batch); err != nil {
 			return err
 		}
-		spent += max(t.Wall, time.Microsecond)
 	}
 	return nil
 }
@@ -179,7 +177,7 @@ func (r *Run) Measure() error {
 			}
 		}
 	}
-	if err := r.kept(); err != nil {
+	if err := r.kept(witness); err != nil {
 		return err
 	}
 	return witness.check()
@@ -232,10 +230,12 @@ func (r *Run) singles() error {
 	return nil
 }
 
-// kept times the candidate with the state that it left itself, on fresh inputs.
-func (r *Run) kept() error {
+// kept times the candidate with the state that it left itself, on fresh inputs,
+// and sees to it that it is still right: so it will be used.
+func (r *Run) kept(w *witness) error {
 	for range max(r.plan.Pairs/4, 4) {
-		if err := r.draw("kept", r.distribution(r.draws["kept"]), r.series.Batch); err != nil {
+		dist := r.distribution(r.draws["kept"])
+		if err := r.draw("kept", dist, r.series.Batch); err != nil {
 			return err
 		}
 		t, ok, err := r.bench.TimeKept(r.series.Batch)
@@ -243,6 +243,12 @@ func (r *Run) kept() error {
 			return err
 		}
 		r.series.Kept = append(r.series.Kept, perLaunch(t.Device, r.series.Batch))
+		if _, err := r.bench.Time(gates.SideBaseline, r.series.Batch); err != nil {
+			return err
+		}
+		if err := w.see(dist); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -130,8 +130,11 @@ func raiseRows(dst []float64, seed uint64, shape []int) {
 	}
 }
 
+// DominantKey is what the dominant rows of all arguments follow from.
+func DominantKey(seed uint64) uint64 { return mix(seed) }
+
 func dominantRow(seed uint64, matrix, rows int) int {
-	row, _ := bits.Mul64(mix(mix(seed)+uint64(matrix)), uint64(rows)) // the product's upper half: a place among the rows
+	row, _ := bits.Mul64(mix(DominantKey(seed)+uint64(matrix)), uint64(rows)) // the product's upper half: a place among the rows
 	return int(row)
 }
 

@@ -1,309 +1,263 @@
 package worker
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/interleave"
 	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// onDevice is the arguments of a reference that runs on the GPU: real numbers in
-// float32, no scales.
-func onDevice(args []problem.Arg) []problem.Arg {
-	out := make([]problem.Arg, len(args))
-	for i, a := range args {
-		out[i] = a
-		if !a.Array() {
-			continue
-		}
-		out[i].DType = tensor.F32
-		if a.Bytes == nil {
-			continue
-		}
-		out[i].Bytes = make([]byte, 4*a.Elements)
-		for k := range a.Elements {
-			v := math.Float64frombits(binary.LittleEndian.Uint64(a.Bytes[8*k:]))
-			binary.LittleEndian.PutUint32(out[i].Bytes[4*k:], math.Float32bits(float32(v)))
-		}
-	}
-	return out
-}
-
-// reference computes what every case should give and writes it down. This
-// process never sees the candidate.
-func (s *session) reference() error {
-	k, err := s.load(reference, s.request.Reference)
-	if err != nil {
-		return err
-	}
-	for _, c := range s.request.Cases {
-		p, err := problem.New(s.manifest, c.Shape, nil, c.Distribution, c.Seed)
-		if err != nil {
-			return err
-		}
-		if err := s.expect(k, c, onDevice(p.ReferenceArgs(false)), c.File+wantSuffix); err != nil {
-			return err
-		}
-		if err := s.send(Reply{Progress: c.File}); err != nil {
-			return err
-		}
-		if c.EndToEnd {
-			if err := s.expect(k, c, onDevice(p.ReferenceArgs(true)), c.File+originalSuffix); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *session) expect(k *kernel, c Case, args []problem.Arg, file string) error {
-	l := problem.NewLayout(args, 0)
-	slot, err := s.once(k, c, args, l)
-	if err != nil {
-		return err
-	}
-	var all []byte
-	for _, out := range l.Outputs(slot) {
-		all = append(all, out...)
-	}
-	return os.WriteFile(filepath.Join(s.request.Dir, file), all, 0o644)
-}
-
-// upload makes a slot for the arguments on the GPU, with a copy on the host.
-func (s *session) upload(l problem.Layout, args []problem.Arg) ([]byte, driver.Buffer, error) {
-	slot := make([]byte, l.Size)
-	l.Fill(slot, args)
-	memory, err := s.ctx.Alloc(int64(l.Size))
-	if err != nil {
-		return nil, driver.Buffer{}, err
-	}
-	return slot, memory, s.stream.ToDevice(memory, slot)
-}
-
-// expected reads what the reference wrote, output by output.
-func (s *session) expected(args []problem.Arg, file string) ([][]float64, error) {
-	data, err := os.ReadFile(filepath.Join(s.request.Dir, file))
-	if err != nil {
-		return nil, fmt.Errorf("reading expected outputs: %w", err)
-	}
-	var want [][]float64
-	for _, a := range args {
-		if !a.Array() || !a.Writes() {
-			continue
-		}
-		if len(data) < 4*a.Elements {
-			return nil, fmt.Errorf("reading expected outputs: %s is too short", file)
-		}
-		values := make([]float64, a.Elements)
-		tensor.Decode(tensor.F32, values, data[:4*a.Elements])
-		want, data = append(want, values), data[4*a.Elements:]
-	}
-	return want, nil
-}
-
-// cases runs the candidate twice and the baseline once on every case. A case in
-// which the candidate fails is the last one: its context is gone.
+// cases runs the candidate twice or, where it keeps state, three times and the
+// baseline once on every case. A case in which the candidate fails is the last
+// one: its context is gone.
 func (s *session) cases() error {
-	cand, err := s.load(candidate, s.request.Candidate)
-	if failure, err := candidateFailure(err); failure != nil || err != nil {
-		if err != nil {
-			return err
+	d, err := s.openDesk()
+	for i := 0; err == nil && i < len(s.request.Cases); i++ {
+		var evidence gates.Case
+		evidence, err = d.compare(s.request.Cases[i])
+		if failure, fault := interleave.Failure(err); fault != nil {
+			c := s.request.Cases[i]
+			return fmt.Errorf("%s, seed %d, %s inputs: %w", c.Shape, c.Seed, c.Distribution, fault)
+		} else if failure != nil {
+			evidence.Failure = failure
+			return s.send(Reply{Case: &evidence})
 		}
+		err = s.send(Reply{Case: &evidence})
+	}
+	if failure, fault := interleave.Failure(err); failure != nil && len(s.request.Cases) > 0 {
 		first := s.request.Cases[0].evidence()
 		first.Failure = failure
 		return s.send(Reply{Case: &first})
+	} else if fault != nil {
+		return fault
 	}
-	var base *kernel
-	if s.request.Baseline != nil {
-		if base, err = s.load(baseline, s.request.Baseline); err != nil {
-			return err
-		}
-	}
-	for _, c := range s.request.Cases {
-		evidence, err := s.compare(c, cand, base)
-		failure, err := candidateFailure(err)
-		if err != nil {
-			return fmt.Errorf("%s, seed %d, %s inputs: %w", c.Shape, c.Seed, c.Distribution, err)
-		}
-		evidence.Failure = failure
-		if err := s.send(Reply{Case: &evidence}); err != nil {
-			return err
-		}
-		if failure != nil {
-			return nil
-		}
-	}
-	return nil
+	return s.calibrate(d)
 }
 
 func (c Case) evidence() gates.Case {
 	return runners.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret}.Evidence()
 }
 
-func (s *session) compare(c Case, cand, base *kernel) (gates.Case, error) {
+// rooms that each side needs for a case.
+const (
+	first  = iota // the candidate's launches with its state reset, and the baseline's
+	second        // the same again
+	kept          // the candidate's with what the others left behind
+	candidateRooms
+)
+
+// A desk has the sides of a comparison, with memory for its largest case.
+type desk struct {
+	*session
+	cand, base           *side.Process
+	candRooms, baseRooms []side.Room
+	places               oracle.Places // the candidate's rooms, then the baseline's
+}
+
+func (s *session) openDesk() (*desk, error) {
+	d := &desk{session: s, cand: s.sides[gates.SideCandidate], base: s.sides[gates.SideBaseline]}
+	var shapes []kernels.Shape
+	for _, c := range s.request.Cases {
+		shapes = append(shapes, c.Shape)
+	}
+	for _, p := range s.request.Plans {
+		shapes = append(shapes, p.Shape)
+	}
+	size := 0
+	for _, shape := range shapes {
+		p, err := s.outline(shape)
+		if err != nil {
+			return nil, err
+		}
+		size = max(size, problem.NewLayout(p.Args, 0).Size)
+	}
+	var addresses []driver.DevicePtr
+	open := func(p *side.Process, built side.Built, count int) ([]side.Room, error) {
+		if err := p.Load(built); err != nil {
+			return nil, blame(p, err)
+		}
+		rooms, err := p.NewRooms(s.ctx, 0, count, size)
+		for _, r := range rooms {
+			addresses = append(addresses, r.Ptr)
+		}
+		return rooms, err
+	}
+	var err error
+	if d.candRooms, err = open(d.cand, *s.request.Candidate, candidateRooms); err != nil {
+		return nil, err
+	}
+	if d.base != nil {
+		if d.baseRooms, err = open(d.base, *s.request.Baseline, 1); err != nil {
+			return nil, err
+		}
+	}
+	d.places, err = s.oracle.NewPlaces(addresses)
+	return d, err
+}
+
+// prepare draws a case into every room and tells the sides its shape.
+func (d *desk) prepare(p *problem.Problem, dist tensor.Distribution, seed uint64) (*oracle.Sheet, error) {
+	sheet, err := d.oracle.NewSheet(p, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := sheet.Draw(dist, []uint64{seed}); err != nil {
+		return nil, err
+	}
+	if err := sheet.Scatter(d.places, 1); err != nil {
+		return nil, err
+	}
+	if err := d.stream.Synchronize(); err != nil {
+		return nil, err
+	}
+	for _, side := range []*side.Process{d.cand, d.base} {
+		if side == nil {
+			continue
+		}
+		q := problemOf(p, sheet, 0)
+		q.Share = true
+		if err := side.Prepare(q); err != nil {
+			return nil, blame(side, err)
+		}
+	}
+	return sheet, nil
+}
+
+func problemOf(p *problem.Problem, sheet *oracle.Sheet, id int) side.Problem {
+	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Batch: sheet.Launches}
+}
+
+// launch runs one side once in one of its rooms.
+func (d *desk) launch(p *side.Process, room int, reset bool) error {
+	if err := p.Ready(0, reset); err != nil {
+		return blame(p, err)
+	}
+	_, err := p.Run(0, room, 1, false)
+	return blame(p, err)
+}
+
+func (d *desk) compare(c Case) (gates.Case, error) {
 	evidence := c.evidence()
-	p, err := problem.New(s.manifest, c.Shape, cand.toggles, c.Distribution, c.Seed)
+	p, err := d.outline(c.Shape)
 	if err != nil {
 		return evidence, err
 	}
-	want, err := s.expected(p.Args, c.File+wantSuffix)
+	sheet, err := d.prepare(p, c.Distribution, c.Seed)
 	if err != nil {
 		return evidence, err
 	}
-	l := problem.NewLayout(p.Args, 0)
-	first, err := s.once(cand, c, p.Args, l)
+	reference, err := d.oracle.NewReference(p)
 	if err != nil {
 		return evidence, err
 	}
-	second, err := s.once(cand, c, p.Args, l)
+	launches := []struct {
+		room  int
+		reset bool
+	}{{first, true}, {second, true}, {kept, false}}
+	if !d.cand.State {
+		launches = launches[:kept]
+	}
+	for _, l := range launches {
+		if err := d.launch(d.cand, l.room, l.reset); err != nil {
+			return evidence, err
+		}
+	}
+	room := func(i int) oracle.Target { return oracle.TargetOf(p, sheet.Layout, d.places.Slice(i, 1)) }
+	equal := func(a, b int) (bool, error) {
+		_, same, err := d.oracle.Compare(p, room(a), room(b), d.tolerance())
+		return err == nil && same[0], err
+	}
+	same, err := equal(first, second)
 	if err != nil {
 		return evidence, err
 	}
-	evidence.InputsChanged, evidence.OutOfBounds = l.Changed(first, p.Args)
-	outputs := l.Outputs(first)
-	same := equal(outputs, l.Outputs(second))
 	evidence.Deterministic = &same
-	if evidence.Errors, err = runners.Compare(s.manifest, p.Args, outputs, want); err != nil {
-		return evidence, err
-	}
-	if c.EndToEnd {
-		original, err := s.expected(p.Args, c.File+originalSuffix)
+	if same && d.cand.State {
+		same, err := equal(first, kept)
 		if err != nil {
 			return evidence, err
 		}
-		if evidence.EndToEnd, err = runners.Compare(s.manifest, p.Args, outputs, original); err != nil {
-			return evidence, err
-		}
+		evidence.StateKept = !same
 	}
-	if base == nil {
-		return evidence, nil
-	}
-	slot, err := s.once(base, c, p.Args, l)
+	touched, err := sheet.Touched(d.places.Slice(first, 1))
 	if err != nil {
 		return evidence, err
 	}
-	theirs := l.Outputs(slot)
-	parity := equal(outputs, theirs)
-	evidence.BitParity = &parity
-	evidence.Baseline, err = runners.Compare(s.manifest, p.Args, theirs, want)
-	return evidence, err
-}
-
-// once launches a kernel on fresh memory and brings all of it back. The memory
-// is freed on success alone: freeing waits for the GPU, and a kernel that never
-// ends would keep it waiting.
-func (s *session) once(k *kernel, c Case, args []problem.Arg, l problem.Layout) ([]byte, error) {
-	slot, memory, err := s.upload(l, args)
-	if err != nil {
-		return nil, err
+	if evidence.OutOfBounds = touched[0].Outside; touched[0].Input != "" {
+		evidence.InputsChanged = []string{touched[0].Input}
 	}
-	launch, err := s.prepare(k, c.Shape.Dims, args, l, memory.Ptr)
-	if err != nil {
-		return nil, err
+	if err := d.expect(reference, sheet, 0, c.Shape.Dims, false); err != nil {
+		return evidence, err
 	}
-	if err := launch(); err != nil {
-		return nil, err
+	if evidence.Errors, err = reference.Compare(room(first), d.tolerance()); err != nil {
+		return evidence, err
 	}
-	if err := s.wait(k.who); err != nil {
-		return nil, err
+	if d.base != nil {
+		if err := d.launch(d.base, first, true); err != nil {
+			return evidence, err
+		}
+		if evidence.Baseline, err = reference.Compare(room(candidateRooms), d.tolerance()); err != nil {
+			return evidence, err
+		}
+		parity, err := equal(first, candidateRooms)
+		if err != nil {
+			return evidence, err
+		}
+		evidence.BitParity = &parity
 	}
-	if err := s.stream.ToHost(slot, memory); err != nil {
-		return nil, err
-	}
-	return slot, s.ctx.Free(memory)
-}
-
-func equal(a, b [][]byte) bool {
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
+	if c.EndToEnd {
+		if err := d.expect(reference, sheet, 0, c.Shape.Dims, true); err != nil {
+			return evidence, err
+		}
+		if evidence.EndToEnd, err = reference.Compare(room(first), d.tolerance()); err != nil {
+			return evidence, err
 		}
 	}
-	return true
+	if err := reference.Free(); err != nil {
+		return evidence, err
+	}
+	return evidence, sheet.Free()
 }
 
 // calibrate finds the time of a launch on every planned shape, of the faster
-// side.
-func (s *session) calibrate() error {
+// side. A candidate that fails here will fail in the round, which tells.
+func (s *session) calibrate(d *desk) error {
 	micros := map[string]float64{}
-	for who, side := range map[string]*Side{baseline: s.request.Baseline, candidate: s.request.Candidate} {
-		k, err := s.load(who, side)
+	for _, plan := range s.request.Plans {
+		p, err := s.outline(plan.Shape)
 		if err != nil {
 			return err
 		}
-		for _, plan := range s.request.Plans {
-			t, err := s.rough(k, plan.Sets[0])
-			if failure, err := candidateFailure(err); err != nil {
+		sheet, err := d.prepare(p, tensor.Normal, 1)
+		if failure, err := interleave.Failure(err); err != nil {
+			return err
+		} else if failure != nil {
+			break
+		}
+		for _, side := range []*side.Process{d.base, d.cand} {
+			if side == nil {
+				continue
+			}
+			took, err := side.Rough(0, first)
+			if failure, err := interleave.Failure(blame(side, err)); err != nil {
 				return err
 			} else if failure != nil {
-				return s.send(Reply{Micros: micros}) // the round itself will tell
+				return s.send(Reply{Micros: micros})
 			}
-			if had, ok := micros[plan.Shape]; !ok || t < had {
-				micros[plan.Shape] = t
-			}
-		}
-	}
-	return s.send(Reply{Micros: micros})
-}
-
-// rough is the shortest of a few launches, in microseconds, by the host's clock
-// over a run of them.
-func (s *session) rough(k *kernel, c Case) (float64, error) {
-	p, err := problem.New(s.manifest, c.Shape, k.toggles, c.Distribution, c.Seed)
-	if err != nil {
-		return 0, err
-	}
-	l := problem.NewLayout(p.Args, 0)
-	_, memory, err := s.upload(l, p.Args)
-	if err != nil {
-		return 0, err
-	}
-	launch, err := s.prepare(k, c.Shape.Dims, p.Args, l, memory.Ptr)
-	if err != nil {
-		return 0, err
-	}
-	best := math.Inf(1)
-	for range 5 {
-		const launches = 8
-		start := time.Now()
-		for range launches {
-			if err := launch(); err != nil {
-				return 0, err
+			if had, ok := micros[plan.Shape.Name]; !ok || took.Seconds()*1e6 < had {
+				micros[plan.Shape.Name] = took.Seconds() * 1e6
 			}
 		}
-		if err := s.wait(k.who); err != nil {
-			return 0, err
-		}
-		best = min(best, float64(time.Since(start).Microseconds())/launches)
-	}
-	return best, s.ctx.Free(memory)
-}
-
-// launches runs one side a few times on one case, for a profiler around this
-// process.
-func (s *session) launches() error {
-	k, err := s.load(candidate, s.request.Candidate)
-	if err != nil {
-		return err
-	}
-	c := s.request.Cases[0]
-	p, err := problem.New(s.manifest, c.Shape, k.toggles, c.Distribution, c.Seed)
-	if err != nil {
-		return err
-	}
-	for range s.request.Launch {
-		if _, err := s.once(k, c, p.Args, problem.NewLayout(p.Args, 0)); err != nil {
+		if err := sheet.Free(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.send(Reply{Micros: micros})
 }

@@ -2,25 +2,29 @@ package worker
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/interleave"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// round measures every planned shape: the baseline alone before the candidate is
-// loaded, then baseline, candidate and a second copy of the baseline in mirrored
-// blocks of random order. Every timed launch finds fresh input under its
-// pointers, poisoned output and a cold L2, and every output of the candidate is
-// verified.
+const (
+	warmUps    = 12 // samples of a side before its first that counts
+	references = 4  // outputs a series that are compared with the reference, beside the farthest of each distribution
+
+	keptProblem = 1000 // added to the number of a problem whose launches share what they leave behind
+)
+
+// round measures every planned shape: the baseline alone before the candidate's
+// code is on the GPU, then all three sides interleaved.
 func (s *session) round() error {
 	round := gates.Round{Seed: s.request.Seed, Before: s.fitness()}
-	b := &bench{session: s, rng: rand.New(rand.NewPCG(s.request.Seed, 1)), kernels: map[rune]*kernel{}}
-	err := b.run(&round)
-	failure, err := candidateFailure(err)
+	failure, err := interleave.Failure(s.measure(&round))
 	if err != nil {
 		return err
 	}
@@ -31,196 +35,235 @@ func (s *session) round() error {
 	return s.send(Reply{Round: &round})
 }
 
-// A bench is one round's kernels, shapes and clock.
+func (s *session) measure(round *gates.Round) error {
+	benches := make([]*bench, 0, len(s.request.Plans))
+	for _, i := range s.rng.Perm(len(s.request.Plans)) {
+		b, err := s.newBench(s.request.Plans[i], len(benches))
+		if err != nil {
+			return fmt.Errorf("making room for %s: %w", s.request.Plans[i].Shape, err)
+		}
+		benches = append(benches, b)
+	}
+	load := func(letter rune, built side.Built) error {
+		p := s.sides[letter]
+		if err := p.Load(built); err != nil {
+			return blame(p, err)
+		}
+		for _, b := range benches {
+			q := problemOf(b.problem, b.sheet, b.id)
+			if err := p.Prepare(q); err != nil {
+				return blame(p, err)
+			}
+			if letter == gates.SideCandidate && p.State {
+				q.ID, q.Share = keptProblem+b.id, true
+				if err := p.Prepare(q); err != nil {
+					return blame(p, err)
+				}
+			}
+		}
+		return nil
+	}
+	if err := load(gates.SideBaseline, *s.request.Baseline); err != nil {
+		return err
+	}
+	for _, b := range benches {
+		if err := b.run.Alone(); err != nil {
+			return fmt.Errorf("timing the baseline alone on %s: %w", b.series.Shape, err)
+		}
+	}
+	if err := load(gates.SideControl, *s.request.Baseline); err != nil {
+		return err
+	}
+	if err := load(gates.SideCandidate, *s.request.Candidate); err != nil {
+		return err
+	}
+	for _, b := range benches {
+		if err := s.send(Reply{Progress: b.series.Shape}); err != nil {
+			return err
+		}
+		err := b.run.Measure()
+		round.Series = append(round.Series, *b.series)
+		if err != nil {
+			return fmt.Errorf("timing %s: %w", b.series.Shape, err)
+		}
+	}
+	return nil
+}
+
+// A bench is one shape of a round: see interleave.Bench.
 type bench struct {
 	*session
-	rng      *rand.Rand
-	kernels  map[rune]*kernel
-	settings []*setting
-	scratch  driver.Buffer // what flushes the L2
-	from, to *driver.Event
+	id      int
+	problem *problem.Problem
+	series  *gates.Series
+	run     *interleave.Run
+
+	sheet     *oracle.Sheet
+	rooms     map[rune][]side.Room
+	all       oracle.Places // every side's rooms, side by side
+	ones      oracle.Places // every side's first room
+	at        map[rune]int  // where a side's rooms begin in all
+	reference *oracle.Reference
+	lone      *oracle.Sheet // one launch, drawn again for the reference
+	drawn     []uint64
+	dist      tensor.Distribution
+	spare     []*output
 }
 
-func (b *bench) run(round *gates.Round) error {
-	var err error
-	if b.scratch, err = b.ctx.Alloc(max(2*b.l2, 64<<20)); err != nil {
-		return err
+func (s *session) newBench(plan Plan, id int) (*bench, error) {
+	p, err := s.outline(plan.Shape)
+	if err != nil {
+		return nil, err
 	}
-	if b.from, err = b.ctx.NewEvent(); err != nil {
-		return err
+	b := &bench{session: s, id: id, problem: p, rooms: map[rune][]side.Room{}, at: map[rune]int{}}
+	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
+	for _, d := range s.request.Distributions {
+		b.series.Distributions = append(b.series.Distributions, string(d))
 	}
-	if b.to, err = b.ctx.NewEvent(); err != nil {
-		return err
+	b.run = interleave.New(b, b.series, interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}, s.rng)
+	if b.sheet, err = s.oracle.NewSheet(p, plan.Batch); err != nil {
+		return nil, err
 	}
-	for _, i := range b.rng.Perm(len(b.request.Plans)) {
-		set, err := b.stage(b.request.Plans[i])
-		if err != nil {
-			return fmt.Errorf("staging %s: %w", b.request.Plans[i].Shape, err)
-		}
-		b.settings = append(b.settings, set)
+	if b.lone, err = s.oracle.NewSheet(p, 1); err != nil {
+		return nil, err
 	}
-	if b.kernels[gates.SideBaseline], err = b.load(baseline, b.request.Baseline); err != nil {
-		return err
+	if b.reference, err = s.oracle.NewReference(p); err != nil {
+		return nil, err
 	}
-	if err := b.alone(); err != nil {
-		return err
-	}
-	if b.kernels[gates.SideControl], err = b.load(control, b.request.Baseline); err != nil {
-		return err
-	}
-	if b.kernels[gates.SideCandidate], err = b.load(candidate, b.request.Candidate); err != nil {
-		return err
-	}
-	for _, set := range b.settings {
-		if err := b.send(Reply{Progress: set.series.Shape}); err != nil {
-			return err
-		}
-		err := b.measure(set)
-		round.Series = append(round.Series, set.series)
-		if err != nil {
-			return fmt.Errorf("timing %s: %w", set.series.Shape, err)
-		}
-	}
-	return nil
-}
-
-// launcher is one side's batch on the shape: a single launch, or a graph of many
-// over as many inputs, where one launch alone is too short for the clock.
-func (b *bench) launcher(set *setting, side rune) (func() error, error) {
-	if launch := set.graphs[side]; launch != nil {
-		return launch, nil
-	}
-	k := b.kernels[side]
-	var launches []func() error
-	for i := range set.plan.Batch {
-		base := set.slots.Ptr + driver.DevicePtr(i*set.layout.Size)
-		launch, err := b.prepare(k, set.plan.Sets[0].Shape.Dims, set.sets[0].Args, set.layout, base)
-		if err != nil {
+	var all, ones []driver.DevicePtr
+	for letter, process := range s.sides {
+		if b.rooms[letter], err = process.NewRooms(s.ctx, id, plan.Batch, b.sheet.Layout.Size); err != nil {
 			return nil, err
 		}
-		launches = append(launches, launch)
-	}
-	set.graphs[side] = launches[0]
-	if len(launches) > 1 {
-		graph, err := b.stream.Capture(func() error {
-			for _, launch := range launches {
-				if err := launch(); err != nil {
-					return err
-				}
+		b.at[letter] = len(all)
+		for i, room := range b.rooms[letter] {
+			all = append(all, room.Ptr)
+			if i == 0 {
+				ones = append(ones, room.Ptr)
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, b.blame(k.who, err)
-		}
-		if err := graph.Upload(b.stream); err != nil {
-			return nil, b.blame(k.who, err)
-		}
-		set.graphs[side] = func() error { return b.blame(k.who, graph.Launch(b.stream)) }
-	}
-	return set.graphs[side], nil
-}
-
-// alone times the baseline before the candidate's code is on the GPU.
-func (b *bench) alone() error {
-	for _, set := range b.settings {
-		if err := b.warm(set, gates.SideBaseline); err != nil {
-			return err
-		}
-		for range max(b.request.Pairs/4, 4) {
-			ns, _, err := b.sample(set, gates.SideBaseline)
-			if err != nil {
-				return err
-			}
-			set.series.Solo = append(set.series.Solo, ns)
 		}
 	}
-	return nil
-}
-
-const warmTime = 30 * time.Millisecond
-
-// warm launches a side until the clocks have risen.
-func (b *bench) warm(set *setting, side rune) error {
-	for start, n := time.Now(), 0; n < 3 || time.Since(start) < warmTime; n++ {
-		if _, _, err := b.sample(set, side); err != nil {
-			return err
-		}
+	if b.all, err = s.oracle.NewPlaces(all); err != nil {
+		return nil, err
 	}
-	return nil
+	b.ones, err = s.oracle.NewPlaces(ones)
+	return b, err
 }
 
-func (b *bench) measure(set *setting) error {
-	if err := b.verifyAll(set); err != nil {
+func (b *bench) Draw(dist tensor.Distribution, seeds []uint64) error {
+	b.drawn, b.dist = seeds, dist
+	if err := b.sheet.Draw(dist, seeds); err != nil {
 		return err
 	}
-	for _, side := range []rune{gates.SideBaseline, gates.SideControl, gates.SideCandidate} {
-		if err := b.warm(set, side); err != nil {
-			return err
-		}
+	to := b.all
+	if len(seeds) < b.sheet.Launches {
+		to = b.ones
 	}
-	order := runners.Blocks(b.rng, b.request.Pairs)
-	for done, block := range order {
-		first := len(set.series.Nanos)
-		for _, side := range block {
-			ns, shift, err := b.sample(set, side)
-			if err != nil {
-				return err
-			}
-			set.series.Nanos = append(set.series.Nanos, ns)
-			if side == gates.SideCandidate {
-				if err := b.verify(set, shift); err != nil {
-					return err
-				}
-			}
-		}
-		if b.throttled() {
-			for i := first; i < len(set.series.Nanos); i++ {
-				set.series.Spoiled = append(set.series.Spoiled, i)
-			}
-		}
-		set.series.Order = strings.Join(order[:done+1], " ")
+	if err := b.sheet.Scatter(to, len(seeds)); err != nil {
+		return err
 	}
-	return nil
+	return b.stream.Synchronize()
 }
 
-// sample is one timed batch of one side. Before it, every slot gets another
-// set's input and poison, the L2 is flushed, and persisting lines are let go.
-func (b *bench) sample(set *setting, side rune) (ns float64, shift int, err error) {
-	launch, err := b.launcher(set, side)
-	if err != nil {
-		return 0, 0, err
-	}
-	shift = b.rng.IntN(len(set.sets))
-	size := int64(set.layout.Size)
-	for i := range set.plan.Batch {
-		from := int64((i + shift) % len(set.sets))
-		if err := b.stream.CopyDevice(set.slots.Slice(int64(i)*size, size), set.images.Slice(from*size, size)); err != nil {
-			return 0, 0, err
-		}
-	}
-	if err := b.ctx.ResetPersistingL2(); err != nil {
-		return 0, 0, err
-	}
-	if err := b.stream.Fill32(b.scratch, uint32(shift)); err != nil {
-		return 0, 0, err
-	}
-	if err := b.from.Record(b.stream); err != nil {
-		return 0, 0, err
-	}
-	if err := launch(); err != nil {
-		return 0, 0, err
-	}
-	if err := b.to.Record(b.stream); err != nil {
-		return 0, 0, err
-	}
-	who := b.kernels[side].who
-	if err := b.wait(who); err != nil {
-		return 0, 0, err
-	}
-	took, err := b.to.Since(b.from)
-	if err != nil {
-		return 0, 0, b.blame(who, err)
-	}
-	return float64(took.Nanoseconds()) / float64(set.plan.Batch), shift, nil
+func (b *bench) Time(letter rune, launches int) (interleave.Times, error) {
+	return b.time(b.sides[letter], b.id, launches, true)
 }
+
+func (b *bench) TimeKept(launches int) (interleave.Times, bool, error) {
+	p := b.sides[gates.SideCandidate]
+	if !p.State {
+		return interleave.Times{}, false, nil
+	}
+	t, err := b.time(p, keptProblem+b.id, launches, false)
+	return t, true, err
+}
+
+// time has a side launch once the GPU is in its state; the clock on the wall is
+// this process's, which no kernel of a side can reach.
+func (b *bench) time(p *side.Process, problem, launches int, reset bool) (t interleave.Times, err error) {
+	if err := p.Ready(problem, reset); err != nil {
+		return t, blame(p, err)
+	}
+	start := time.Now()
+	t.Device, err = p.Run(problem, 0, launches, true)
+	t.Wall = time.Since(start)
+	return t, blame(p, err)
+}
+
+func (b *bench) target(letter rune, launches int) oracle.Target {
+	return oracle.TargetOf(b.problem, b.sheet.Layout, b.all.Slice(b.at[letter], launches))
+}
+
+func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
+	cand := b.target(gates.SideCandidate, launches)
+	errors, same, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, launches), b.tolerance())
+	if err != nil {
+		return nil, err
+	}
+	touched, err := b.sheet.Touched(cand.Places)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]interleave.Difference, launches)
+	for i := range all {
+		switch {
+		case touched[i].Input != "":
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + touched[i].Input}}
+		case touched[i].Outside:
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
+		}
+		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i]}
+	}
+	return all, nil
+}
+
+func (b *bench) Throttled() bool { return b.throttled() }
+
+// An output is a copy of one of the candidate's rooms, with what its inputs were
+// drawn from.
+type output struct {
+	bench  *bench
+	memory driver.Buffer
+	places oracle.Places
+	seed   uint64
+	dist   tensor.Distribution
+}
+
+func (b *bench) Keep(launch int) (interleave.Kept, error) {
+	o, err := b.spareOutput()
+	if err != nil {
+		return nil, err
+	}
+	o.seed, o.dist = b.drawn[launch], b.dist
+	return o, b.stream.CopyDevice(o.memory, b.rooms[gates.SideCandidate][launch].Buffer.Slice(0, o.memory.Size))
+}
+
+func (b *bench) spareOutput() (*output, error) {
+	if n := len(b.spare); n > 0 {
+		o := b.spare[n-1]
+		b.spare = b.spare[:n-1]
+		return o, nil
+	}
+	o := &output{bench: b}
+	var err error
+	if o.memory, err = b.ctx.Alloc(int64(b.sheet.Layout.Size)); err != nil {
+		return nil, err
+	}
+	o.places, err = b.oracle.NewPlaces([]driver.DevicePtr{o.memory.Ptr})
+	return o, err
+}
+
+// Check draws the inputs once more and asks the reference.
+func (o *output) Check() (*gates.Errors, error) {
+	b := o.bench
+	if err := b.lone.Draw(o.dist, []uint64{o.seed}); err != nil {
+		return nil, err
+	}
+	if err := b.expect(b.reference, b.lone, 0, b.problem.Shape.Dims, false); err != nil {
+		return nil, err
+	}
+	return b.reference.Compare(oracle.TargetOf(b.problem, b.sheet.Layout, o.places), b.tolerance())
+}
+
+// Drop makes room for another output.
+func (o *output) Drop() { o.bench.spare = append(o.bench.spare, o) }

@@ -30,6 +30,12 @@ func serve(r Request, send func(Reply) error) error {
 	if err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
+	s := &session{manifest: m, request: r, send: send}
+	// The sides make their contexts while this process makes its own.
+	defer s.close()
+	if err := s.startSides(); err != nil {
+		return err
+	}
 	d, err := driver.Open()
 	if err != nil {
 		return err
@@ -42,20 +48,14 @@ func serve(r Request, send func(Reply) error) error {
 	if err != nil {
 		return err
 	}
-	// The context is not released: after a fault or an endless kernel that could
-	// wait for ever, and the process ends anyway.
+	// The context is not released: the process ends anyway.
 	return thread.Do(func(c *driver.Context) error {
-		s, err := newSession(c, m, r, send)
-		if err != nil {
+		if err := s.open(c); err != nil {
 			return err
 		}
 		switch r.Task {
-		case TaskReference:
-			return s.reference()
 		case TaskCases:
 			return s.cases()
-		case TaskCalibrate:
-			return s.calibrate()
 		case TaskRound:
 			return s.round()
 		case TaskLaunch:

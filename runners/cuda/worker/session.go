@@ -3,172 +3,153 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
-	"time"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/interleave"
 	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A session is one request on its way.
 type session struct {
-	ctx      *driver.Context
-	stream   *driver.Stream
 	manifest *kernels.Manifest
 	request  Request
 	send     func(Reply) error
-	gpu      *nvml.Device // nil where NVML does not answer
-	l2       int64
+	rng      *rand.Rand
+
+	ctx       *driver.Context
+	stream    *driver.Stream
+	gpu       *nvml.Device // nil where NVML does not answer
+	oracle    *oracle.Oracle
+	reference *side.Kernel
+	sides     map[rune]*side.Process
 }
 
-func newSession(c *driver.Context, m *kernels.Manifest, r Request, send func(Reply) error) (*session, error) {
-	stream, err := c.NewStream()
-	if err != nil {
-		return nil, err
+const maxPadding = 64 << 20
+
+// startSides begins the processes of the sides that the task needs, in any order
+// and each with another place for what it will load.
+func (s *session) startSides() error {
+	s.rng = rand.New(rand.NewPCG(s.request.Seed, 1))
+	s.sides = map[rune]*side.Process{}
+	round := s.request.Task == TaskRound
+	who := map[rune]string{gates.SideCandidate: "candidate"}
+	if s.request.Baseline != nil {
+		who[gates.SideBaseline] = "baseline"
+	}
+	if round {
+		who[gates.SideControl] = "control"
+	}
+	if s.request.Task == TaskLaunch {
+		return nil
+	}
+	letters := []rune{gates.SideBaseline, gates.SideControl, gates.SideCandidate}
+	s.rng.Shuffle(len(letters), func(i, j int) { letters[i], letters[j] = letters[j], letters[i] })
+	for _, letter := range letters {
+		if who[letter] == "" {
+			continue
+		}
+		p, err := side.Start(who[letter], s.request.Program, os.Environ(), side.Setup{
+			Manifest: s.request.Manifest, Ordinal: s.request.Ordinal, Timeout: s.request.Timeout, Padding: s.rng.Int64N(maxPadding), Flush: round,
+		})
+		if err != nil {
+			return err
+		}
+		s.sides[letter] = p
+	}
+	return nil
+}
+
+func (s *session) close() {
+	for _, p := range s.sides {
+		p.Close()
+	}
+}
+
+// open brings up the judge's own context and waits for the sides'.
+func (s *session) open(c *driver.Context) error {
+	var err error
+	s.ctx = c
+	if s.stream, err = c.NewStream(); err != nil {
+		return err
 	}
 	p, err := c.Device().Properties()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &session{ctx: c, stream: stream, manifest: m, request: r, send: send, l2: int64(p.L2Bytes)}
 	if library, err := nvml.Open(); err == nil {
 		if gpu, err := library.DeviceByPCI(p.PCIBusID); err == nil {
 			s.gpu = &gpu
 		}
 	}
-	return s, nil
-}
-
-// A kernel is one loaded side.
-type kernel struct {
-	who      string // baseline, candidate, control or reference
-	fn       *driver.Function
-	geometry func(kernels.Dims) (kernels.Geometry, error)
-	toggles  map[string]int
-}
-
-// A kernelError is what the code on the GPU did wrong: evidence where it is the
-// candidate's, a fault of the run otherwise.
-type kernelError struct {
-	who     string
-	failure gates.Failure
-}
-
-func (e *kernelError) Error() string { return fmt.Sprintf("the %s: %s", e.who, e.failure.Detail) }
-
-// candidateFailure tells the candidate's failure from all other errors.
-func candidateFailure(err error) (*gates.Failure, error) {
-	if k, ok := errors.AsType[*kernelError](err); ok && k.who == candidate {
-		return &k.failure, nil
-	}
-	return nil, err
-}
-
-const (
-	baseline  = "baseline"
-	candidate = "candidate"
-	control   = "control"
-	reference = "reference"
-)
-
-// load puts a cubin onto the GPU. Each call loads it anew, so that a second copy
-// of the baseline is a copy indeed.
-func (s *session) load(who string, side *Side) (*kernel, error) {
-	image, err := os.ReadFile(side.Image)
-	if err != nil {
-		return nil, fmt.Errorf("reading the %s's machine code: %w", who, err)
-	}
-	entry := s.manifest.Entry
-	geometry := func(d kernels.Dims) (kernels.Geometry, error) {
-		return s.manifest.Geometry(side.Variant, d, side.Toggles)
-	}
-	if who == reference {
-		entry, geometry = s.manifest.Reference.Entry, s.manifest.ReferenceGeometry
-	}
-	module, err := s.ctx.LoadModule(image)
-	if err != nil {
-		return nil, s.blame(who, err)
-	}
-	fn, err := module.Function(entry)
-	if err != nil {
-		return nil, s.blame(who, err)
-	}
-	return &kernel{who: who, fn: fn, geometry: geometry, toggles: side.Toggles}, nil
-}
-
-// prepare is a launch of the kernel on arguments that lie at base, not done yet.
-func (s *session) prepare(k *kernel, dims kernels.Dims, args []problem.Arg, l problem.Layout, base driver.DevicePtr) (func() error, error) {
-	g, err := k.geometry(dims)
-	if err != nil {
-		return nil, err
-	}
-	launch := driver.Launch{Grid: dim(g.Grid), Block: dim(g.Block), Shared: g.SharedMemory}
-	if g.Cluster != [3]int{1, 1, 1} {
-		launch.Cluster = dim(g.Cluster)
-	}
-	if g.SharedMemory > 48<<10 {
-		if err := k.fn.SetAttribute(driver.FuncMaxDynamicShared, g.SharedMemory); err != nil {
-			return nil, s.blame(k.who, err)
-		}
-	}
-	list := &driver.Args{}
-	for i, a := range args {
-		at := base + driver.DevicePtr(l.Offsets[i])
-		switch {
-		case !a.Array():
-			list.Bytes(a.Bytes, len(a.Bytes))
-		case k.who != reference && s.manifest.Arguments[i].TensorMap != nil:
-			m, err := s.tensorMap(k, &s.manifest.Arguments[i], dims, at)
-			if err != nil {
-				return nil, err
-			}
-			list.TensorMap(m)
-		default:
-			list.Pointer(at)
-		}
-	}
-	return func() error { return s.blame(k.who, k.fn.Launch(s.stream, launch, list)) }, nil
-}
-
-func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }
-
-// wait lets the stream run dry, but not for ever: an endless kernel is the
-// failure of the side that was launched.
-func (s *session) wait(who string) error {
-	deadline := time.Now().Add(s.request.Timeout)
-	for spins := 0; ; spins++ {
-		done, err := s.stream.Done()
+	if s.request.Oracle != "" {
+		image, err := os.ReadFile(s.request.Oracle)
 		if err != nil {
-			return s.blame(who, err)
+			return fmt.Errorf("reading the judge's own kernels: %w", err)
 		}
-		if done {
-			return nil
-		}
-		if spins%64 == 63 && time.Now().After(deadline) {
-			return &kernelError{who, gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v and was killed", s.request.Timeout)}}
+		if s.oracle, err = oracle.Load(c, s.stream, image); err != nil {
+			return err
 		}
 	}
+	if s.request.Reference != nil {
+		if s.reference, err = side.LoadReference(c, s.stream, s.manifest, *s.request.Reference, s.request.Timeout); err != nil {
+			return fmt.Errorf("loading the reference: %w", err)
+		}
+	}
+	for _, p := range s.sides {
+		if err := p.Up(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// blame turns what the driver says after a launch into the kernel's failure.
-func (s *session) blame(who string, err error) error {
-	failed, ok := errors.AsType[*driver.Error](err)
-	if !ok {
-		return err
-	}
-	kind := "launch"
+// blame puts a side's error where it belongs: the candidate's failure is evidence,
+// anything else a fault of the run.
+func blame(p *side.Process, err error) error {
+	failed, ok := errors.AsType[*side.Failure](err)
 	switch {
-	case failed.Code == driver.IllegalAddress || failed.Code == driver.MisalignedAddress:
-		kind = "illegal-address"
-	case failed.KernelFault():
-		kind = "crash"
-	case failed.Code == driver.OutOfMemory:
+	case ok && p.Who == "candidate":
+		return &interleave.Failed{Failure: failed.Failure}
+	case ok:
+		return fmt.Errorf("the %s: %w", p.Who, err)
+	}
+	return err
+}
+
+func (s *session) tolerance() tensor.Tolerance {
+	return tensor.Tolerance{Abs: s.manifest.Tolerance.Abs, Rel: s.manifest.Tolerance.Rel}
+}
+
+// expect has the reference compute what one launch of a sheet should give.
+func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, launch int, dims kernels.Dims, original bool) error {
+	if err := r.Prepare(sheet, launch, original); err != nil {
 		return err
 	}
-	return &kernelError{who, gates.Failure{Kind: kind, Detail: fmt.Sprintf("the kernel failed on the GPU: %s (%s)", failed.Text, failed.Name)}}
+	run, err := s.reference.Prepare(0, dims, r.Args, r.Layout.Offsets, r.Slot.Ptr)
+	if err != nil {
+		return err
+	}
+	if err := run(); err != nil {
+		return fmt.Errorf("the reference: %w", err)
+	}
+	if err := s.reference.Wait(); err != nil {
+		return fmt.Errorf("the reference: %w", err)
+	}
+	return nil
+}
+
+// outline is the problem of a shape, with the candidate's toggles.
+func (s *session) outline(shape kernels.Shape) (*problem.Problem, error) {
+	return problem.Outline(s.manifest, shape, s.request.Candidate.Toggles)
 }
 
 // fitness is the GPU's state right now; what cannot be read is left out.
@@ -191,9 +172,13 @@ func (s *session) fitness() *gates.Fitness {
 	if n, err := s.gpu.UncorrectedErrors(); err == nil {
 		f.ECCErrors = int(n)
 	}
+	ours := []int{os.Getpid()}
+	for _, p := range s.sides {
+		ours = append(ours, p.PID())
+	}
 	if processes, err := s.gpu.Processes(); err == nil {
 		for _, p := range processes {
-			if int(p.PID) != os.Getpid() {
+			if !slices.Contains(ours, int(p.PID)) {
 				f.Foreign = append(f.Foreign, fmt.Sprintf("process %d", p.PID))
 			}
 		}

@@ -1,4 +1,4 @@
-package worker
+package side
 
 import (
 	"fmt"
@@ -40,12 +40,12 @@ func tile(dtype kernels.DType, t kernels.Tile, base driver.DevicePtr) driver.Ten
 
 // tensorMap is the descriptor of an argument that lies at base. The manifest is
 // the base's, so one that the driver refuses is no failure of the kernel.
-func (s *session) tensorMap(k *kernel, a *kernels.Argument, dims kernels.Dims, base driver.DevicePtr) (driver.TensorMap, error) {
-	t, err := s.manifest.TileOf(a, dims, k.toggles)
+func (k *Kernel) tensorMap(a *kernels.Argument, dims kernels.Dims, base driver.DevicePtr) (driver.TensorMap, error) {
+	t, err := k.manifest.TileOf(a, dims, k.built.Toggles)
 	if err != nil {
 		return driver.TensorMap{}, fmt.Errorf("tensor map of argument %s: %w", a.Name, err)
 	}
-	m, err := s.ctx.EncodeTensorMap(tile(a.DType, t, base))
+	m, err := k.ctx.EncodeTensorMap(tile(a.DType, t, base))
 	if err != nil {
 		return driver.TensorMap{}, fmt.Errorf("tensor map of argument %s (see its box in kernel.yaml): %w", a.Name, err)
 	}

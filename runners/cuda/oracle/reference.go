@@ -1,0 +1,84 @@
+package oracle
+
+import (
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A Reference is one launch of the base's reference: real numbers as floats, no
+// scales.
+type Reference struct {
+	o       *Oracle
+	problem *problem.Problem
+	Args    []problem.Arg // as the reference takes them
+	of      []int         // the kernel's argument behind each
+	Layout  problem.Layout
+	Slot    driver.Buffer
+	outputs Target
+}
+
+// NewReference makes room for the reference of a problem.
+func (o *Oracle) NewReference(p *problem.Problem) (*Reference, error) {
+	r := &Reference{o: o, problem: p}
+	for i, a := range p.Args {
+		if a.IsScale {
+			continue
+		}
+		if a.Array() {
+			a.DType, a.Bytes = tensor.F32, nil
+		}
+		r.Args, r.of = append(r.Args, a), append(r.of, i)
+	}
+	r.Layout = problem.NewLayout(r.Args, 0)
+	var err error
+	if r.Slot, err = o.ctx.Alloc(int64(r.Layout.Size)); err != nil {
+		return nil, err
+	}
+	places, err := o.NewPlaces([]driver.DevicePtr{r.Slot.Ptr})
+	r.outputs = target(r.Args, r.Layout, places)
+	return r, err
+}
+
+// Free gives the reference's memory back.
+func (r *Reference) Free() error {
+	if err := r.o.Free(r.outputs.Places); err != nil {
+		return err
+	}
+	return r.o.ctx.Free(r.Slot)
+}
+
+// Prepare widens one launch's inputs of a sheet for the reference; with original,
+// they are what they were before they were quantised.
+func (r *Reference) Prepare(s *Sheet, launch int, original bool) error {
+	// What the reference forgets to write is NaN.
+	if err := r.o.stream.Fill8(r.Slot, 0xFF); err != nil {
+		return err
+	}
+	flag := uint64(0)
+	if original {
+		flag = 1
+	}
+	for i, arg := range r.of {
+		for _, in := range s.inputs {
+			if in.arg != arg {
+				continue
+			}
+			args := new(driver.Args).Bytes(s.spec(in, launch), 8).Pointer(r.Slot.Ptr).Uint64(uint64(r.Layout.Size)).Uint64(uint64(r.Layout.Offsets[i])).Uint64(flag)
+			if err := r.o.run("widen", r.Args[i].Elements/2, 1, args); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Compare holds one launch's outputs against what the reference wrote.
+func (r *Reference) Compare(got Target, tolerance tensor.Tolerance) (*gates.Errors, error) {
+	all, _, err := r.o.Compare(r.problem, got, r.outputs, tolerance)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}

@@ -1,0 +1,215 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A Sheet is the slots of a batch as they are before anything ran: inputs, guards
+// and poison, in the judge's own memory.
+type Sheet struct {
+	o        *Oracle
+	problem  *problem.Problem
+	Layout   problem.Layout
+	Launches int
+	slots    driver.Buffer
+	keys     driver.Buffer
+	maxima   driver.Buffer
+	first    driver.Buffer // of Touched
+	inputs   []input
+	dist     tensor.Distribution
+}
+
+// An input is one argument that is drawn, with its place in the tables.
+type input struct {
+	arg    int
+	key    int // in words, in a launch's part of keys
+	maxima int // in words, of all launches
+	groups int
+}
+
+const keyWords = 3 // a key, and what dominant rows follow from
+
+// NewSheet makes room for a batch.
+func (o *Oracle) NewSheet(p *problem.Problem, launches int) (*Sheet, error) {
+	s := &Sheet{o: o, problem: p, Layout: problem.NewLayout(p.Args, 0), Launches: launches}
+	maxima := 0
+	for i, a := range p.Args {
+		if !a.Array() || !a.Reads() || a.IsScale {
+			continue
+		}
+		in := input{arg: i, key: keyWords * len(s.inputs), maxima: maxima}
+		if a.Scales >= 0 {
+			in.groups = a.Groups.Groups
+			maxima += in.groups * launches
+		}
+		if len(a.Groups.Lengths) > maxAxes {
+			return nil, fmt.Errorf("argument %s has scales over %d axes: at most %d are drawn", a.Name, len(a.Groups.Lengths), maxAxes)
+		}
+		s.inputs = append(s.inputs, in)
+	}
+	for _, want := range []struct {
+		buffer *driver.Buffer
+		bytes  int
+	}{{&s.slots, s.Layout.Size * launches}, {&s.keys, 8 * keyWords * len(s.inputs) * launches}, {&s.maxima, 8 * maxima}, {&s.first, 8 * launches}} {
+		if err := o.room(want.buffer, int64(max(want.bytes, 8))); err != nil {
+			return nil, err
+		}
+	}
+	slot := make([]byte, s.Layout.Size)
+	s.Layout.Fill(slot, p.Args)
+	if err := o.stream.ToDevice(s.Slot(0), slot); err != nil {
+		return nil, err
+	}
+	for i := 1; i < launches; i++ {
+		if err := o.stream.CopyDevice(s.Slot(i), s.Slot(0)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Free gives the sheet's memory back.
+func (s *Sheet) Free() error {
+	c := s.o.ctx
+	return errors.Join(c.Free(s.slots), c.Free(s.keys), c.Free(s.maxima), c.Free(s.first))
+}
+
+// Slot is one launch's part of the sheet.
+func (s *Sheet) Slot(launch int) driver.Buffer {
+	return s.slots.Slice(int64(launch*s.Layout.Size), int64(s.Layout.Size))
+}
+
+const maxAxes = 8
+
+// spec is the device code's struct Draw for an input of the launches from one on.
+func (s *Sheet) spec(in input, launch int) []byte {
+	a := s.problem.Args[in.arg]
+	rows, columns := 1, 1
+	switch n := len(a.Shape); {
+	case n >= 2:
+		rows, columns = a.Shape[n-2], a.Shape[n-1]
+	case n == 1:
+		rows = a.Shape[0]
+	}
+	quantized, largest := uint64(0), float32(0)
+	if a.Scales >= 0 {
+		quantized = 1
+		largest, _ = tensor.QuantizedLimit(a.DType) // quantised by it already, or the manifest was refused
+	}
+	group := make([]uint64, 2+2*maxAxes)
+	group[0], group[1] = uint64(max(a.Groups.Run, 1)), uint64(len(a.Groups.Lengths))
+	for i := range a.Groups.Lengths {
+		group[2+i], group[2+maxAxes+i] = uint64(a.Groups.Lengths[i]), uint64(a.Groups.Strides[i])
+	}
+	perLaunch := uint64(keyWords * len(s.inputs))
+	return append(words(
+		uint64(s.Slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]),
+		uint64(a.Elements), code(tensor.DTypes(), a.DType), code(tensor.Distributions(), a.Distribution(s.dist)),
+		uint64(rows), uint64(columns),
+		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
+		quantized, uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
+		math.Float64bits(float64(largest)),
+	), words(group...)...)
+}
+
+// Draw puts the inputs of one seed a launch onto the sheet.
+func (s *Sheet) Draw(dist tensor.Distribution, seeds []uint64) error {
+	s.dist = dist
+	var keys []uint64
+	for _, seed := range seeds {
+		for _, in := range s.inputs {
+			a := s.problem.Args[in.arg]
+			key := tensor.KeyOf(a.Distribution(dist), seed, a.Name, a.Shape)
+			keys = append(keys, key[0], key[1], tensor.DominantKey(seed))
+		}
+	}
+	if err := s.o.stream.ToDevice(s.keys, words(keys...)); err != nil {
+		return err
+	}
+	if err := s.o.stream.Fill8(s.maxima, 0); err != nil {
+		return err
+	}
+	for _, in := range s.inputs {
+		a := s.problem.Args[in.arg]
+		args := func() *driver.Args { return new(driver.Args).Bytes(s.spec(in, 0), 8) }
+		if a.Scales >= 0 {
+			if err := s.o.run("find_maxima", a.Elements/16, len(seeds), args()); err != nil {
+				return err
+			}
+			scale := s.problem.Args[a.Scales]
+			offset := uint64(s.Layout.Offsets[a.Scales])
+			if err := s.o.run("write_scales", in.groups, len(seeds), args().Uint64(offset).Uint64(code(tensor.DTypes(), scale.DType))); err != nil {
+				return err
+			}
+		}
+		if err := s.o.run("draw", a.Elements/2, len(seeds), args()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Scatter copies the sheet's first slots to their places, once for every side
+// that the table holds.
+func (s *Sheet) Scatter(to Places, launches int) error {
+	return s.o.run("scatter", s.Layout.Size/16, to.count, new(driver.Args).Pointer(s.slots.Ptr).Uint64(uint64(s.Layout.Size)).
+		Uint64(uint64(s.Layout.Size)).Pointer(to.table.Ptr).Uint64(uint64(launches)))
+}
+
+// Touched finds what a kernel wrote and must not have: for each launch the input's
+// name, or "" and true where it wrote outside its arguments.
+func (s *Sheet) Touched(at Places) ([]Touch, error) {
+	if err := s.o.stream.Fill8(s.first, 0xFF); err != nil {
+		return nil, err
+	}
+	spans := []uint64{0}
+	for i, a := range s.problem.Args {
+		if a.Array() && a.Writes() {
+			spans[0]++
+			spans = append(spans, uint64(s.Layout.Offsets[i]), uint64(s.Layout.Offsets[i]+a.Size()))
+		}
+	}
+	if spans[0] > maxOutputs {
+		return nil, fmt.Errorf("the kernel has %d outputs: at most %d are compared", spans[0], maxOutputs)
+	}
+	spans = append(spans, make([]uint64, 1+2*maxOutputs-len(spans))...)
+	if err := s.o.run("untouched", s.Layout.Size/16, at.count, new(driver.Args).Pointer(s.slots.Ptr).Uint64(uint64(s.Layout.Size)).
+		Uint64(uint64(s.Layout.Size)).Pointer(at.table.Ptr).Bytes(words(spans...), 8).Pointer(s.first.Ptr)); err != nil {
+		return nil, err
+	}
+	found := make([]byte, 8*at.count)
+	if err := s.o.stream.ToHost(found, s.first); err != nil {
+		return nil, err
+	}
+	touched := make([]Touch, at.count)
+	for i := range touched {
+		touched[i] = s.touch(le.Uint64(found[8*i:]))
+	}
+	return touched, nil
+}
+
+const maxOutputs = 16
+
+// A Touch is what a kernel wrote beside its outputs.
+type Touch struct {
+	Input   string // by name
+	Outside bool   // beyond its arguments
+}
+
+func (s *Sheet) touch(at uint64) Touch {
+	if at == math.MaxUint64 {
+		return Touch{}
+	}
+	for i, a := range s.problem.Args {
+		if from := uint64(s.Layout.Offsets[i]); a.Array() && at >= from && at < from+uint64(a.Size()) {
+			return Touch{Input: a.Name}
+		}
+	}
+	return Touch{Outside: true}
+}

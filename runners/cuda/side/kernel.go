@@ -1,0 +1,214 @@
+package side
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/problem"
+)
+
+// A Built is a kernel in machine code.
+type Built struct {
+	Image   string         `json:"image"` // the cubin's file
+	Variant string         `json:"variant,omitempty"`
+	Toggles map[string]int `json:"toggles,omitempty"`
+	Globals []string       `json:"globals,omitempty"` // variables that outlive a launch
+}
+
+// A Kernel is code on the GPU, in a context of this process.
+type Kernel struct {
+	ctx      *driver.Context
+	stream   *driver.Stream
+	manifest *kernels.Manifest
+	built    Built
+	image    []byte
+	entry    string
+	maps     bool // tensor maps for the arguments that ask for them
+	geometry func(kernels.Dims) (kernels.Geometry, error)
+	modules  []*module
+	timeout  time.Duration
+}
+
+// A module is one copy of the code, with the memory that its launches leave
+// behind.
+type module struct {
+	fn    *driver.Function
+	state []state
+}
+
+type state struct{ live, first driver.Buffer }
+
+// maxState is how much memory a kernel may keep for every launch of a batch to
+// have a copy of its own. With more, the launches of a batch share it, and it is
+// reset between batches alone; what they could do for each other shows in the
+// times of single launches.
+const maxState = 16 << 20
+
+// Load puts a side's kernel onto the GPU.
+func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, entry: m.Entry, maps: true, timeout: timeout}
+	k.geometry = func(d kernels.Dims) (kernels.Geometry, error) { return m.Geometry(b.Variant, d, b.Toggles) }
+	return k, k.load()
+}
+
+// LoadReference is Load for the base's reference, which takes plain arrays.
+func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, entry: m.Reference.Entry, geometry: m.ReferenceGeometry, timeout: timeout}
+	return k, k.load()
+}
+
+func (k *Kernel) load() error {
+	var err error
+	if k.image, err = os.ReadFile(k.built.Image); err != nil {
+		return fmt.Errorf("reading machine code: %w", err)
+	}
+	return k.copies(1)
+}
+
+// copies sees to it that so many launches have a module of their own, where the
+// code keeps state, and one together where it keeps none. Each is loaded anew.
+func (k *Kernel) copies(n int) error {
+	if len(k.modules) > 0 && (len(k.built.Globals) == 0 || k.stateSize() > maxState) {
+		return nil
+	}
+	for len(k.modules) < n {
+		loaded, err := k.ctx.LoadModule(k.image)
+		if err != nil {
+			return Blame(err)
+		}
+		m := &module{}
+		if m.fn, err = loaded.Function(k.entry); err != nil {
+			return Blame(err)
+		}
+		for _, name := range k.built.Globals {
+			live, err := loaded.Global(name)
+			if driver.CodeOf(err) == driver.NotFound {
+				continue // a name of the file alone; the driver shows those that others may use
+			}
+			if err != nil {
+				return err
+			}
+			first, err := k.ctx.Alloc(live.Size)
+			if err != nil {
+				return err
+			}
+			if err := k.stream.CopyDevice(first, live); err != nil {
+				return err
+			}
+			m.state = append(m.state, state{live, first})
+		}
+		k.modules = append(k.modules, m)
+		if len(k.built.Globals) == 0 || k.stateSize() > maxState {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) stateSize() int64 {
+	size := int64(0)
+	for _, s := range k.modules[0].state {
+		size += s.live.Size
+	}
+	return size
+}
+
+// Reset queues giving every variable the value that it was loaded with.
+func (k *Kernel) Reset() error {
+	for _, m := range k.modules {
+		for _, s := range m.state {
+			if err := k.stream.CopyDevice(s.live, s.first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Prepare is the n-th launch of a batch on arguments that lie at base, not done
+// yet.
+func (k *Kernel) Prepare(n int, dims kernels.Dims, args []problem.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+	if err := k.copies(n + 1); err != nil {
+		return nil, err
+	}
+	fn := k.modules[min(n, len(k.modules)-1)].fn
+	g, err := k.geometry(dims)
+	if err != nil {
+		return nil, err
+	}
+	launch := driver.Launch{Grid: dim(g.Grid), Block: dim(g.Block), Shared: g.SharedMemory}
+	if g.Cluster != [3]int{1, 1, 1} {
+		launch.Cluster = dim(g.Cluster)
+	}
+	if g.SharedMemory > 48<<10 {
+		if err := fn.SetAttribute(driver.FuncMaxDynamicShared, g.SharedMemory); err != nil {
+			return nil, Blame(err)
+		}
+	}
+	list := &driver.Args{}
+	for i, a := range args {
+		at := base + driver.DevicePtr(offsets[i])
+		switch {
+		case !a.Array():
+			list.Bytes(a.Bytes, len(a.Bytes))
+		case k.maps && k.manifest.Arguments[i].TensorMap != nil:
+			m, err := k.tensorMap(&k.manifest.Arguments[i], dims, at)
+			if err != nil {
+				return nil, err
+			}
+			list.TensorMap(m)
+		default:
+			list.Pointer(at)
+		}
+	}
+	return func() error { return Blame(fn.Launch(k.stream, launch, list)) }, nil
+}
+
+func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }
+
+// Wait lets the stream run dry, but not for ever: an endless kernel is the
+// failure of the side that was launched.
+func (k *Kernel) Wait() error {
+	deadline := time.Now().Add(k.timeout)
+	for spins := 0; ; spins++ {
+		done, err := k.stream.Done()
+		if err != nil {
+			return Blame(err)
+		}
+		if done {
+			return nil
+		}
+		if spins%64 == 63 && time.Now().After(deadline) {
+			return &Failure{gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v and was killed", k.timeout)}}
+		}
+	}
+}
+
+// A Failure is what the code on the GPU did wrong: evidence where it is the
+// candidate's, a fault of the run otherwise.
+type Failure struct{ gates.Failure }
+
+func (f *Failure) Error() string { return f.Detail }
+
+// Blame turns what the driver says after a launch into the kernel's failure.
+func Blame(err error) error {
+	failed, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return err
+	}
+	kind := "launch"
+	switch {
+	case failed.Code == driver.IllegalAddress || failed.Code == driver.MisalignedAddress:
+		kind = "illegal-address"
+	case failed.KernelFault():
+		kind = "crash"
+	case failed.Code == driver.OutOfMemory:
+		return err
+	}
+	return &Failure{gates.Failure{Kind: kind, Detail: fmt.Sprintf("the kernel failed on the GPU: %s (%s)", failed.Text, failed.Name)}}
+}

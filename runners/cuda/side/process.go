@@ -1,0 +1,170 @@
+package side
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+)
+
+// A Process is a side's process as its judge sees it. Its errors are [*Failure]
+// where the side's kernel went wrong; it can do no more then.
+type Process struct {
+	Who    string // baseline, control or candidate
+	socket int
+	cmd    *exec.Cmd
+	buffer []byte
+	State  bool // its kernel has memory that outlives a launch
+	err    error
+}
+
+// Start begins a side and does not wait for it: contexts take their time, and
+// several can be made at once. The program's words must lead to [Serve].
+func Start(who string, program, env []string, setup Setup) (*Process, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making a socket for the %s: %w", who, err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "side")
+	defer theirs.Close()
+	cmd := exec.Command(program[0], program[1:]...)
+	cmd.ExtraFiles = []*os.File{theirs} // descriptor Socket
+	cmd.Env = env
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		unix.Close(pair[0])
+		return nil, fmt.Errorf("starting the %s's process: %w", who, err)
+	}
+	p := &Process{Who: who, socket: pair[0], cmd: cmd, buffer: make([]byte, maxPacket)}
+	// A side watches its own launches; one that says nothing for longer hangs in the
+	// driver.
+	patience := unix.NsecToTimeval((setup.Timeout + 30*time.Second).Nanoseconds())
+	err = errors.Join(unix.SetsockoptTimeval(p.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience), send(p.socket, request{Setup: &setup}, nil))
+	return p, err
+}
+
+// PID is the process's number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Up waits until the side has its context.
+func (p *Process) Up() error {
+	_, err := p.hear()
+	return err
+}
+
+func (p *Process) ask(r request, files ...*os.File) (answer, error) {
+	if p.err != nil {
+		return answer{}, p.err
+	}
+	if err := send(p.socket, r, files); err != nil {
+		return answer{}, fmt.Errorf("asking the %s's process: %w", p.Who, err)
+	}
+	return p.hear()
+}
+
+func (p *Process) hear() (answer, error) {
+	var a answer
+	_, err := receive(p.socket, p.buffer, &a)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the %s's process does not answer: %w", p.Who, err)
+	case a.Failure != nil:
+		err = &Failure{*a.Failure}
+	case a.Error != "":
+		err = fmt.Errorf("the %s's process: %s", p.Who, a.Error)
+	}
+	p.err = err
+	return a, err
+}
+
+// Load has the side's code loaded.
+func (p *Process) Load(b Built) error {
+	a, err := p.ask(request{Load: &b})
+	p.State = a.State
+	return err
+}
+
+// A Room is memory that a side and its judge share: the side launches on it, the
+// judge fills and reads it.
+type Room struct {
+	driver.Buffer
+	shared driver.Shared
+}
+
+// NewRooms makes rooms in the judge's context and hands them to the side.
+func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]Room, error) {
+	var all []Room
+	for count > 0 {
+		n := min(count, maxFiles)
+		made, files, err := newRooms(c, n, size)
+		if err == nil {
+			_, err = p.ask(request{Rooms: &rooms{Set: set, Size: made[0].Size, Count: n}}, files...)
+		}
+		for _, f := range files {
+			f.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, count = append(all, made...), count-n
+	}
+	return all, nil
+}
+
+func newRooms(c *driver.Context, count, size int) (made []Room, files []*os.File, err error) {
+	for range count {
+		shared, err := c.NewShared(int64(size))
+		if err != nil {
+			return made, files, err
+		}
+		buffer, err := c.Map(shared, 0)
+		if err != nil {
+			return made, files, err
+		}
+		file, err := c.Export(shared)
+		if err != nil {
+			return made, files, err
+		}
+		made, files = append(made, Room{buffer, shared}), append(files, file)
+	}
+	return made, files, nil
+}
+
+// Prepare has launches made ready for a shape.
+func (p *Process) Prepare(q Problem) error {
+	_, err := p.ask(request{Problem: &q})
+	return err
+}
+
+// Ready brings the GPU into the state that a sample begins with.
+func (p *Process) Ready(problem int, reset bool) error {
+	_, err := p.ask(request{Ready: &ready{Problem: problem, Reset: reset}})
+	return err
+}
+
+// Run launches in neighbouring rooms, from a cold cache if asked, and returns the
+// time between two events around the launches.
+func (p *Process) Run(problem, first, count int, cold bool) (time.Duration, error) {
+	a, err := p.ask(request{Run: &run{problem, first, count, cold}})
+	return time.Duration(a.Nanos), err
+}
+
+// Rough is about how long one launch takes, by the side's own clock.
+func (p *Process) Rough(problem, room int) (time.Duration, error) {
+	a, err := p.ask(request{Rough: &run{problem, room, 1, false}})
+	return time.Duration(a.Nanos), err
+}
+
+// Close ends the side.
+func (p *Process) Close() {
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	unix.Close(p.socket)
+}

@@ -1,0 +1,283 @@
+package side
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/problem"
+)
+
+// Socket is the descriptor on which a side process hears from its judge.
+const Socket = 3
+
+// Serve does what the judge asks until the judge has gone.
+func Serve(socket int) error {
+	buffer := make([]byte, maxPacket)
+	var first request
+	if _, err := receive(socket, buffer, &first); err != nil {
+		return err
+	}
+	if first.Setup == nil {
+		return errors.New("a side is set up before anything else")
+	}
+	s := &server{setup: *first.Setup, sets: map[int][]driver.Buffer{}, problems: map[int]*prepared{}}
+	err := s.open(func() error {
+		if err := send(socket, answer{}, nil); err != nil {
+			return err
+		}
+		return s.loop(socket, buffer)
+	})
+	if err != nil && !errors.Is(err, errEnded) {
+		return errors.Join(err, send(socket, answer{Error: err.Error()}, nil))
+	}
+	return nil
+}
+
+// A server is a side's process.
+type server struct {
+	setup    Setup
+	manifest *kernels.Manifest
+	ctx      *driver.Context
+	stream   *driver.Stream
+	from, to *driver.Event
+	scratch  driver.Buffer // what flushes the L2
+	kernel   *Kernel
+	sets     map[int][]driver.Buffer
+	problems map[int]*prepared
+}
+
+// prepared is a problem's launches, room by room, and the batch of them.
+type prepared struct {
+	launches []func() error
+	batch    func() error
+	size     int
+}
+
+// open makes the context. It is not released: after a fault or an endless kernel
+// that could wait for ever, and the process ends anyway.
+func (s *server) open(then func() error) error {
+	var err error
+	if s.manifest, err = kernels.Parse(kernels.FileName, []byte(s.setup.Manifest)); err != nil {
+		return fmt.Errorf("reading the manifest: %w", err)
+	}
+	d, err := driver.Open()
+	if err != nil {
+		return err
+	}
+	device, err := d.Device(s.setup.Ordinal)
+	if err != nil {
+		return err
+	}
+	thread, err := device.NewThread(driver.ScheduleSpin)
+	if err != nil {
+		return err
+	}
+	return thread.Do(func(c *driver.Context) error {
+		s.ctx = c
+		if s.setup.Padding > 0 {
+			if _, err := c.Alloc(s.setup.Padding); err != nil {
+				return err
+			}
+		}
+		if s.stream, err = c.NewStream(); err != nil {
+			return err
+		}
+		if s.from, err = c.NewEvent(); err != nil {
+			return err
+		}
+		if s.to, err = c.NewEvent(); err != nil {
+			return err
+		}
+		if s.setup.Flush {
+			p, err := device.Properties()
+			if err != nil {
+				return err
+			}
+			if s.scratch, err = c.Alloc(max(2*int64(p.L2Bytes), 64<<20)); err != nil {
+				return err
+			}
+		}
+		return then()
+	})
+}
+
+func (s *server) loop(socket int, buffer []byte) error {
+	for {
+		var r request
+		files, err := receive(socket, buffer, &r)
+		if err != nil {
+			return err
+		}
+		a, err := s.do(r, files)
+		if failed, ok := errors.AsType[*Failure](err); ok {
+			a.Failure, err = &failed.Failure, nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := send(socket, a, nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) do(r request, files []*os.File) (a answer, err error) {
+	switch {
+	case r.Load != nil:
+		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
+			return a, err
+		}
+		a.State = len(s.kernel.modules[0].state) > 0
+		return a, s.stream.Synchronize()
+	case r.Rooms != nil:
+		return a, s.rooms(*r.Rooms, files)
+	case r.Problem != nil:
+		return a, s.prepare(*r.Problem)
+	case r.Ready != nil:
+		return a, s.ready(*r.Ready)
+	case r.Run != nil:
+		took, err := s.run(*r.Run)
+		a.Nanos = took.Nanoseconds()
+		return a, err
+	case r.Rough != nil:
+		took, err := s.rough(*r.Rough)
+		a.Nanos = took.Nanoseconds()
+		return a, err
+	}
+	return a, errors.New("the judge asks for nothing")
+}
+
+// rooms maps memory at places that nobody can guess: a launch that looked for its
+// neighbours' inputs would have to touch what is not there.
+func (s *server) rooms(r rooms, files []*os.File) error {
+	if len(files) != r.Count {
+		return fmt.Errorf("%d rooms were announced and %d came", r.Count, len(files))
+	}
+	for _, f := range files {
+		shared, err := s.ctx.Import(f, r.Size)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		var random [8]byte
+		rand.Read(random[:])
+		// Within the addresses that a process has, in steps of the largest page.
+		hint := driver.DevicePtr(0x1000<<32|binary.NativeEndian.Uint64(random[:])%(0x4000<<32)) &^ (2<<20 - 1)
+		room, err := s.ctx.Map(shared, hint)
+		if err != nil {
+			return err
+		}
+		s.sets[r.Set] = append(s.sets[r.Set], room)
+	}
+	return nil
+}
+
+func (s *server) prepare(p Problem) error {
+	outline, err := problem.Outline(s.manifest, kernels.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	if err != nil {
+		return err
+	}
+	ready := &prepared{size: p.Batch}
+	for i, room := range s.sets[p.Set] {
+		if p.Share {
+			i = 0
+		}
+		launch, err := s.kernel.Prepare(i, p.Dims, outline.Args, p.Offsets, room.Ptr)
+		if err != nil {
+			return err
+		}
+		ready.launches = append(ready.launches, launch)
+	}
+	s.problems[p.ID] = ready
+	if p.Batch < 2 {
+		return s.stream.Synchronize()
+	}
+	graph, err := s.stream.Capture(func() error { return all(ready.launches[:p.Batch]) })
+	if err != nil {
+		return Blame(err)
+	}
+	if err := graph.Upload(s.stream); err != nil {
+		return Blame(err)
+	}
+	ready.batch = func() error { return Blame(graph.Launch(s.stream)) }
+	return s.stream.Synchronize()
+}
+
+func all(launches []func() error) error {
+	for _, launch := range launches {
+		if err := launch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready brings the GPU into the state that every sample finds: no state of
+// earlier launches, nothing running.
+func (s *server) ready(r ready) error {
+	if r.Reset {
+		if err := s.kernel.Reset(); err != nil {
+			return err
+		}
+	}
+	return s.kernel.Wait()
+}
+
+// run times launches between two events: as one graph where they are the whole
+// batch, one after the other otherwise.
+func (s *server) run(r run) (time.Duration, error) {
+	p := s.problems[r.Problem]
+	launch := func() error { return all(p.launches[r.First : r.First+r.Count]) }
+	if p.batch != nil && r.First == 0 && r.Count == p.size {
+		launch = p.batch
+	}
+	if r.Flush {
+		if err := s.ctx.ResetPersistingL2(); err != nil {
+			return 0, err
+		}
+		if err := s.stream.Fill32(s.scratch, uint32(r.Count)); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.from.Record(s.stream); err != nil {
+		return 0, err
+	}
+	if err := launch(); err != nil {
+		return 0, err
+	}
+	if err := s.to.Record(s.stream); err != nil {
+		return 0, err
+	}
+	if err := s.kernel.Wait(); err != nil {
+		return 0, err
+	}
+	took, err := s.to.Since(s.from)
+	return took, Blame(err)
+}
+
+// rough is the time of one launch, the shortest of a few runs of several.
+func (s *server) rough(r run) (time.Duration, error) {
+	const launches = 8
+	launch := s.problems[r.Problem].launches[r.First]
+	best := time.Duration(math.MaxInt64)
+	for range 5 {
+		start := time.Now()
+		for range launches {
+			if err := launch(); err != nil {
+				return 0, err
+			}
+		}
+		if err := s.kernel.Wait(); err != nil {
+			return 0, err
+		}
+		best = min(best, time.Since(start)/launches)
+	}
+	return best, nil
+}
