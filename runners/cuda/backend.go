@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -41,16 +39,17 @@ type Config struct {
 
 // A Backend measures one job on one GPU.
 type Backend struct {
-	job     runners.Job
-	config  Config
-	cuda    *toolchain.CUDA
-	device  gates.Device
-	rng     *rand.Rand
-	sides   map[runners.Role]*sides.Built
-	trusted *judged            // what the judge itself needs
-	micros  map[string]float64 // a launch's time by shape, roughly
-	xids    xidSource          // nil where nobody tells
-	log     strings.Builder
+	job       runners.Job
+	config    Config
+	cuda      *toolchain.CUDA
+	device    gates.Device
+	rng       *rand.Rand
+	sides     map[runners.Role]*sides.Built
+	compiling map[string]*compilation
+	micros    map[string]float64 // a launch's time by shape, roughly
+	next      *next              // a round's worker that is ready before it is needed
+	xids      xidSource          // nil where nobody tells
+	log       strings.Builder
 }
 
 // New finds the GPU and the compiler.
@@ -74,7 +73,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}}
+	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
 	}
@@ -135,8 +134,11 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
 		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
 	}
+	b.ahead(ctx)
 	start := time.Now()
-	cubin, err := b.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, arch, build.Flags, m.Defines(side.Variant))
+	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
+		Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant),
+	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
@@ -156,26 +158,6 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	}
 	b.sides[role] = built
 	return build, nil
-}
-
-const compileTimeout = 5 * time.Minute
-
-func (b *Backend) compile(ctx context.Context, name, dir, source, entry, arch string, flags, defines []string) (*toolchain.Cubin, error) {
-	scratch := filepath.Join(b.config.Scratch, name)
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return nil, fmt.Errorf("making room for the %s: %w", name, err)
-	}
-	cubin, err := b.cuda.Build(ctx, toolchain.NVCCBuild{
-		Dir: dir, Source: source, Entry: entry, Arch: arch, Flags: flags, Defines: defines, Scratch: scratch, Timeout: compileTimeout,
-	})
-	fmt.Fprintf(&b.log, "# %s: %s for %s\n", name, source, arch)
-	if cubin != nil {
-		b.log.WriteString(cubin.Log)
-	}
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
-		b.log.WriteString(refusal.Log)
-	}
-	return cubin, err
 }
 
 // resources joins what the compiler says with what the launch asks for at the
@@ -199,40 +181,6 @@ func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resource
 	}
 	r.BlockThreads, r.DynamicShared = &threads, &dynamic
 	return r, nil
-}
-
-// judged is what the judge runs itself: the base's reference, and its own
-// kernels.
-type judged struct{ reference, oracle *sides.Built }
-
-// judge builds what the judge runs, once.
-func (b *Backend) judge(ctx context.Context) (*judged, error) {
-	if b.trusted != nil {
-		return b.trusted, nil
-	}
-	m := b.job.Manifest
-	if !m.ReferenceOnDevice() {
-		return nil, fmt.Errorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
-	}
-	// sm_90a code needs no such reference; the plain architecture always works.
-	reference, err := b.compile(ctx, "reference", b.job.Trusted, m.Reference.Source, m.Reference.Entry, b.device.Arch, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
-	}
-	dir := filepath.Join(b.config.Scratch, "oracle-source")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making room for the judge's own kernels: %w", err)
-	}
-	const source = "oracle.cu"
-	if err := os.WriteFile(filepath.Join(dir, source), oracle.Source, 0o644); err != nil {
-		return nil, fmt.Errorf("writing the judge's own kernels: %w", err)
-	}
-	own, err := b.compile(ctx, "oracle", dir, source, oracle.Entry, b.device.Arch, oracle.Flags(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the judge's own kernels: %w", err)
-	}
-	b.trusted = &judged{&sides.Built{Image: reference.Path}, &sides.Built{Image: own.Path}}
-	return b.trusted, nil
 }
 
 // Correctness has the sides compared with the reference.
@@ -280,8 +228,8 @@ func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gate
 	})
 }
 
-func (b *Backend) request(ctx context.Context, task string) (worker.Request, error) {
-	r := worker.Request{
+func (b *Backend) request(ctx context.Context, task string) (r worker.Request, err error) {
+	r = worker.Request{
 		Task: task, Manifest: b.config.Manifest, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout,
 		Program: append(slices.Clone(b.config.Program), sideWord), Seed: b.rng.Uint64() >> 16,
 		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate],
@@ -289,10 +237,8 @@ func (b *Backend) request(ctx context.Context, task string) (worker.Request, err
 	if task == worker.TaskLaunch {
 		return r, nil
 	}
-	trusted, err := b.judge(ctx)
-	if err != nil {
-		return r, err
+	if r.Reference, err = b.reference(ctx); err == nil {
+		r.Oracle, err = b.oracle(ctx)
 	}
-	r.Reference, r.Oracle = trusted.reference, trusted.oracle.Image
-	return r, nil
+	return r, err
 }

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,58 +49,94 @@ func Worker(args []string) error {
 	return worker.Serve(request, io.Discard)
 }
 
-// start runs one request in a process of its own and hands over its replies.
-func (b *Backend) start(ctx context.Context, request worker.Request, each func(worker.Reply)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	patience := b.config.LaunchTimeout + quietTime
-	watchdog := time.AfterFunc(patience, func() {
-		cancel(fmt.Errorf("the worker said nothing for %v: the GPU or its driver hangs (look for Xid messages in dmesg)", patience))
-	})
-	defer watchdog.Stop()
+// A process is one worker on its way.
+type process struct {
+	cmd      *exec.Cmd
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	commands io.WriteCloser
+	answers  *os.File
+	noise    tail
+	wait     func() error
+}
+
+// spawn starts a worker on a request. It lives no longer than ctx.
+func (b *Backend) spawn(ctx context.Context, request worker.Request) (*process, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
-		return fmt.Errorf("writing the worker's request: %w", err)
+		return nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
 	answers, theirs, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("making a pipe to the worker: %w", err)
+		return nil, fmt.Errorf("making a pipe to the worker: %w", err)
 	}
-	defer answers.Close()
-	cmd := exec.CommandContext(ctx, b.config.Program[0], b.config.Program[1:]...)
-	cmd.Stdin = bytes.NewReader(text)
-	var noise tail
-	cmd.Stdout, cmd.Stderr = &noise, &noise
-	cmd.ExtraFiles = []*os.File{theirs}
-	cmd.Env = workerEnv(b.config.Getenv)
+	defer theirs.Close()
+	p := &process{answers: answers}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	p.cmd = exec.CommandContext(p.ctx, b.config.Program[0], b.config.Program[1:]...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.noise, &p.noise
+	p.cmd.ExtraFiles = []*os.File{theirs}
+	p.cmd.Env = workerEnv(b.config.Getenv)
 	// A worker in a group of its own is killed whole.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	xids(b.xids, 0) // what came before is not this worker's
-	err = cmd.Start()
-	theirs.Close()
-	if err != nil {
-		return fmt.Errorf("starting a worker: %w", err)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
+	p.cmd.WaitDelay = 5 * time.Second
+	p.wait = sync.OnceValue(p.cmd.Wait)
+	if p.commands, err = p.cmd.StdinPipe(); err == nil {
+		err = p.cmd.Start()
 	}
+	if err != nil {
+		p.cancel(nil)
+		answers.Close()
+		return nil, fmt.Errorf("starting a worker: %w", err)
+	}
+	// Whoever ends it, and whether or not anybody hears it out, nothing is left.
+	context.AfterFunc(p.ctx, func() {
+		p.wait()
+		answers.Close()
+	})
+	p.commands.Write(text) // a worker that died tells so when it is heard
+	return p, nil
+}
+
+// start runs one request in a process of its own and hands over its replies.
+func (b *Backend) start(ctx context.Context, request worker.Request, each func(worker.Reply)) error {
+	p, err := b.spawn(ctx, request)
+	if err != nil {
+		return err
+	}
+	return b.finish(p, each)
+}
+
+// finish lets a worker do its work and hands over its replies.
+func (b *Backend) finish(p *process, each func(worker.Reply)) error {
+	defer p.cancel(nil)
+	patience := b.config.LaunchTimeout + quietTime
+	watchdog := time.AfterFunc(patience, func() {
+		p.cancel(fmt.Errorf("the worker said nothing for %v: the GPU or its driver hangs (look for Xid messages in dmesg)", patience))
+	})
+	defer watchdog.Stop()
+	xids(b.xids, 0)                                    // what came before is not this worker's
+	json.NewEncoder(p.commands).Encode(worker.Start{}) // a worker that died tells so below
+	p.commands.Close()
 	var failed *gates.Failure
-	done, problem := receive(answers, func(r worker.Reply) {
+	done, problem := receive(p.answers, func(r worker.Reply) {
 		watchdog.Reset(patience)
 		each(r)
 		failed = cmp.Or(r.Failure(), failed)
 	})
-	waited := cmd.Wait()
+	waited := p.wait()
 	if failed != nil {
 		// The evidence has the same pointer.
 		nameXids(failed, b.xids)
 	}
 	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("the worker was stopped: %w%s", context.Cause(ctx), b.reported())
+	case p.ctx.Err() != nil:
+		return fmt.Errorf("the worker was stopped: %w%s", context.Cause(p.ctx), b.reported())
 	case problem != nil:
 		return problem
 	case !done:
-		return fmt.Errorf("the worker died (%w)%s%s", errors.Join(waited, errors.New("it did not finish its answer")), noise.said(), b.reported())
+		return fmt.Errorf("the worker died (%w)%s%s", errors.Join(waited, errors.New("it did not finish its answer")), p.noise.said(), b.reported())
 	}
 	return nil
 }

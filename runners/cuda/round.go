@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
@@ -19,31 +20,25 @@ const (
 )
 
 // Round measures the shapes in fresh processes.
-func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
+func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, progress runners.Progress) (gates.Round, error) {
 	if b.micros == nil { // correctness was not asked for, or compared by another process
 		if err := b.cases(ctx, nil, nil); err != nil {
 			return gates.Round{}, fmt.Errorf("preparing to measure: %w", err)
 		}
 	}
-	request, err := b.request(ctx, worker.TaskRound)
+	p, err := b.waiting(ctx, gate, shapes)
 	if err != nil {
 		return gates.Round{}, err
 	}
-	request.Pairs = int(gate.Pairs)
-	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
-		request.Distributions = append(request.Distributions, tensor.Distribution(d))
-	}
-	for _, name := range shapes {
-		shape, _ := b.job.Manifest.Shape(name)
-		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[name])})
-	}
 	var round *gates.Round
-	err = b.start(ctx, request, func(r worker.Reply) {
-		if r.Round != nil {
+	err = b.finish(p, func(r worker.Reply) {
+		switch {
+		case r.Round != nil:
 			round = r.Round
-		}
-		if r.Progress != "" {
-			p.Report(runners.Event{Text: r.Progress})
+		case r.Measured:
+			b.prestart(ctx, gate, shapes)
+		case r.Progress != "":
+			progress.Report(runners.Event{Text: r.Progress})
 		}
 	})
 	if err == nil && round == nil {
@@ -53,6 +48,58 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 		return gates.Round{}, err
 	}
 	return *round, nil
+}
+
+// A next is a worker that was started for a round before anybody asked for it.
+type next struct {
+	process *process
+	shapes  []string
+}
+
+// prestart starts a worker that holds until its round comes: contexts take half a
+// second, in which this round's outputs are compared. Whether the round comes is
+// not known; without it the worker ends with ctx.
+func (b *Backend) prestart(ctx context.Context, gate *policies.PerformanceGate, shapes []string) {
+	request, err := b.roundRequest(ctx, gate, shapes)
+	if err != nil {
+		return // the round itself will tell
+	}
+	if p, err := b.spawn(ctx, request); err == nil {
+		b.next = &next{p, shapes}
+	}
+}
+
+// waiting is a worker for a round: the one that is there already, or a new one.
+func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, shapes []string) (*process, error) {
+	n := b.next
+	b.next = nil
+	if n != nil && n.process.ctx.Err() == nil && slices.Equal(n.shapes, shapes) {
+		return n.process, nil
+	}
+	if n != nil {
+		n.process.cancel(nil)
+	}
+	request, err := b.roundRequest(ctx, gate, shapes)
+	if err != nil {
+		return nil, err
+	}
+	return b.spawn(ctx, request)
+}
+
+func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGate, shapes []string) (worker.Request, error) {
+	request, err := b.request(ctx, worker.TaskRound)
+	if err != nil {
+		return request, err
+	}
+	request.Pairs, request.Hold = int(gate.Pairs), true
+	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
+		request.Distributions = append(request.Distributions, tensor.Distribution(d))
+	}
+	for _, name := range shapes {
+		shape, _ := b.job.Manifest.Shape(name)
+		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[name])})
+	}
+	return request, nil
 }
 
 // batch is how many launches make a sample that is long enough for the clock.

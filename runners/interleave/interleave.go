@@ -79,11 +79,12 @@ type Plan struct {
 
 // A Run is one shape's series on its way.
 type Run struct {
-	bench  Bench
-	series *gates.Series
-	plan   Plan
-	rng    *rand.Rand
-	draws  map[string]int
+	bench   Bench
+	series  *gates.Series
+	plan    Plan
+	rng     *rand.Rand
+	draws   map[string]int
+	witness *witness
 }
 
 // New prepares a series, whose shape, batch, seed and distributions are set.
@@ -110,19 +111,16 @@ func (r *Run) distribution(n int) tensor.Distribution {
 	return tensor.Distribution(r.series.Distributions[n%len(r.series.Distributions)])
 }
 
-// fresh times one side on a draw of its own.
-func (r *Run) fresh(phase string, side rune, launches int) (Times, error) {
-	if err := r.draw(phase, r.distribution(r.draws[phase]), launches); err != nil {
-		return Times{}, err
-	}
-	return r.bench.Time(side, launches)
-}
-
-// warm launches a side until the clocks have risen.
-func (r *Run) warm(side rune) error {
+// warm launches sides until the clocks have risen.
+func (r *Run) warm(sides ...rune) error {
 	for range r.plan.Warm {
-		if _, err := r.fresh("warm", side, r.series.Batch); err != nil {
+		if err := r.draw("warm", r.distribution(r.draws["warm"]), r.series.Batch); err != nil {
 			return err
+		}
+		for _, side := range sides {
+			if _, err := r.bench.Time(side, r.series.Batch); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -138,7 +136,10 @@ func (r *Run) Alone() error {
 		return err
 	}
 	for range max(r.plan.Pairs/4, 4) {
-		t, err := r.fresh("solo", gates.SideBaseline, r.series.Batch)
+		if err := r.draw("solo", r.distribution(r.draws["solo"]), r.series.Batch); err != nil {
+			return err
+		}
+		t, err := r.bench.Time(gates.SideBaseline, r.series.Batch)
 		if err != nil {
 			return err
 		}
@@ -150,23 +151,21 @@ func (r *Run) Alone() error {
 	return nil
 }
 
-// Measure takes the series. When the candidate fails the series ends with the
-// last whole block, so that what was measured can still be read.
+// Measure takes the series, whose outputs Check compares with the reference. When
+// the candidate fails the series ends with the last whole block, so that what was
+// measured can still be read.
 func (r *Run) Measure() error {
-	for _, side := range []rune{gates.SideBaseline, gates.SideControl, gates.SideCandidate} {
-		if err := r.warm(side); err != nil {
-			return err
-		}
+	if err := r.warm(gates.SideBaseline, gates.SideControl, gates.SideCandidate); err != nil {
+		return err
 	}
 	if err := r.singles(); err != nil {
 		return err
 	}
-	witness := newWitness(r)
-	defer witness.drop()
+	r.witness = newWitness(r)
 	blocks := runners.Blocks(r.rng, r.plan.Pairs)
 	for k, block := range blocks {
 		whole := len(r.series.Nanos)
-		if err := r.block(witness, k, block); err != nil {
+		if err := r.block(k, block); err != nil {
 			r.series.Nanos, r.series.Wall = r.series.Nanos[:whole], r.series.Wall[:whole]
 			return err
 		}
@@ -177,14 +176,17 @@ func (r *Run) Measure() error {
 			}
 		}
 	}
-	if err := r.kept(witness); err != nil {
-		return err
-	}
-	return witness.check()
+	return r.kept()
+}
+
+// Check compares outputs of what Measure timed with the reference's.
+func (r *Run) Check() error {
+	defer r.witness.drop()
+	return r.witness.check()
 }
 
 // block is one block's two halves, each on inputs of its own.
-func (r *Run) block(w *witness, k int, block string) error {
+func (r *Run) block(k int, block string) error {
 	for half := range 2 {
 		if err := r.draw("timed", r.distribution(k), r.series.Batch); err != nil {
 			return err
@@ -197,7 +199,7 @@ func (r *Run) block(w *witness, k int, block string) error {
 			r.series.Nanos = append(r.series.Nanos, perLaunch(t.Device, r.series.Batch))
 			r.series.Wall = append(r.series.Wall, perLaunch(t.Wall, r.series.Batch))
 		}
-		if err := w.see(r.distribution(k)); err != nil {
+		if err := r.witness.see(r.distribution(k)); err != nil {
 			return err
 		}
 	}
@@ -232,7 +234,7 @@ func (r *Run) singles() error {
 
 // kept times the candidate with the state that it left itself, on fresh inputs,
 // and sees to it that it is still right: so it will be used.
-func (r *Run) kept(w *witness) error {
+func (r *Run) kept() error {
 	for range max(r.plan.Pairs/4, 4) {
 		dist := r.distribution(r.draws["kept"])
 		if err := r.draw("kept", dist, r.series.Batch); err != nil {
@@ -246,7 +248,7 @@ func (r *Run) kept(w *witness) error {
 		if _, err := r.bench.Time(gates.SideBaseline, r.series.Batch); err != nil {
 			return err
 		}
-		if err := w.see(dist); err != nil {
+		if err := r.witness.see(dist); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ struct Draw {
     const u64 *keys;   // of the first launch: the key, and what dominant rows follow from
     u64 keyStride;     // in words
     u64 quantized;     // 1: divide by the group's scale
+    double *drawn;     // the values themselves, by launch, of one that is quantised
     u64 *maxima;       // bits of the largest magnitude, by launch and group
     u64 groups;
     double largest;    // value of the format
@@ -217,21 +218,21 @@ __device__ static double scale_of(const Draw &d, u64 launch, u64 group)
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define THREADS ((u64)gridDim.x * blockDim.x)
 
-// The largest magnitude of every group; maxima are zero before.
+// Draws what is going to be quantised, and finds the largest magnitude of every
+// group; maxima are zero before.
 extern "C" __global__ void find_maxima(Draw d)
 {
     const u64 *key = d.keys + LAUNCH * d.keyStride;
     u64 *maxima = d.maxima + LAUNCH * d.groups, mine = 0, group = 0;
-    double value[2];
-    // A thread takes neighbours, so that it meets few groups.
-    u64 pairs = (d.elements + 1) / 2, share = (pairs + THREADS - 1) / THREADS;
-    u64 end = (THREAD + 1) * share < pairs ? (THREAD + 1) * share : pairs;
-    for (u64 pair = THREAD * share; pair < end; pair++) {
+    double *drawn = d.drawn + LAUNCH * d.elements, value[2];
+    for (u64 pair = THREAD; 2 * pair < d.elements; pair += THREADS) {
         values(d, key, pair, value);
         for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
             u64 g = group_of(d.grouping, 2 * pair + k), magnitude = bits_of(value[k]) & 0x7FFFFFFFFFFFFFFFULL;
+            drawn[2 * pair + k] = value[k];
             if (g != group) {
-                atomicMax(&maxima[group], mine);
+                if (mine)
+                    atomicMax(&maxima[group], mine);
                 group = g;
                 mine = 0;
             }
@@ -245,16 +246,15 @@ extern "C" __global__ void find_maxima(Draw d)
 extern "C" __global__ void draw(Draw d)
 {
     const u64 *key = d.keys + LAUNCH * d.keyStride;
+    const double *drawn = d.drawn + LAUNCH * d.elements;
     byte *array = d.slots + LAUNCH * d.stride + d.offset;
     double value[2];
     for (u64 pair = THREAD; 2 * pair < d.elements; pair += THREADS) {
-        values(d, key, pair, value);
+        if (!d.quantized)
+            values(d, key, pair, value);
         for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
             u64 i = 2 * pair + k;
-            double x = as_drawn(d, value[k]);
-            if (d.quantized)
-                x /= scale_of(d, LAUNCH, group_of(d.grouping, i));
-            encode(array, d.dtype, i, x);
+            encode(array, d.dtype, i, d.quantized ? drawn[i] / scale_of(d, LAUNCH, group_of(d.grouping, i)) : as_drawn(d, value[k]));
         }
     }
 }

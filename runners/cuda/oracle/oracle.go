@@ -30,6 +30,7 @@ type Oracle struct {
 	ctx     *driver.Context
 	stream  *driver.Stream
 	kernels map[string]*driver.Function
+	drawn   driver.Buffer // values on their way to being quantised
 	partial driver.Buffer // of compare
 	sums    driver.Buffer
 }

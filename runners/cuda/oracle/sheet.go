@@ -47,6 +47,9 @@ func (o *Oracle) NewSheet(p *problem.Problem, launches int) (*Sheet, error) {
 		if a.Scales >= 0 {
 			in.groups = a.Groups.Groups
 			maxima += in.groups * launches
+			if err := o.room(&o.drawn, int64(8*a.Elements*launches)); err != nil {
+				return nil, err
+			}
 		}
 		if len(a.Groups.Lengths) > maxAxes {
 			return nil, fmt.Errorf("argument %s has scales over %d axes: at most %d are drawn", a.Name, len(a.Groups.Lengths), maxAxes)
@@ -113,7 +116,7 @@ func (s *Sheet) spec(in input, launch int) []byte {
 		uint64(a.Elements), code(tensor.DTypes(), a.DType), code(tensor.Distributions(), a.Distribution(s.dist)),
 		uint64(rows), uint64(columns),
 		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
-		quantized, uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
+		quantized, uint64(s.o.drawn.Ptr), uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
 		math.Float64bits(float64(largest)),
 	), words(group...)...)
 }
@@ -139,7 +142,7 @@ func (s *Sheet) Draw(dist tensor.Distribution, seeds []uint64) error {
 		a := s.problem.Args[in.arg]
 		args := func() *driver.Args { return new(driver.Args).Bytes(s.spec(in, 0), 8) }
 		if a.Scales >= 0 {
-			if err := s.o.run("find_maxima", a.Elements/16, len(seeds), args()); err != nil {
+			if err := s.o.run("find_maxima", a.Elements/2, len(seeds), args()); err != nil {
 				return err
 			}
 			scale := s.problem.Args[a.Scales]

@@ -42,7 +42,14 @@ type Request struct {
 	Pairs         int                   `json:"pairs,omitempty"`
 	Seed          uint64                `json:"seed,omitempty"`
 	Launch        int                   `json:"launches,omitempty"`
+
+	// Hold lets the worker bring up its contexts and then wait for a Start on the
+	// same stream: the round before may still be at work.
+	Hold bool `json:"hold,omitempty"`
 }
+
+// A Start ends a Hold.
+type Start struct{}
 
 // A Case is one input that outputs are compared on.
 type Case struct {
@@ -63,7 +70,8 @@ type Plan struct {
 type Reply struct {
 	Progress string             `json:"progress,omitempty"`
 	Case     *gates.Case        `json:"case,omitempty"`
-	Micros   map[string]float64 `json:"micros,omitempty"` // time of a launch by planned shape, of the faster side
+	Micros   map[string]float64 `json:"micros,omitempty"`   // time of a launch by planned shape, of the faster side
+	Measured bool               `json:"measured,omitempty"` // nothing is timed any more; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`
 	Done     bool               `json:"done,omitempty"`
 	Error    string             `json:"error,omitempty"`

@@ -14,33 +14,41 @@ import (
 )
 
 const (
-	warmUps    = 12 // samples of a side before its first that counts
-	references = 4  // outputs a series that are compared with the reference, beside the farthest of each distribution
+	warmUps    = 8 // samples of a side before its first that counts
+	references = 4 // outputs a series that are compared with the reference, beside the farthest of each distribution
 
 	keptProblem = 1000 // added to the number of a problem whose launches share what they leave behind
 )
 
 // round measures every planned shape: the baseline alone before the candidate's
-// code is on the GPU, then all three sides interleaved.
+// code is on the GPU, then all three sides interleaved. What was written is
+// compared with the reference when all is measured, while the next round's
+// processes start.
 func (s *session) round() error {
 	round := gates.Round{Seed: s.request.Seed, Before: s.fitness()}
-	failure, err := interleave.Failure(s.measure(&round))
-	if err != nil {
-		return err
-	}
-	round.Failure = failure
-	if failure == nil {
+	benches, err := s.measure()
+	if err == nil {
 		round.After = s.fitness()
+		err = s.send(Reply{Measured: true})
+	}
+	for i := 0; i < len(benches) && err == nil; i++ {
+		err = benches[i].run.Check()
+	}
+	for _, b := range benches {
+		round.Series = append(round.Series, *b.series)
+	}
+	if round.Failure, err = interleave.Failure(err); err != nil {
+		return err
 	}
 	return s.send(Reply{Round: &round})
 }
 
-func (s *session) measure(round *gates.Round) error {
+func (s *session) measure() (measured []*bench, err error) {
 	benches := make([]*bench, 0, len(s.request.Plans))
 	for _, i := range s.rng.Perm(len(s.request.Plans)) {
 		b, err := s.newBench(s.request.Plans[i], len(benches))
 		if err != nil {
-			return fmt.Errorf("making room for %s: %w", s.request.Plans[i].Shape, err)
+			return nil, fmt.Errorf("making room for %s: %w", s.request.Plans[i].Shape, err)
 		}
 		benches = append(benches, b)
 	}
@@ -64,30 +72,29 @@ func (s *session) measure(round *gates.Round) error {
 		return nil
 	}
 	if err := load(gates.SideBaseline, *s.request.Baseline); err != nil {
-		return err
+		return nil, err
 	}
 	for _, b := range benches {
 		if err := b.run.Alone(); err != nil {
-			return fmt.Errorf("timing the baseline alone on %s: %w", b.series.Shape, err)
+			return nil, fmt.Errorf("timing the baseline alone on %s: %w", b.series.Shape, err)
 		}
 	}
 	if err := load(gates.SideControl, *s.request.Baseline); err != nil {
-		return err
+		return nil, err
 	}
 	if err := load(gates.SideCandidate, *s.request.Candidate); err != nil {
-		return err
+		return nil, err
 	}
 	for _, b := range benches {
 		if err := s.send(Reply{Progress: b.series.Shape}); err != nil {
-			return err
+			return measured, err
 		}
-		err := b.run.Measure()
-		round.Series = append(round.Series, *b.series)
-		if err != nil {
-			return fmt.Errorf("timing %s: %w", b.series.Shape, err)
+		measured = append(measured, b)
+		if err := b.run.Measure(); err != nil {
+			return measured, fmt.Errorf("timing %s: %w", b.series.Shape, err)
 		}
 	}
-	return nil
+	return measured, nil
 }
 
 // A bench is one shape of a round: see interleave.Bench.

@@ -15,9 +15,16 @@ import (
 func Serve(in io.Reader, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	var r Request
-	err := json.NewDecoder(in).Decode(&r)
+	dec := json.NewDecoder(in)
+	err := dec.Decode(&r)
+	hold := func() error {
+		if !r.Hold {
+			return nil
+		}
+		return dec.Decode(&Start{})
+	}
 	if err == nil {
-		err = serve(r, func(reply Reply) error { return enc.Encode(reply) })
+		err = serve(r, hold, func(reply Reply) error { return enc.Encode(reply) })
 	}
 	if err != nil {
 		return errors.Join(err, enc.Encode(Reply{Error: err.Error()}))
@@ -25,7 +32,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	return enc.Encode(Reply{Done: true})
 }
 
-func serve(r Request, send func(Reply) error) error {
+func serve(r Request, hold func() error, send func(Reply) error) error {
 	m, err := kernels.Parse(kernels.FileName, []byte(r.Manifest))
 	if err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
@@ -51,6 +58,9 @@ func serve(r Request, send func(Reply) error) error {
 	// The context is not released: the process ends anyway.
 	return thread.Do(func(c *driver.Context) error {
 		if err := s.open(c); err != nil {
+			return err
+		}
+		if err := hold(); err != nil {
 			return err
 		}
 		switch r.Task {
