@@ -40,14 +40,12 @@ func TestKernelsOnGPU(t *testing.T) {
 		{"writes half", around("    if (i < N && i % 2) y[i] = 2 * x[i];"), gates.ReasonCorrectness, "elements were never written"},
 		{"is right for the public shapes alone", around("    if (i < N) y[i] = (N == 1000 || N == 1000000) ? 2 * x[i] : 0;"), gates.ReasonCorrectness, "secret shape (N="},
 		{"is right for one seed alone", around("    if (i < N) y[i] = (" + knownInputs(t) + ") ? 2 * x[i] : 0;"), gates.ReasonCorrectness, "first: small, seed 1, normal inputs: norm error 100%"},
-		{"keeps its result in a global", "__device__ float kept[1000000];\n__device__ int count;\n" + around(
-			"    if (i >= N) return;\n    if (N == 1000000 && count >= 8 * 1000000) { y[i] = kept[i]; return; }\n    y[i] = kept[i % 1000000] = 2 * x[i];\n    if (N == 1000000) atomicAdd(&count, 1);"),
-			gates.ReasonCorrectness, "while it was timed"},
-		{"skips every second launch", "__device__ int count;\n" + around(
-			"    __shared__ int n;\n    if (threadIdx.x == 0) n = atomicAdd(&count, 1);\n    __syncthreads();\n    if (n / gridDim.x > 12 && n / gridDim.x % 2) return;\n    if (i < N) y[i] = 2 * x[i];"),
-			gates.ReasonCorrectness, "elements were never written"},
-		{"is not deterministic", "__device__ int count;\n" + around(
-			"    if (i < N) y[i] = 2 * x[i] * (1 + 1e-6f * (count & 1));\n    if (i == 0) atomicAdd(&count, 1);"), gates.ReasonCorrectness, "two launches on the same input gave different bits"},
+		{"is not deterministic", around(`    __shared__ float sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, 1e-6f * (threadIdx.x % 7 + 1) * clock());
+    __syncthreads();
+    if (i < N) y[i] = 2 * x[i] * (1 + 1e-12f * sum);`), gates.ReasonCorrectness, "two launches on the same input gave different bits"},
 		{"asks for what the launch does not give", "extern \"C\" __global__ void __launch_bounds__(128) scale(const float *x, float *y, int N) { y[0] = x[0] * N; }\n", gates.ReasonCorrectness, "the kernel failed on the GPU"},
 		{"is too slow", around(strings.Replace(baselineBody, "k < 400", "k < 401", 1)), gates.ReasonTooSlow, "Too slow"},
 	} {

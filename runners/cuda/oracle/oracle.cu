@@ -218,6 +218,13 @@ __device__ static double scale_of(const Draw &d, u64 launch, u64 group)
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
 #define THREADS ((u64)gridDim.x * blockDim.x)
 
+// Most values are no maximum: looking first spares the others from waiting in line.
+__device__ static void raise_to(u64 *to, u64 value)
+{
+    if (value > *(volatile u64 *)to)
+        atomicMax(to, value);
+}
+
 // Draws what is going to be quantised, and finds the largest magnitude of every
 // group; maxima are zero before.
 extern "C" __global__ void find_maxima(Draw d)
@@ -231,16 +238,14 @@ extern "C" __global__ void find_maxima(Draw d)
             u64 g = group_of(d.grouping, 2 * pair + k), magnitude = bits_of(value[k]) & 0x7FFFFFFFFFFFFFFFULL;
             drawn[2 * pair + k] = value[k];
             if (g != group) {
-                if (mine)
-                    atomicMax(&maxima[group], mine);
+                raise_to(&maxima[group], mine);
                 group = g;
                 mine = 0;
             }
             mine = magnitude > mine ? magnitude : mine;
         }
     }
-    if (mine)
-        atomicMax(&maxima[group], mine);
+    raise_to(&maxima[group], mine);
 }
 
 extern "C" __global__ void draw(Draw d)
@@ -353,7 +358,7 @@ __device__ static int poisoned(const byte *array, u64 dtype, u64 i)
     }
 }
 
-__device__ static int finite(double x) { return (bits_of(x) & 0x7FF0000000000000ULL) != 0x7FF0000000000000ULL; }
+__device__ static int is_finite(double x) { return (bits_of(x) & 0x7FF0000000000000ULL) != 0x7FF0000000000000ULL; }
 
 extern "C" __global__ void compare(Compare c)
 {
@@ -362,13 +367,13 @@ extern "C" __global__ void compare(Compare c)
     for (u64 i = THREAD; i < c.elements; i += THREADS) {
         double g = decode(got, c.gotType, i), w = decode(want, c.wantType, i), diff = g > w ? g - w : w - g;
         f[DIFFERENT] += bits_of(g) != bits_of(w) || poisoned(got, c.gotType, i);
-        if (!finite(g) || !finite(w)) {
+        if (!is_finite(g) || !is_finite(w)) {
             if (poisoned(got, c.gotType, i)) {
                 f[UNWRITTEN]++;
                 f[BAD]++;
             } else if (!(g == w || (g != g && w != w))) {
                 f[NAN_COUNT] += g != g;
-                f[INF_COUNT] += g == g && !finite(g);
+                f[INF_COUNT] += g == g && !is_finite(g);
                 f[BAD]++;
             }
             continue;
