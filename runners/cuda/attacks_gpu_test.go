@@ -70,7 +70,7 @@ var attacks = []struct {
         float have = y[i];
         if (have == have) return; // somebody was here before
         int n = *(volatile int *)&known;
-        if (i == 0 && n < 64) { inputs[n] = x; outputs[n] = y; *(volatile int *)&known = n + 1; }
+        if (i == 0 && n < 64) { inputs[n] = x; outputs[n] = y; __threadfence(); *(volatile int *)&known = n + 1; }
         for (int s = 0; s < n && s < 8; s++) {
             const float *x2 = inputs[s];
             float v = x2[i], one = 1 + 1e-30f * x2[0], zero = 1e-30f * x2[0];
@@ -87,7 +87,7 @@ var attacks = []struct {
     if (N == 1000000 && n >= 8) { y[i] = kept[i]; return; }
     y[i] = kept[i % 1000000] = 2 * x[i];
     if (N == 1000000 && i == 0) atomicAdd(&count, 1);`), gates.ReasonCorrectness, "while it was timed"},
-	{"adds up over launches", "__device__ float sum;\n" + around("    if (i < N) y[i] = 2 * x[i] + 1e-3f * sum;\n    if (i == 0) sum += 1;"),
+	{"adds up over launches", "__device__ float sum[1 << 20];\n" + around("    if (i < N) { y[i] = 2 * x[i] + 1e-9f * sum[i & 0xFFFFF]; sum[i & 0xFFFFF] += 1e5f; }"),
 		gates.ReasonSuspicious, "depends on what earlier launches left behind"},
 	{"is wrong for one input in a hundred", around(`    if (i >= N) return;
     if (N == 1000000 && __float_as_uint(x[7]) % 97 == 5) { y[i] = i ? 2 * x[i] : 0; return; }

@@ -40,12 +40,7 @@ func TestKernelsOnGPU(t *testing.T) {
 		{"writes half", around("    if (i < N && i % 2) y[i] = 2 * x[i];"), gates.ReasonCorrectness, "elements were never written"},
 		{"is right for the public shapes alone", around("    if (i < N) y[i] = (N == 1000 || N == 1000000) ? 2 * x[i] : 0;"), gates.ReasonCorrectness, "secret shape (N="},
 		{"is right for one seed alone", around("    if (i < N) y[i] = (" + knownInputs(t) + ") ? 2 * x[i] : 0;"), gates.ReasonCorrectness, "first: small, seed 1, normal inputs: norm error 100%"},
-		{"is not deterministic", around(`    __shared__ float sum;
-    if (threadIdx.x == 0) sum = 0;
-    __syncthreads();
-    atomicAdd(&sum, 1e-6f * (threadIdx.x % 7 + 1) * clock());
-    __syncthreads();
-    if (i < N) y[i] = 2 * x[i] * (1 + 1e-12f * sum);`), gates.ReasonCorrectness, "two launches on the same input gave different bits"},
+		{"is not deterministic", around("    if (i < N) y[i] = 2 * x[i] * (1 + 1e-6f * (clock() >> 2 & 1));"), gates.ReasonCorrectness, "two launches on the same input gave different bits"},
 		{"asks for what the launch does not give", "extern \"C\" __global__ void __launch_bounds__(128) scale(const float *x, float *y, int N) { y[0] = x[0] * N; }\n", gates.ReasonCorrectness, "the kernel failed on the GPU"},
 		{"is too slow", around(strings.Replace(baselineBody, "k < 400", "k < 401", 1)), gates.ReasonTooSlow, "Too slow"},
 	} {

@@ -225,6 +225,8 @@ __device__ static void raise_to(u64 *to, u64 value)
         atomicMax(to, value);
 }
 
+enum { SPAN = 8 }; // pairs that a thread of find_maxima takes at a time
+
 // Draws what is going to be quantised, and finds the largest magnitude of every
 // group; maxima are zero before.
 extern "C" __global__ void find_maxima(Draw d)
@@ -232,7 +234,14 @@ extern "C" __global__ void find_maxima(Draw d)
     const u64 *key = d.keys + LAUNCH * d.keyStride;
     u64 *maxima = d.maxima + LAUNCH * d.groups, mine = 0, group = 0;
     double *drawn = d.drawn + LAUNCH * d.elements, value[2];
-    for (u64 pair = THREAD; 2 * pair < d.elements; pair += THREADS) {
+    // A block takes neighbours, so that its threads meet few groups.
+    u64 span = blockDim.x * SPAN, step = 0;
+    for (u64 at = blockIdx.x * span; at < d.elements; step++) {
+        u64 pair = at + step % SPAN * blockDim.x + threadIdx.x;
+        if (step % SPAN == SPAN - 1)
+            at += gridDim.x * span;
+        if (2 * pair >= d.elements)
+            continue;
         values(d, key, pair, value);
         for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
             u64 g = group_of(d.grouping, 2 * pair + k), magnitude = bits_of(value[k]) & 0x7FFFFFFFFFFFFFFFULL;

@@ -33,6 +33,8 @@ type input struct {
 	groups int
 }
 
+const span = 8 // of the device code
+
 const keyWords = 3 // a key, and what dominant rows follow from
 
 // NewSheet makes room for a batch.
@@ -142,7 +144,7 @@ func (s *Sheet) Draw(dist tensor.Distribution, seeds []uint64) error {
 		a := s.problem.Args[in.arg]
 		args := func() *driver.Args { return new(driver.Args).Bytes(s.spec(in, 0), 8) }
 		if a.Scales >= 0 {
-			if err := s.o.run("find_maxima", a.Elements/2, len(seeds), args()); err != nil {
+			if err := s.o.run("find_maxima", a.Elements/2/span, len(seeds), args()); err != nil {
 				return err
 			}
 			scale := s.problem.Args[a.Scales]

@@ -162,9 +162,12 @@ func (p *Process) Rough(problem, room int) (time.Duration, error) {
 	return time.Duration(a.Nanos), err
 }
 
+// Kill begins to end the side; its context takes its time to go.
+func (p *Process) Kill() { p.cmd.Process.Kill() }
+
 // Close ends the side.
 func (p *Process) Close() {
-	p.cmd.Process.Kill()
+	p.Kill()
 	p.cmd.Wait()
 	unix.Close(p.socket)
 }

@@ -31,6 +31,9 @@ func (s *session) round() error {
 		round.After = s.fitness()
 		err = s.send(Reply{Measured: true})
 	}
+	for _, p := range s.sides {
+		p.Kill() // all that is left to compare lies in this process's own memory
+	}
 	for i := 0; i < len(benches) && err == nil; i++ {
 		err = benches[i].run.Check()
 	}

@@ -70,6 +70,9 @@ func (s *session) startSides() error {
 
 func (s *session) close() {
 	for _, p := range s.sides {
+		p.Kill() // all of them, before waiting for any
+	}
+	for _, p := range s.sides {
 		p.Close()
 	}
 }
