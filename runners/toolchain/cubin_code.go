@@ -54,7 +54,7 @@ func (f *cubinFile) machineCode() (string, error) {
 	return hex.EncodeToString(whole.Sum(nil)), nil
 }
 
-func (s cubinSection) isNoise() bool {
+func (s elfSection) isNoise() bool {
 	switch s.kind {
 	case sectionSymbols, sectionMercurySymbols, sectionStrings:
 		return true
@@ -66,19 +66,19 @@ func (s cubinSection) isNoise() bool {
 	return strings.HasPrefix(name, ".debug_") || strings.HasPrefix(name, ".nv_debug_") || name == ".note.nv.tkinfo"
 }
 
-func (s cubinSection) isRelocation() bool {
+func (s elfSection) isRelocation() bool {
 	return s.kind == sectionRel || s.kind == sectionRela || s.kind == sectionMercuryRela
 }
 
 // section is an empty one where there is none.
-func (f *cubinFile) section(i int) cubinSection {
+func (f *cubinFile) section(i int) elfSection {
 	if i < 0 || i >= len(f.sections) {
-		return cubinSection{}
+		return elfSection{}
 	}
 	return f.sections[i]
 }
 
-func (f *cubinFile) hashSection(h hash.Hash, s cubinSection) error {
+func (f *cubinFile) hashSection(h hash.Hash, s elfSection) error {
 	fmt.Fprintf(h, "%s %d %#x %d %d %d\n", stableName(s.name), s.kind, s.flags, s.size, s.align, s.entrySize)
 	switch {
 	case s.flags&sectionRuns != 0 || s.kind == sectionMercury:
@@ -106,7 +106,7 @@ func (f *cubinFile) hashSection(h hash.Hash, s cubinSection) error {
 	return nil
 }
 
-func (f *cubinFile) hashRelocations(h hash.Hash, s cubinSection, size int) error {
+func (f *cubinFile) hashRelocations(h hash.Hash, s elfSection, size int) error {
 	if len(s.data)%size != 0 {
 		return malformed("half a relocation")
 	}
@@ -130,7 +130,7 @@ const (
 
 // hashAttributes takes the list of attributes in .nv.info: each has a format, a name, and either a value of two bytes or
 // a size of two bytes and so many bytes.
-func (f *cubinFile) hashAttributes(h hash.Hash, s cubinSection) error {
+func (f *cubinFile) hashAttributes(h hash.Hash, s elfSection) error {
 	const sized = 4
 	for d := s.data; len(d) > 0; {
 		if len(d) < 4 {

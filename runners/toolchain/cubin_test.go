@@ -131,16 +131,16 @@ func TestMachineCodeCoversSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := func(name string) *cubinSection {
-		i := slices.IndexFunc(f.sections, func(s cubinSection) bool { return s.name == name })
+	section := func(name string) *elfSection {
+		i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == name })
 		if i < 0 {
 			t.Fatalf("no section %s", name)
 		}
 		return &f.sections[i]
 	}
-	symbol := func(name string) *cubinSymbol {
+	symbol := func(name string) *elfSymbol {
 		symbols := f.symtab()
-		i := slices.IndexFunc(symbols, func(y cubinSymbol) bool { return y.name == name })
+		i := slices.IndexFunc(symbols, func(y elfSymbol) bool { return y.name == name })
 		if i < 0 {
 			t.Fatalf("no symbol %s", name)
 		}
@@ -164,7 +164,7 @@ func TestMachineCodeCoversSizes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			saved := *f
 			saved.sections = slices.Clone(f.sections)
-			saved.symbols = map[int][]cubinSymbol{}
+			saved.symbols = map[int][]elfSymbol{}
 			for i, symbols := range f.symbols {
 				saved.symbols[i] = slices.Clone(symbols)
 			}
