@@ -239,14 +239,11 @@ func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object,
 		return "", err
 	}
 	source, object, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
-	if isCXX(w.job.Manifest) {
-		source += "pp"
-		stub = "extern \"C\" {\n" + stub + "}\n"
-	}
 	if err := errors.Join(os.WriteFile(source, []byte(stub), 0o644), os.WriteFile(object, kernel.Image, 0o644)); err != nil {
 		return "", fmt.Errorf("writing the %s's main: %w", name, err)
 	}
-	args := []string{"-O1", source, object, "-o", exe, linkFlags, "-lm"}
+	// A C++ compiler is there for its libraries.
+	args := []string{"-O1", "-x", "c", source, "-x", "none", object, "-o", exe, linkFlags, "-lm"}
 	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	return exe, err

@@ -163,7 +163,7 @@ func (f *objectFile) checkRelocation(r relocation, target elfSection) error {
 	case y.section == 0 && (!importName.MatchString(y.name) || y.kind == symbolSection || y.binding != bindGlobal && y.binding != bindWeak):
 		return refuseObject("symbol %s is to come from a library, but is not a plain name: versions and the like cannot be asked for", text(y.name))
 	case y.section != 0 && !f.loaded[y.section]:
-		return refuseObject("section %s refers to symbol %s in section %s, which is not loaded", text(target.name), text(y.name), text(f.sections[y.section].name))
+		return refuseObject("section %s refers to section %s, which is not loaded", text(target.name), text(f.sections[y.section].name))
 	}
 	return nil
 }
