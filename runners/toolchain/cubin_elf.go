@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,10 +13,21 @@ import (
 // The file was written by a compiler that read a stranger's source, so that nothing in it is believed: every offset
 // is checked, and no count makes the reader work or allocate out of proportion to the file.
 type cubinFile struct {
+	header   []byte
 	abi      byte
 	flags    uint32 // the architecture, among others
 	sections []elfSection
 	symbols  map[int][]elfSymbol // by the index of the symbol table's section
+	segments []cubinSegment
+}
+
+// A cubinSegment is one line of the table of segments.
+type cubinSegment struct {
+	kind, flags      uint32
+	offset, fileSize uint64
+	address, place   uint64 // virtual, physical
+	size, align      uint64
+	isTable          bool // it is the table itself
 }
 
 // Kinds of sections that are NVIDIA's own. From sm_100 on a cubin holds a second, portable form of the code ("Mercury")
@@ -31,10 +43,14 @@ const (
 
 	symbolEntry = 0x10 // among a symbol's other bits: a __global__ function
 
+	segmentHeaderSize = 56
+
 	machineCUDA    = 190
 	fileExecutable = 2
 
 	maxCoverage = 4 // sections of newer architectures share bytes, but not many times over
+	maxSymbols  = 256 << 10
+	maxSegments = 64
 )
 
 // errNotCubin wraps everything that is wrong with the form of a file.
@@ -56,7 +72,7 @@ func readCubin(image []byte) (*cubinFile, error) {
 	if kind != fileExecutable {
 		return nil, malformed("its type is %d: it is not linked", kind)
 	}
-	f := &cubinFile{abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]elfSymbol{}}
+	f := &cubinFile{header: image[:elfHeaderSize], abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]elfSymbol{}}
 	var err error
 	// NVIDIA has kinds of its own for sections that take no room.
 	if f.sections, err = readSections(image, maxCoverage, func(kind uint32) bool { return kind >= sectionNVIDIA }); err != nil {
@@ -66,12 +82,59 @@ func readCubin(image []byte) (*cubinFile, error) {
 		if s.kind != sectionSymbols && s.kind != sectionMercurySymbols {
 			continue
 		}
-		if len(f.symbols) == 2 {
-			return nil, malformed("more than two symbol tables")
+		if len(f.symbols) == 2 || len(s.data) > maxSymbols*symbolSize {
+			return nil, malformed("more than two symbol tables, or %d symbols", len(s.data)/symbolSize)
 		}
 		if f.symbols[i], err = readSymbols(f.sections, s); err != nil {
 			return nil, malformed("symbol table %q: %v", s.name, err)
 		}
 	}
-	return f, nil
+	if err := f.readSegments(image); err != nil {
+		return nil, err
+	}
+	return f, f.checkSections()
+}
+
+func (f *cubinFile) readSegments(image []byte) error {
+	le := binary.LittleEndian
+	start, size, count := le.Uint64(image[32:]), le.Uint16(image[54:]), uint64(le.Uint16(image[56:]))
+	if count > maxSegments || count > 0 && size != segmentHeaderSize {
+		return malformed("%d segment headers of %d bytes", count, size)
+	}
+	table, ok := span(image, start, count*segmentHeaderSize)
+	if !ok {
+		return malformed("the segment headers lie outside the file")
+	}
+	for ; len(table) > 0; table = table[segmentHeaderSize:] {
+		g := cubinSegment{
+			kind: le.Uint32(table), flags: le.Uint32(table[4:]), offset: le.Uint64(table[8:]), address: le.Uint64(table[16:]),
+			place: le.Uint64(table[24:]), fileSize: le.Uint64(table[32:]), size: le.Uint64(table[40:]), align: le.Uint64(table[48:]),
+		}
+		g.isTable = g.offset == start
+		f.segments = append(f.segments, g)
+	}
+	return nil
+}
+
+// errHostCode wraps the finding of code for the host.
+var errHostCode = errors.New("it carries code for the host, which no kernel may bring")
+
+// checkSections sees to it that a name stands for one section, and that there is none for the host. Some compilers put a whole
+// object file of the host into .nv.host, with a function for the driver to call.
+func (f *cubinFile) checkSections() error {
+	seen := map[string]bool{}
+	for i, s := range f.sections {
+		if i == 0 || s.isNoise() {
+			continue
+		}
+		name := stableName(s.name)
+		if seen[name] {
+			return malformed("two sections are called %s", text(s.name))
+		}
+		seen[name] = true
+		if s.begins(".nv.host") || bytes.HasPrefix(s.data, []byte("\x7fELF")) {
+			return fmt.Errorf("section %s of the cubin: %w", text(s.name), errHostCode)
+		}
+	}
+	return nil
 }

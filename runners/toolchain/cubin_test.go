@@ -2,10 +2,11 @@ package toolchain
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -70,54 +71,81 @@ func TestRecordedCubins(t *testing.T) {
 	}
 }
 
-// What a launch depends on changes the hash, byte by byte; what is for people does not.
+// loadedBytes says of the bytes of a cubin which part they are of all that a launch can depend on, and which are for people. It
+// goes by the names of sections alone.
+func loadedBytes(t *testing.T, image []byte) (loaded, noise map[int]string) {
+	t.Helper()
+	f, err := readCubin(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, noise = map[int]string{}, map[int]string{}
+	mark := func(to map[int]string, from, size int, what string) {
+		for i := range size {
+			to[from+i] = what
+		}
+	}
+	le := binary.LittleEndian
+	headers := int(le.Uint64(image[40:]))
+	mark(loaded, 6, 26, "the header")
+	mark(loaded, 48, 12, "the header") // between are the places of tables
+	mark(loaded, int(le.Uint64(image[32:])), 56*int(le.Uint16(image[56:])), "segments")
+	for i, s := range f.sections[1:] {
+		h := headers + 64*(i+1)
+		switch {
+		case strings.HasPrefix(s.name, ".debug_") || strings.HasPrefix(s.name, ".nv_debug_") || strings.HasPrefix(s.name, ".nv.merc.debug_") ||
+			strings.HasPrefix(s.name, ".nv.merc.nv_debug_") || s.name == ".note.nv.tkinfo":
+			mark(noise, int(s.offset), len(s.data), "content of "+s.name)
+		case s.kind == sectionSymbols || s.kind == sectionMercurySymbols:
+			for n, y := range f.symbols[i+1] {
+				if n > 0 && y.kind != symbolSection {
+					mark(loaded, int(s.offset)+24*n+4, 20, "symbol "+y.name)
+				}
+			}
+		case s.kind == sectionStrings || strings.Contains(s.name, ".rel") && strings.Contains(s.name, "debug_"):
+		default:
+			if s.kind != sectionNoBits {
+				mark(loaded, int(s.offset), len(s.data), "content of "+s.name)
+			}
+			if s.isRelocation() && s.size == 0 {
+				continue
+			}
+			mark(loaded, h+4, 20, "header of "+s.name)
+			mark(loaded, h+32, 32, "header of "+s.name)
+		}
+	}
+	return loaded, noise
+}
+
+// What a launch depends on changes the hash, bit by bit; what is for people does not.
 func TestMachineCodeCovers(t *testing.T) {
 	for arch, image := range recordedCubins(t) {
-		f, err := readCubin(image)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code := func() string {
-			hash, err := f.machineCode()
+		t.Run(arch, func(t *testing.T) {
+			t.Parallel()
+			whole, err := MachineCode(image)
 			if err != nil {
-				return err.Error()
+				t.Fatal(err)
 			}
-			return hash
-		}
-		whole := code()
-		for _, s := range f.sections {
-			if len(s.data) == 0 || s.kind == sectionStrings || s.kind == sectionSymbols || s.kind == sectionMercurySymbols {
-				continue // what symbols mean shows in the sections that use them
+			loaded, noise := loadedBytes(t, image)
+			if len(loaded) < 4000 || len(noise) < 300 {
+				t.Fatalf("%d bytes loaded, %d for people", len(loaded), len(noise))
 			}
-			noise := strings.Contains(s.name, "debug_") || s.name == ".note.nv.tkinfo"
-			t.Run(arch+s.name, func(t *testing.T) {
-				// The data are those that the file refers to.
-				s.data[0] ^= 0x40
-				if (code() == whole) != noise {
-					t.Errorf("the same hash: %v, want %v", !noise, noise)
+			for i := range image {
+				if i%8 != 0 && (strings.HasPrefix(loaded[i], "content of .text") || strings.HasPrefix(loaded[i], "content of .nv.constant0")) {
+					continue // all of a content goes into the hash in one piece
 				}
-				s.data[0] ^= 0x40
-				if noise {
-					return
+				bit := byte(1) << (i % 7)
+				image[i] ^= bit
+				hash, err := MachineCode(image)
+				image[i] ^= bit
+				switch {
+				case loaded[i] != "" && err == nil && hash == whole:
+					t.Errorf("bit %#x of byte %d, %s, makes no difference", bit, i, loaded[i])
+				case loaded[i] == "" && noise[i] != "" && hash != whole:
+					t.Errorf("byte %d, %s, makes a difference (%v)", i, noise[i], err)
 				}
-				before := sha256.New()
-				if err := f.hashSection(before, s); err != nil {
-					t.Fatal(err)
-				}
-				for i := range s.data {
-					after := sha256.New()
-					s.data[i] ^= 0x40
-					err := f.hashSection(after, s)
-					s.data[i] ^= 0x40
-					if err == nil && bytes.Equal(before.Sum(nil), after.Sum(nil)) {
-						t.Fatalf("byte %d of %d makes no difference", i, len(s.data))
-					}
-				}
-			})
-		}
-		if code() != whole {
-			t.Errorf("%s: the test has changed the file", arch)
-		}
+			}
+		})
 	}
 }
 
@@ -159,7 +187,12 @@ func TestMachineCodeCoversSizes(t *testing.T) {
 		{"which of the driver's functions is called", func() { symbol("vprintf").name = "malloc" }, false},
 		{"the architecture", func() { f.flags ^= 0x100 }, false},
 		{"a global's name", func() { symbol("counter").name = "state" }, true},
-		{"the place of a note", func() { f.flags ^= 0x1000000 }, true},
+		{"which section is a note", func() { f.flags ^= 0x1000000 }, false},
+		{"where an unused variable lies", func() { symbol("table").value += 4 }, false},
+		{"what a symbol is", func() { symbol("table").kind = symbolFunction }, false},
+		{"whether a kernel can be launched", func() { symbol("scale").other = 0 }, false},
+		{"an allocated section for debugging", func() { section(".debug_frame").flags |= sectionAllocated }, false},
+		{"a segment's rights", func() { f.segments[3].flags |= 2 }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			saved := *f
@@ -217,6 +250,10 @@ func TestMalformedCubins(t *testing.T) {
 		{"odd headers", "section headers of 65 bytes", edit(58, 65)},
 		{"no sections", "0 section headers", edit(60, 0, 0)},
 		{"no names", "does not exist", edit(62, 0xff, 0)},
+		{"segments far away", "the segment headers lie outside the file", edit(32, 0xff, 0xff, 0xff, 0xff)},
+		{"odd segments", "segment headers of 57 bytes", edit(54, 57)},
+		{"many segments", "65535 segment headers", edit(56, 0xff, 0xff)},
+		{"two sections of one name", "two sections are called .nv.constant4", bytes.Replace(good, []byte("\x00.nv.constant3\x00"), []byte("\x00.nv.constant4\x00"), 1)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := MachineCode(test.image)
@@ -229,6 +266,62 @@ func TestMalformedCubins(t *testing.T) {
 		if _, err := MachineCode(good[:n]); err == nil && n < len(good)-4*56 { // program headers come last
 			t.Fatalf("the first %d of %d bytes are a cubin", n, len(good))
 		}
+	}
+}
+
+// A function of the host beside the kernel's, for the driver to call.
+func TestHostCodeIsRefused(t *testing.T) {
+	good := recordedCubins(t)["sm_90a"]
+	f, err := readCubin(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := bytes.Clone(good)
+	copy(inside[f.sections[slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == ".nv.compat" })].offset:], "\x7fELF")
+	for name, image := range map[string][]byte{
+		".nv.host.call": bytes.Replace(good, []byte("\x00.nv.callgraph\x00"), []byte("\x00.nv.host.call\x00"), 1),
+		".nv.compat":    inside,
+	} {
+		_, err := nvccOutput{Image: image}.read(NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entry: "scale", Arch: "sm_90a"})
+		refusal := new(CompileError)
+		if want := "k.cu: section " + name + " of the cubin: it carries code for the host, which no kernel may bring"; !errors.As(err, &refusal) || refusal.Summary != want {
+			t.Errorf("error %v (%T), want the refusal %q", err, err, want)
+		}
+	}
+}
+
+// Symbols, relocations and names that claim much take memory and time in proportion to the file.
+func TestCubinsTakeLittleMemory(t *testing.T) {
+	const symbols, relocations = 200_000, 200_000
+	image := bytes.Clone(recordedCubins(t)["sm_89"])
+	f, err := readCubin(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	move := func(section string, size int) {
+		i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == section })
+		h := image[int(le.Uint64(image[40:]))+64*i:]
+		le.PutUint64(h[24:], uint64(len(image)))
+		le.PutUint64(h[32:], uint64(size))
+		image = append(image, make([]byte, size)...)
+	}
+	move(".symtab", 24*symbols)
+	move(".rel.nv.constant4", 16*relocations)
+	strings := len(image)
+	move(".strtab", 60_000)
+	for i := range 59_999 {
+		image[strings+i] = 'x'
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = MachineCode(image)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, errNotCubin) {
+		t.Errorf("error %v", err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+		t.Errorf("it took %d MiB", grown>>20)
 	}
 }
 

@@ -19,6 +19,7 @@ type elfSection struct {
 	name      string
 	kind      uint32
 	flags     uint64
+	address   uint64
 	offset    uint64
 	size      uint64
 	align     uint64
@@ -101,7 +102,7 @@ func readSections(image []byte, coverage int, isLoose func(kind uint32) bool) ([
 	for i := range sections {
 		h := headers[i*sectionHeaderSize:]
 		s := elfSection{
-			kind: le.Uint32(h[4:]), flags: le.Uint64(h[8:]), offset: le.Uint64(h[24:]), size: le.Uint64(h[32:]),
+			kind: le.Uint32(h[4:]), flags: le.Uint64(h[8:]), address: le.Uint64(h[16:]), offset: le.Uint64(h[24:]), size: le.Uint64(h[32:]),
 			link: int(le.Uint32(h[40:])), info: le.Uint32(h[44:]), align: le.Uint64(h[48:]), entrySize: le.Uint64(h[56:]),
 		}
 		if s.kind != sectionNoBits && s.kind != sectionNone {
