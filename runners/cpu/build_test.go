@@ -184,6 +184,40 @@ func TestKernelReplacesNothing(t *testing.T) {
 	}
 }
 
+// What ordinary kernels need of the compiler's own library, of the C library and of each other still links.
+func TestOrdinaryKernelsLink(t *testing.T) {
+	for name, test := range map[string]struct{ source, flag string }{
+		"the processor's features": {"#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { int n = 0; if (__builtin_cpu_supports(\"sse2\")) n = 1; for (int i = 0; i < N; i++) y[i] = (1 + n) * x[i]; }\n", "-O2"},
+		"helpers of the compiler":  {"#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { volatile __int128 a = 8; a /= 4; for (int i = 0; i < N; i++) y[i] = (float)a * x[i]; }\n", "-O2"},
+		"tables of pointers":       {"#include <stdint.h>\n#include <string.h>\n#include <stdio.h>\nstatic const char *const names[] = {\"a\", \"bb\"};\nstatic float one(float x) { return x; }\nstatic float two(float x) { return 2 * x; }\nstatic float (*const functions[])(float) = {one, two};\nvoid scale(const float *x, float *y, int32_t N) { if (N < 0) puts(names[0]); for (int i = 0; i < N; i++) y[i] = functions[strlen(names[1]) - 1](x[i]); }\n", "-O0"},
+		"recursion and state":      {"#include <stdint.h>\nint depth; static int calls = 3;\nvoid scale(const float *x, float *y, int32_t N) { if (N == 0) return; depth++; calls += depth; y[0] = 2 * x[0]; scale(x + 1, y + 1, N - 1); depth--; }\n", "-O1"},
+		"a stack protector":        {"#include <stdint.h>\n#include <string.h>\n__attribute__((optimize(\"stack-protector-all\"))) void scale(const float *x, float *y, int32_t N) { char room[64]; memset(room, N, sizeof room); __asm__ volatile(\"\" :: \"r\"(room)); for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n", "-O2"},
+		"debugging":                {plain, "-g"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOARCH != "amd64" && name == "the processor's features" {
+				t.Skip("not on this processor")
+			}
+			_, _, v := built(t, func(manifest string) string { return strings.Replace(manifest, "-O2", test.flag, 1) }, map[string]string{"scale.c": test.source})
+			if v.Outcome != gates.Pass {
+				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+		})
+	}
+}
+
+// Code that has to be changed while it is loaded would have to be writable.
+func TestCodeIsNeverWritable(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the instruction is x86-64's")
+	}
+	_, _, v := built(t, nil, map[string]string{"scale.c": plain + "void *other(void) { void *p; __asm__(\"movabs $scale, %0\" : \"=r\"(p)); return p; }\n"})
+	if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, "the entry point scale does not link") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+}
+
 // Nor does the entry, whatever the manifest calls it.
 func TestEntryReplacesNothing(t *testing.T) {
 	for _, entry := range []string{"__libc_start_main", "_start", "_init", "malloc", "__cxa_finalize"} {

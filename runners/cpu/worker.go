@@ -230,7 +230,7 @@ func renamed(prototype string) string {
 
 // linkFlags make a program that maps nothing both writable and executable, resolves every name before main, and depends
 // on nothing but the stub and the object.
-const linkFlags = "-Wl,-z,noexecstack,-z,relro,-z,now,--build-id=none"
+const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
 
 // link makes a program of the stub and the object in a folder that the compiler of the source has never seen.
 func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object, stub string) (string, error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -139,17 +138,13 @@ const maxStackUsage = 16 << 20
 // Frames reads the stack frames that -fstack-usage wrote: bytes by function. The names in the file are the source's, which can
 // garble it; the error is a *CompileError then.
 func Frames(file string) (map[string]int, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxStackUsage {
-		return nil, &CompileError{Summary: fmt.Sprintf("the compiler's stack report has %d bytes, over the limit of %d: write fewer functions, with shorter names", info.Size(), maxStackUsage)}
-	}
-	text, err := os.ReadFile(file)
+	text, err := readOutput(file, maxStackUsage)
 	if err != nil {
-		return nil, fmt.Errorf("reading stack usage: %w", err)
+		return nil, err
 	}
 	frames, err := parseStackUsage(string(text))
 	if err != nil {
-		return nil, &CompileError{Summary: fmt.Sprintf("the compiler's stack report is garbled (%v): the source must not change its own name, as by #line", err)}
+		return nil, refuseObject("the compiler's stack report is garbled (%v): the source must not change its own name, as by #line", err)
 	}
 	return frames, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // An Object is a compiled source, reduced to what may be linked.
@@ -29,6 +30,7 @@ const (
 	maxObject = 32 << 20  // bytes of the compiler's file
 	maxLoaded = 256 << 20 // bytes of all sections in memory, zeroed ones included
 	maxPieces = 32 << 10  // sections
+	maxLinks  = 1 << 20   // relocations
 	maxImport = 4096      // functions and variables that an object may want from libraries
 	maxAlign  = 64 << 10
 )
@@ -41,21 +43,29 @@ const (
 // Left out are debugging sections, the compiler's name, the names of sections and of symbols that are defined here, and
 // symbols that nothing refers to: none of it gets into Image, so that it cannot make a difference.
 func ReadObject(file, entry string) (Object, error) {
-	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Object{}, refuseObject("the compiler made no object file of it: is it a source?")
-	}
+	image, err := readOutput(file, maxObject)
 	if err != nil {
-		return Object{}, fmt.Errorf("reading the object file: %w", err)
-	}
-	if info.Size() > maxObject {
-		return Object{}, refuseObject("the object file has %d bytes, over the limit of %d: put less data into the source", info.Size(), maxObject)
-	}
-	image, err := os.ReadFile(file)
-	if err != nil {
-		return Object{}, fmt.Errorf("reading the object file: %w", err)
+		return Object{}, err
 	}
 	return parseObject(image, entry)
+}
+
+// readOutput reads a file that the compiler was to leave behind. Whatever else there is in its place is the source's doing.
+func readOutput(file string, limit int64) ([]byte, error) {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular():
+		return nil, refuseObject("the compiler made no %s of it: is it a source?", filepath.Base(file))
+	case err != nil:
+		return nil, fmt.Errorf("reading the compiler's output: %w", err)
+	case info.Size() > limit:
+		return nil, refuseObject("the compiler's %s has %d bytes, over the limit of %d: put less into the source", filepath.Base(file), info.Size(), limit)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the compiler's output: %w", err)
+	}
+	return data, nil
 }
 
 func parseObject(image []byte, entry string) (Object, error) {

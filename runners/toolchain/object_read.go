@@ -57,6 +57,9 @@ func readObjectFile(image []byte) (*objectFile, error) {
 	if table < 0 {
 		return nil, refuseObject("the object file has no symbols: write a function in the source")
 	}
+	if n := len(f.sections[table].data) / symbolSize; n > maxSymbols {
+		return nil, refuseObject("the object file has %d symbols, over the limit of %d: split the source", n, maxSymbols)
+	}
 	if f.symbols, err = readSymbols(f.sections, f.sections[table]); err != nil {
 		return nil, refuseObject("the object file is malformed: symbol table: %v", err)
 	}
@@ -96,6 +99,7 @@ func (f *objectFile) readLoaded() error {
 
 func (f *objectFile) readRelocations(table int) error {
 	le := binary.LittleEndian
+	total := 0
 	for _, s := range f.sections {
 		if s.kind != sectionRela || int64(s.info) >= int64(len(f.sections)) || !f.loaded[s.info] {
 			continue // of debugging sections
@@ -109,6 +113,9 @@ func (f *objectFile) readRelocations(table int) error {
 			return refuseObject("section %s is relocated by two sections", text(target.name))
 		case target.kind == sectionNoBits:
 			return refuseObject("section %s takes no room in the file, but is relocated", text(target.name))
+		}
+		if total += len(s.data) / relaSize; total > maxLinks {
+			return refuseObject("section %s brings the relocations to more than %d: split the source", text(s.name), maxLinks)
 		}
 		list := make([]relocation, len(s.data)/relaSize)
 		for i := range list {
