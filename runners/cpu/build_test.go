@@ -218,7 +218,7 @@ func TestCodeIsNeverWritable(t *testing.T) {
 	}
 }
 
-// Nor does the entry, whatever the manifest calls it.
+// An entry stands in for nothing either, whatever the manifest calls it.
 func TestEntryReplacesNothing(t *testing.T) {
 	for _, entry := range []string{"__libc_start_main", "_start", "_init", "malloc", "__cxa_finalize"} {
 		t.Run(entry, func(t *testing.T) {
