@@ -105,7 +105,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, flags)
+	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, flags)
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
@@ -122,7 +122,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	exe, err := w.link(ctx, string(role), object.path, stub(m.CPrototype(), m.Entry, sample.Args))
+	exe, err := w.link(ctx, string(role), object.info, stub(renamed(m.CPrototype()), m.Entry, sample.Args))
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
@@ -143,7 +143,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 		return w.ref, nil
 	}
 	m := w.job.Manifest
-	object, err := w.compile(ctx, "reference", w.job.Trusted, m.Reference.Source, []string{"-O2"})
+	object, err := w.compile(ctx, "reference", w.job.Trusted, m.Reference.Source, m.Reference.Entry, []string{"-O2"})
 	if err != nil {
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
@@ -151,7 +151,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := w.link(ctx, "reference", object.path, stub(m.ReferencePrototype(), m.Reference.Entry, sample.ReferenceArgs(false)))
+	exe, err := w.link(ctx, "reference", object.info, stub(renamed(m.ReferencePrototype()), m.Reference.Entry, sample.ReferenceArgs(false)))
 	if err != nil {
 		return nil, fmt.Errorf("linking the reference %s of the base: %w", m.Reference.Source, err)
 	}
@@ -161,7 +161,6 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 
 // An object is one compiled source.
 type object struct {
-	path        string
 	info        toolchain.Object
 	frames      map[string]int
 	diagnostics []toolchain.Diagnostic
@@ -169,24 +168,48 @@ type object struct {
 
 const compileTimeout = 2 * time.Minute
 
-func (w *Worker) compile(ctx context.Context, name, dir, source string, flags []string) (object, error) {
-	out := filepath.Join(w.config.Scratch, name)
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return object{}, fmt.Errorf("making room for the %s: %w", name, err)
+// compile makes an object of a source. What the compiler leaves in its folder is the source's doing, so that nothing but what
+// is read here gets any further.
+func (w *Worker) compile(ctx context.Context, name, dir, source, entry string, flags []string) (object, error) {
+	out, err := w.folder(name, "object")
+	if err != nil {
+		return object{}, err
 	}
-	o := object{path: filepath.Join(out, "kernel.o")}
-	args := append([]string{"-c", source, "-o", o.path, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-Wall"}, compileOnly(flags)...)
+	file := filepath.Join(out, "kernel.o")
+	args := append([]string{"-Wall"}, compileOnly(flags)...)
+	// Behind the flags of the manifest, which can unsay the others. The language is ours to tell: by its name alone a
+	// source could be an assembler's, or an order to the linker.
+	args = append(args, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-fno-common", "-x", language(source), "-c", source, "-o", file)
 	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: dir, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	if err != nil {
-		return o, err
+		return object{}, err
 	}
-	o.diagnostics = toolchain.ParseDiagnostics(log)
-	if o.info, err = toolchain.ReadObject(o.path); err != nil {
-		return o, err
+	o := object{diagnostics: toolchain.ParseDiagnostics(log)}
+	if o.info, err = toolchain.ReadObject(file, entry); err == nil {
+		o.frames, err = toolchain.Frames(filepath.Join(out, "kernel.su"))
 	}
-	o.frames, err = toolchain.Frames(filepath.Join(out, "kernel.su"))
+	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		refusal.Summary, refusal.Diagnostics = source+": "+refusal.Summary, o.diagnostics
+		fmt.Fprintf(&w.log, "%s\n", refusal.Summary)
+	}
 	return o, err
+}
+
+// folder is an empty one.
+func (w *Worker) folder(name, part string) (string, error) {
+	dir := filepath.Join(w.config.Scratch, name, part)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return "", fmt.Errorf("making room for the %s: %w", name, err)
+	}
+	return dir, nil
+}
+
+func language(source string) string {
+	if ext := filepath.Ext(source); ext == ".cc" || ext == ".cpp" {
+		return "c++"
+	}
+	return "c"
 }
 
 // compileOnly leaves out what is for the linker.
@@ -200,17 +223,27 @@ func compileOnly(flags []string) []string {
 	return kept
 }
 
-func (w *Worker) link(ctx context.Context, name, kernel, stub string) (string, error) {
-	out := filepath.Join(w.config.Scratch, name)
-	source, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel")
-	if isCXX(w.job.Manifest) {
-		source += "pp"
-		stub = "extern \"C\" {\n" + stub + "}\n"
+// renamed is the declaration of an entry by the name that the object has for it.
+func renamed(prototype string) string {
+	return fmt.Sprintf("%s __asm__(%q);", strings.TrimSuffix(prototype, ";"), toolchain.EntrySymbol)
+}
+
+// linkFlags make a program that maps nothing both writable and executable, resolves every name before main, and depends
+// on nothing but the stub and the object.
+const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
+
+// link makes a program of the stub and the object in a folder that the compiler of the source has never seen.
+func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object, stub string) (string, error) {
+	out, err := w.folder(name, "program")
+	if err != nil {
+		return "", err
 	}
-	if err := os.WriteFile(source, []byte(stub), 0o644); err != nil {
+	source, object, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
+	if err := errors.Join(os.WriteFile(source, []byte(stub), 0o644), os.WriteFile(object, kernel.Image, 0o644)); err != nil {
 		return "", fmt.Errorf("writing the %s's main: %w", name, err)
 	}
-	args := []string{"-O1", source, kernel, "-o", exe, "-lm"}
+	// A C++ compiler is there for its libraries.
+	args := []string{"-O1", "-x", "c", source, "-x", "none", object, "-o", exe, linkFlags, "-lm"}
 	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	return exe, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -133,13 +132,21 @@ func FirstError(messages []Diagnostic) string {
 	return first
 }
 
-// Frames reads the stack frames that -fstack-usage wrote: bytes by function.
+// maxStackUsage is the bytes of a report about 32,768 functions with long names.
+const maxStackUsage = 16 << 20
+
+// Frames reads the stack frames that -fstack-usage wrote: bytes by function. The names in the file are the source's, which can
+// garble it; the error is a *CompileError then.
 func Frames(file string) (map[string]int, error) {
-	text, err := os.ReadFile(file)
+	text, err := readOutput(file, maxStackUsage)
 	if err != nil {
-		return nil, fmt.Errorf("reading stack usage: %w", err)
+		return nil, err
 	}
-	return parseStackUsage(string(text))
+	frames, err := parseStackUsage(string(text))
+	if err != nil {
+		return nil, refuseObject("the compiler's stack report is garbled (%v): the source must not change its own name, as by #line", err)
+	}
+	return frames, nil
 }
 
 // parseStackUsage reads lines such as "k.c:12:6:sdpa\t1040\tstatic".

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,12 +13,21 @@ import (
 )
 
 // MachineCode hashes everything in a cubin that takes part in a launch: instructions, constants, initial values, the
-// sizes of shared memory, relocations, and what the driver reads about registers, stack and parameters. Equal hashes
-// are equal machine code.
+// sizes of shared memory, relocations, segments, and what the driver reads about registers, stack, barriers and parameters.
+// Equal hashes are equal machine code.
 //
-// What is left out is known to be for people and debuggers alone: lines, the source's name, the compiler's command
-// line, the names and numbers of symbols. A section of an unknown kind is taken in, so that a doubt makes two
-// cubins differ, never agree. From sm_100 on -lineinfo itself makes a difference, since the driver is told of it.
+// A section of an unknown kind is taken in, so that a doubt makes two cubins differ, never agree. From sm_100 on -lineinfo
+// itself makes a difference, since the driver is told of it. Left out, each for its reason:
+//
+//   - .debug_*, .nv_debug_* and their relocations, unless they are allocated: lines, the PTX and frames for debuggers and
+//     profilers. They change with a comment in the source.
+//   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools. What else they made shows.
+//   - tables of strings and symbols as such: a symbol is taken in by what it stands for, where it is defined and where it is
+//     used, and not by its number. The names of variables and device functions are the source's affair; those of entries and
+//     of what the driver supplies are taken in.
+//   - symbols of sections and of files: the former are as many as there are sections, debugging ones included.
+//   - places in the file, and the order of sections: debugging sections shift the others about. Each section is taken in under its
+//     name, and no two may have the same.
 func MachineCode(image []byte) (string, error) {
 	f, err := readCubin(image)
 	if err != nil {
@@ -28,77 +36,144 @@ func MachineCode(image []byte) (string, error) {
 	return f.machineCode()
 }
 
+// A codeHash is one pass over a cubin. It keeps what it has said about a symbol, which may be used millions of times.
+type codeHash struct {
+	*cubinFile
+	said map[uint64]string
+}
+
 func (f *cubinFile) machineCode() (string, error) {
+	c := codeHash{f, map[uint64]string{}}
 	var sums []string
 	for i, s := range f.sections {
 		if i == 0 || s.isNoise() || s.isRelocation() && (len(s.data) == 0 || f.section(int(s.info)).isNoise()) {
 			continue
 		}
 		h := sha256.New()
-		if err := f.hashSection(h, s); err != nil {
+		if err := c.hashSection(h, s); err != nil {
 			return "", fmt.Errorf("hashing section %s of a cubin: %w", s.name, err)
 		}
 		sums = append(sums, string(h.Sum(nil)))
 	}
-	// Debugging sections shift the others about.
 	slices.Sort(sums)
 	whole := sha256.New()
-	flags := f.flags
-	if f.abi >= 8 {
-		flags &= 0xffffff // above lies the number of the section .note.nv.cuinfo
+	c.hashHeader(whole)
+	for _, g := range f.segments {
+		c.hashSegment(whole, g)
 	}
-	fmt.Fprintf(whole, "%d %#x\n", f.abi, flags)
-	for _, sum := range sums {
-		io.WriteString(whole, sum)
+	for _, line := range append(c.symbolLines(), sums...) {
+		fmt.Fprintf(whole, "%x\n", line)
 	}
 	return hex.EncodeToString(whole.Sum(nil)), nil
 }
 
-func (s cubinSection) isNoise() bool {
+// hashHeader takes in all of the file's header but where its tables lie, and how many sections there are.
+func (c codeHash) hashHeader(h hash.Hash) {
+	flags, note := c.flags, ""
+	if c.abi >= 8 {
+		flags, note = flags&0xffffff, c.sectionName(int(flags>>24)) // the number of .note.nv.cuinfo
+	}
+	fmt.Fprintf(h, "%x %#x %q %x\n", c.header[:32], flags, note, c.header[52:60])
+}
+
+// hashSegment tells a segment by the sections in it. Between them is room that depends on where in the file they lie.
+func (c codeHash) hashSegment(h hash.Hash, g cubinSegment) {
+	fmt.Fprintf(h, "segment %d %#x at %#x, %#x, aligned to %d, %d more bytes, the table %v: ", g.kind, g.flags, g.address, g.place, g.align, g.size-g.fileSize, g.isTable)
+	var first, last elfSection
+	for _, s := range c.sections {
+		if len(s.data) == 0 || s.flags&sectionAllocated == 0 || s.offset < g.offset || s.offset-g.offset > g.fileSize || s.size > g.fileSize-(s.offset-g.offset) {
+			continue
+		}
+		if first.size == 0 || s.offset < first.offset {
+			first = s
+		}
+		if last.size == 0 || s.offset+s.size > last.offset+last.size {
+			last = s
+		}
+		fmt.Fprintf(h, "%q ", stableName(s.name))
+	}
+	switch {
+	case first.size > 0:
+		fmt.Fprintf(h, "%d before %q, %d behind %q\n", first.offset-g.offset, stableName(first.name), g.offset+g.fileSize-last.offset-last.size, stableName(last.name))
+	case g.isTable:
+		fmt.Fprintf(h, "%d\n", g.fileSize)
+	default:
+		fmt.Fprintf(h, "%d %d\n", g.offset, g.fileSize)
+	}
+}
+
+// symbolLines are what the symbols stand for, in alphabetical order.
+func (c codeHash) symbolLines() []string {
+	var lines []string
+	for i, s := range c.sections {
+		for number, y := range c.symbols[i] {
+			if y.kind == symbolSection || y.kind == symbolFile || y.section > 0 && c.section(y.section).isNoise() {
+				continue
+			}
+			name := ""
+			if y.isEntry() {
+				name = shortened(stableName(y.name))
+			}
+			lines = append(lines, fmt.Sprintf("%q: %d %d %q %s", s.name, y.kind, y.binding, name, c.describe(i, uint32(number))))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func (s elfSection) isNoise() bool {
+	if s.flags&(sectionAllocated|sectionRuns) != 0 {
+		return false
+	}
 	switch s.kind {
 	case sectionSymbols, sectionMercurySymbols, sectionStrings:
 		return true
-	}
-	if s.flags&(sectionAllocated|sectionRuns) != 0 {
-		return false
 	}
 	name := strings.TrimPrefix(s.name, ".nv.merc")
 	return strings.HasPrefix(name, ".debug_") || strings.HasPrefix(name, ".nv_debug_") || name == ".note.nv.tkinfo"
 }
 
-func (s cubinSection) isRelocation() bool {
+func (s elfSection) isRelocation() bool {
 	return s.kind == sectionRel || s.kind == sectionRela || s.kind == sectionMercuryRela
 }
 
 // section is an empty one where there is none.
-func (f *cubinFile) section(i int) cubinSection {
+func (f *cubinFile) section(i int) elfSection {
 	if i < 0 || i >= len(f.sections) {
-		return cubinSection{}
+		return elfSection{}
 	}
 	return f.sections[i]
 }
 
-func (f *cubinFile) hashSection(h hash.Hash, s cubinSection) error {
-	fmt.Fprintf(h, "%s %d %#x %d %d %d\n", stableName(s.name), s.kind, s.flags, s.size, s.align, s.entrySize)
+// sectionName is what a number of a section stands for.
+func (f *cubinFile) sectionName(i int) string {
+	if i < 0 || i >= len(f.sections) {
+		return strconv.Itoa(i)
+	}
+	return stableName(f.sections[i].name)
+}
+
+func (c codeHash) hashSection(h hash.Hash, s elfSection) error {
+	fmt.Fprintf(h, "%q %d %#x %#x %d %d %d %q\n", stableName(s.name), s.kind, s.flags, s.address, s.size, s.align, s.entrySize, c.sectionName(s.link))
 	switch {
 	case s.flags&sectionRuns != 0 || s.kind == sectionMercury:
 		// The upper byte was the number of registers up to CUDA 12.
-		fmt.Fprintf(h, "info %d %s\n", s.info>>24, f.describe(s.link, s.info&0xffffff))
+		fmt.Fprintf(h, "info %d %s\n", s.info>>24, c.describe(s.link, s.info&0xffffff))
 	case s.flags&sectionInfoLink != 0 || s.isRelocation():
-		fmt.Fprintf(h, "info %s\n", stableName(f.section(int(s.info)).name))
+		fmt.Fprintf(h, "info %q\n", c.sectionName(int(s.info)))
 	default:
 		fmt.Fprintf(h, "info %d\n", s.info)
 	}
 	switch s.kind {
 	case sectionRel:
-		return f.hashRelocations(h, s, 16)
+		return c.hashRelocations(h, s, 16)
 	case sectionRela, sectionMercuryRela:
-		return f.hashRelocations(h, s, 24)
+		return c.hashRelocations(h, s, 24)
 	case sectionInfo, sectionMercuryInfo:
-		return f.hashAttributes(h, s)
+		return c.hashAttributes(h, s)
 	case sectionCallGraph:
 		for _, word := range words(s.data) {
-			fmt.Fprintf(h, "%s\n", f.describe(s.link, word))
+			fmt.Fprintf(h, "%s\n", c.describe(s.link, word))
 		}
 	default:
 		h.Write(s.data)
@@ -106,14 +181,14 @@ func (f *cubinFile) hashSection(h hash.Hash, s cubinSection) error {
 	return nil
 }
 
-func (f *cubinFile) hashRelocations(h hash.Hash, s cubinSection, size int) error {
+func (c codeHash) hashRelocations(h hash.Hash, s elfSection, size int) error {
 	if len(s.data)%size != 0 {
 		return malformed("half a relocation")
 	}
 	le := binary.LittleEndian
 	for at := 0; at < len(s.data); at += size {
 		d := s.data[at : at+size]
-		fmt.Fprintf(h, "%d %d %s %x\n", le.Uint64(d), le.Uint32(d[8:]), f.describe(s.link, le.Uint32(d[12:])), d[16:])
+		fmt.Fprintf(h, "%d %d %s %x\n", le.Uint64(d), le.Uint32(d[8:]), c.describe(s.link, le.Uint32(d[12:])), d[16:])
 	}
 	return nil
 }
@@ -130,7 +205,7 @@ const (
 
 // hashAttributes takes the list of attributes in .nv.info: each has a format, a name, and either a value of two bytes or
 // a size of two bytes and so many bytes.
-func (f *cubinFile) hashAttributes(h hash.Hash, s cubinSection) error {
+func (c codeHash) hashAttributes(h hash.Hash, s elfSection) error {
 	const sized = 4
 	for d := s.data; len(d) > 0; {
 		if len(d) < 4 {
@@ -154,7 +229,7 @@ func (f *cubinFile) hashAttributes(h hash.Hash, s cubinSection) error {
 			numbers = min(1, len(value)/4)
 		}
 		for _, number := range words(value[:4*numbers]) {
-			fmt.Fprintf(h, "%s ", f.describe(s.link, number))
+			fmt.Fprintf(h, "%s ", c.describe(s.link, number))
 		}
 		fmt.Fprintf(h, "%x\n", value[4*numbers:])
 	}
@@ -171,20 +246,33 @@ func words(data []byte) []uint32 {
 
 // describe says which place a symbol stands for, in words that do not depend on how many symbols come before it.
 // What is no symbol of the table is described by its number.
-func (f *cubinFile) describe(table int, number uint32) string {
-	symbols := f.symbols[table]
+func (c codeHash) describe(table int, number uint32) string {
+	symbols := c.symbols[table]
 	if uint64(number) >= uint64(len(symbols)) {
 		return fmt.Sprintf("number %d", number)
+	}
+	key := uint64(table)<<32 | uint64(number)
+	if said, ok := c.said[key]; ok {
+		return said
 	}
 	y := symbols[number]
 	where := strconv.Itoa(y.section)
 	switch {
 	case y.section == 0:
-		where = strconv.Quote(y.name)
-	case y.section < len(f.sections):
-		where = stableName(f.sections[y.section].name)
+		where = strconv.Quote(shortened(y.name))
+	case y.section < len(c.sections):
+		where = "in " + strconv.Quote(shortened(stableName(c.sections[y.section].name)))
 	}
-	return fmt.Sprintf("%s at %d, %d bytes, %#x", where, y.value, y.size, y.other)
+	c.said[key] = fmt.Sprintf("%s at %d, %d bytes, %#x", where, y.value, y.size, y.other)
+	return c.said[key]
+}
+
+// shortened stands for a long name, which may be used often.
+func shortened(name string) string {
+	if len(name) <= 256 {
+		return name
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 }
 
 var localName = regexp.MustCompile(`(\d+)_(?:GLOBAL__N_|INTERNAL)_`)
@@ -192,6 +280,9 @@ var localName = regexp.MustCompile(`(\d+)_(?:GLOBAL__N_|INTERNAL)_`)
 // stableName takes out of a mangled name what the compiler made of the path of the source, for the functions in its
 // anonymous namespace: _ZN30_GLOBAL__N__cbe22786_4_k_cu_sum5scaleEPf becomes _ZN_GLOBAL_5scaleEPf.
 func stableName(name string) string {
+	if !strings.Contains(name, "_GLOBAL__N_") && !strings.Contains(name, "_INTERNAL_") {
+		return name
+	}
 	var stable strings.Builder
 	for {
 		m := localName.FindStringSubmatchIndex(name)

@@ -13,41 +13,26 @@ import (
 // The file was written by a compiler that read a stranger's source, so that nothing in it is believed: every offset
 // is checked, and no count makes the reader work or allocate out of proportion to the file.
 type cubinFile struct {
+	header   []byte
 	abi      byte
 	flags    uint32 // the architecture, among others
-	sections []cubinSection
-	symbols  map[int][]cubinSymbol // by the index of the symbol table's section
+	sections []elfSection
+	symbols  map[int][]elfSymbol // by the index of the symbol table's section
+	segments []cubinSegment
 }
 
-type cubinSection struct {
-	name      string
-	kind      uint32
-	flags     uint64
-	size      uint64
-	align     uint64
-	entrySize uint64
-	link      int
-	info      uint32
-	data      []byte // nil for a section that takes no room in the file
+// A cubinSegment is one line of the table of segments.
+type cubinSegment struct {
+	kind, flags      uint32
+	offset, fileSize uint64
+	address, place   uint64 // virtual, physical
+	size, align      uint64
+	isTable          bool // it is the table itself
 }
 
-type cubinSymbol struct {
-	name    string
-	kind    byte
-	other   byte
-	section int // 0: defined elsewhere
-	value   uint64
-	size    uint64
-}
-
-// Kinds of sections: ELF's own, and NVIDIA's. From sm_100 on a cubin holds a second, portable form of the code
-// ("Mercury") with tables of its own kinds.
+// Kinds of sections that are NVIDIA's own. From sm_100 on a cubin holds a second, portable form of the code ("Mercury")
+// with tables of its own kinds.
 const (
-	sectionSymbols        = 2
-	sectionStrings        = 3
-	sectionRela           = 4
-	sectionNoBits         = 8
-	sectionRel            = 9
 	sectionNVIDIA         = 0x70000000 // from here on
 	sectionInfo           = 0x70000000
 	sectionCallGraph      = 0x70000001
@@ -55,26 +40,17 @@ const (
 	sectionMercuryRela    = 0x70000082
 	sectionMercuryInfo    = 0x70000083
 	sectionMercurySymbols = 0x70000085
-)
 
-const (
-	sectionAllocated = 0x2 // flags of a section
-	sectionRuns      = 0x4
-	sectionInfoLink  = 0x40
+	symbolEntry = 0x10 // among a symbol's other bits: a __global__ function
 
-	symbolObject   = 1 // kinds of a symbol
-	symbolFunction = 2
-	symbolEntry    = 0x10 // among a symbol's other bits: a __global__ function
+	segmentHeaderSize = 56
 
 	machineCUDA    = 190
 	fileExecutable = 2
 
-	elfHeaderSize     = 64
-	sectionHeaderSize = 64
-	symbolSize        = 24
-
-	maxNameLength = 64 << 10
-	maxCoverage   = 4 // sections of newer architectures share bytes, but not many times over
+	maxCoverage = 4 // sections of newer architectures share bytes, but not many times over
+	maxSymbols  = 256 << 10
+	maxSegments = 64
 )
 
 // errNotCubin wraps everything that is wrong with the form of a file.
@@ -85,8 +61,8 @@ func malformed(format string, args ...any) error {
 }
 
 func readCubin(image []byte) (*cubinFile, error) {
-	if len(image) < elfHeaderSize || !bytes.HasPrefix(image, []byte("\x7fELF\x02\x01")) {
-		return nil, malformed("no 64-bit little-endian ELF header")
+	if err := checkELF(image); err != nil {
+		return nil, malformed("%v", err)
 	}
 	le := binary.LittleEndian
 	kind, machine := le.Uint16(image[16:]), le.Uint16(image[18:])
@@ -96,105 +72,69 @@ func readCubin(image []byte) (*cubinFile, error) {
 	if kind != fileExecutable {
 		return nil, malformed("its type is %d: it is not linked", kind)
 	}
-	f := &cubinFile{abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]cubinSymbol{}}
-	start, size, count := le.Uint64(image[40:]), le.Uint16(image[58:]), int(le.Uint16(image[60:]))
-	names := int(le.Uint16(image[62:]))
-	if size != sectionHeaderSize || count == 0 {
-		return nil, malformed("%d section headers of %d bytes", count, size)
-	}
-	headers, ok := span(image, start, uint64(count)*sectionHeaderSize)
-	if !ok {
-		return nil, malformed("the section headers lie outside the file")
-	}
-	if err := f.readSections(image, headers); err != nil {
-		return nil, err
-	}
-	if names >= count {
-		return nil, malformed("section %d, with the names, does not exist", names)
-	}
-	table := f.sections[names].data
-	for i := range f.sections {
-		if f.sections[i].name, ok = textAt(table, le.Uint32(headers[i*sectionHeaderSize:])); !ok {
-			return nil, malformed("section %d has no name", i)
-		}
+	f := &cubinFile{header: image[:elfHeaderSize], abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]elfSymbol{}}
+	var err error
+	// NVIDIA has kinds of its own for sections that take no room.
+	if f.sections, err = readSections(image, maxCoverage, func(kind uint32) bool { return kind >= sectionNVIDIA }); err != nil {
+		return nil, malformed("%v", err)
 	}
 	for i, s := range f.sections {
 		if s.kind != sectionSymbols && s.kind != sectionMercurySymbols {
 			continue
 		}
-		symbols, err := f.readSymbols(s)
-		if err != nil {
-			return nil, fmt.Errorf("symbol table %q: %w", s.name, err)
+		if len(f.symbols) == 2 || len(s.data) > maxSymbols*symbolSize {
+			return nil, malformed("more than two symbol tables, or %d symbols", len(s.data)/symbolSize)
 		}
-		f.symbols[i] = symbols
+		if f.symbols[i], err = readSymbols(f.sections, s); err != nil {
+			return nil, malformed("symbol table %q: %v", s.name, err)
+		}
 	}
-	return f, nil
+	if err := f.readSegments(image); err != nil {
+		return nil, err
+	}
+	return f, f.checkSections()
 }
 
-func (f *cubinFile) readSections(image, headers []byte) error {
+func (f *cubinFile) readSegments(image []byte) error {
 	le := binary.LittleEndian
-	covered := 0
-	for i := 0; i < len(headers); i += sectionHeaderSize {
-		h := headers[i : i+sectionHeaderSize]
-		s := cubinSection{
-			kind: le.Uint32(h[4:]), flags: le.Uint64(h[8:]), size: le.Uint64(h[32:]),
-			link: int(le.Uint32(h[40:])), info: le.Uint32(h[44:]), align: le.Uint64(h[48:]), entrySize: le.Uint64(h[56:]),
+	start, size, count := le.Uint64(image[32:]), le.Uint16(image[54:]), uint64(le.Uint16(image[56:]))
+	if count > maxSegments || count > 0 && size != segmentHeaderSize {
+		return malformed("%d segment headers of %d bytes", count, size)
+	}
+	table, ok := span(image, start, count*segmentHeaderSize)
+	if !ok {
+		return malformed("the segment headers lie outside the file")
+	}
+	for ; len(table) > 0; table = table[segmentHeaderSize:] {
+		g := cubinSegment{
+			kind: le.Uint32(table), flags: le.Uint32(table[4:]), offset: le.Uint64(table[8:]), address: le.Uint64(table[16:]),
+			place: le.Uint64(table[24:]), fileSize: le.Uint64(table[32:]), size: le.Uint64(table[40:]), align: le.Uint64(table[48:]),
 		}
-		if s.kind != sectionNoBits && s.kind != 0 {
-			var ok bool
-			// NVIDIA has kinds of its own for sections that take no room.
-			if s.data, ok = span(image, le.Uint64(h[24:]), s.size); !ok && s.kind < sectionNVIDIA {
-				return malformed("section %d lies outside the file", i/sectionHeaderSize)
-			}
-			covered += len(s.data)
-		}
-		if covered > maxCoverage*len(image) {
-			return malformed("its sections add up to more than %d times the file", maxCoverage)
-		}
-		f.sections = append(f.sections, s)
+		g.isTable = g.offset == start
+		f.segments = append(f.segments, g)
 	}
 	return nil
 }
 
-func (f *cubinFile) readSymbols(s cubinSection) ([]cubinSymbol, error) {
-	if s.link >= len(f.sections) || f.sections[s.link].kind != sectionStrings || len(s.data)%symbolSize != 0 {
-		return nil, malformed("no names, or half a symbol")
-	}
-	le := binary.LittleEndian
-	names := f.sections[s.link].data
-	var symbols []cubinSymbol
-	for at := 0; at < len(s.data); at += symbolSize {
-		d := s.data[at : at+symbolSize]
-		y := cubinSymbol{
-			kind: d[4] & 0xf, other: d[5], section: int(le.Uint16(d[6:])),
-			value: le.Uint64(d[8:]), size: le.Uint64(d[16:]),
-		}
-		var ok bool
-		if y.name, ok = textAt(names, le.Uint32(d)); !ok {
-			return nil, malformed("symbol %d has no name", at/symbolSize)
-		}
-		symbols = append(symbols, y)
-	}
-	return symbols, nil
-}
+// errHostCode wraps the finding of code for the host.
+var errHostCode = errors.New("it carries code for the host, which no kernel may bring")
 
-// span is image[start:start+size], if there is so much.
-func span(image []byte, start, size uint64) ([]byte, bool) {
-	if start > uint64(len(image)) || size > uint64(len(image))-start {
-		return nil, false
+// checkSections sees to it that a name stands for one section, and that there is none for the host. Some compilers put a whole
+// object file of the host into .nv.host, with a function for the driver to call.
+func (f *cubinFile) checkSections() error {
+	seen := map[string]bool{}
+	for i, s := range f.sections {
+		if i == 0 || s.isNoise() {
+			continue
+		}
+		name := stableName(s.name)
+		if seen[name] {
+			return malformed("two sections are called %s", text(s.name))
+		}
+		seen[name] = true
+		if s.begins(".nv.host") || bytes.HasPrefix(s.data, []byte("\x7fELF")) {
+			return fmt.Errorf("section %s of the cubin: %w", text(s.name), errHostCode)
+		}
 	}
-	return image[start : start+size], true
-}
-
-// textAt is the text in a string table that starts at an offset.
-func textAt(table []byte, at uint32) (string, bool) {
-	if uint64(at) >= uint64(len(table)) {
-		return "", false
-	}
-	rest := table[at:]
-	end := bytes.IndexByte(rest[:min(len(rest), maxNameLength)], 0)
-	if end < 0 {
-		return "", false
-	}
-	return string(rest[:end]), true
+	return nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // symtab is the symbols of the code itself.
-func (f *cubinFile) symtab() []cubinSymbol {
+func (f *cubinFile) symtab() []elfSymbol {
 	for i, s := range f.sections {
 		if s.kind == sectionSymbols {
 			return f.symbols[i]
@@ -27,7 +27,7 @@ func (f *cubinFile) entries() []string {
 	return names
 }
 
-func (y cubinSymbol) isEntry() bool {
+func (y elfSymbol) isEntry() bool {
 	return y.kind == symbolFunction && y.section != 0 && y.other&symbolEntry != 0
 }
 

@@ -74,6 +74,12 @@ func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, err
 		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
 	}
 	cubin, err := made.read(b)
+	if errors.Is(err, errNotCubin) {
+		if fault := c.probe(ctx, b); fault != nil {
+			return nil, fault
+		}
+		return nil, (&Cubin{Log: made.Log}).refuse("%v", err)
+	}
 	if err != nil {
 		return nil, err
 	}

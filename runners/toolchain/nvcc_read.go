@@ -18,6 +18,9 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 		return nil, cubin.refuse("%s", o.Refusal)
 	}
 	f, err := readCubin(o.Image)
+	if errors.Is(err, errHostCode) {
+		return nil, cubin.refuse("%s: %v", b.Source, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading what nvcc made of %s: %w", b.Source, err)
 	}

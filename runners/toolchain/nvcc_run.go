@@ -24,8 +24,8 @@ type nvccOutput struct {
 	Seconds float64
 }
 
-// maxImage is more than the largest libraries have for one architecture.
-const maxImage = 256 << 20
+// maxImage is many times what a kernel needs. The runner reads an image as a whole, and takes several times its size doing so.
+const maxImage = 32 << 20
 
 // compile runs nvcc, and cuobjdump over what it made.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
@@ -71,26 +71,37 @@ func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 	return out, err
 }
 
-// probe asks whether nvcc compiles anything at all this way. Only if it does, a refusal that names no line of the source
-// is the source's fault. The log alone cannot tell: the source may print to it what it likes.
+// probe asks whether nvcc compiles anything at all this way, to something that can be read. Only if it does, a refusal that
+// names no line of the source is the source's fault. The log alone cannot tell: the source may print to it what it likes.
 func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 	dir, err := os.MkdirTemp(b.Scratch, "probe-")
 	if err != nil {
 		return fmt.Errorf("making room for a trial of nvcc: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "empty.cubin")
 	if err := os.WriteFile(filepath.Join(dir, "empty.cu"), []byte("__global__ void empty() {}\n"), 0o644); err != nil {
 		return fmt.Errorf("writing the source for a trial of nvcc: %w", err)
 	}
 	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", "/tmp/empty.cubin", "empty.cu"), dir: dir, read: dir,
+		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", path, "empty.cu"), dir: dir, read: dir, write: []string{dir},
 	})
-	if err != nil || r.OK() {
+	if err != nil {
 		return err
 	}
-	summary, _ := c.refusal(r, log, diagnosticsIn(log, dir))
-	return fmt.Errorf("nvcc %s with %s refuses even an empty kernel for %s (%s): check the flags %q and the host compiler",
-		c.Version, c.HostVersion, b.Arch, summary, append(slices.Clone(b.Flags), b.Defines...))
+	if !r.OK() {
+		summary, _ := c.refusal(r, log, diagnosticsIn(log, dir))
+		return fmt.Errorf("nvcc %s with %s refuses even an empty kernel for %s (%s): check the flags %q and the host compiler",
+			c.Version, c.HostVersion, b.Arch, summary, append(slices.Clone(b.Flags), b.Defines...))
+	}
+	image, err := os.ReadFile(path)
+	if err == nil {
+		_, err = MachineCode(image)
+	}
+	if err != nil {
+		return fmt.Errorf("nvcc %s makes an empty kernel for %s that cannot be read: %w; use a CUDA release that kernelgate knows", c.Version, b.Arch, err)
+	}
+	return nil
 }
 
 // A tool is one call of a program of the toolkit.

@@ -1,15 +1,27 @@
 package toolchain
 
 import (
+	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// entryLine finds the line where the source defines the entry, for annotations: 0 if it is not plain to see there.
+// maxSource is the bytes of a source that are searched for a line.
+const maxSource = 4 << 20
+
+// entryLine finds the line where the source defines the entry, for annotations: 0 if it is not plain to see there. The folder is
+// a stranger's, where a source may be a link to a device or be endless.
 func entryLine(b NVCCBuild) int {
-	text, err := os.ReadFile(filepath.Join(b.Dir, b.Source))
+	f, err := os.OpenInRoot(b.Dir, b.Source)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSource))
 	if err != nil {
 		return 0
 	}
@@ -26,12 +38,15 @@ func definitionLine(source, entry string) int {
 			return 0
 		}
 		start := at + i
-		at = start + len(keyword)
-		end := strings.IndexAny(source[at:], ";{")
+		end := strings.IndexAny(source[start:], ";{")
+		if end < 0 {
+			return 0
+		}
 		// A declaration ends in a semicolon.
-		if end >= 0 && source[at+end] == '{' && named.MatchString(source[at:at+end]) {
+		if source[start+end] == '{' && named.MatchString(source[start:start+end]) {
 			return 1 + strings.Count(source[:start], "\n")
 		}
+		at = start + end
 	}
 }
 

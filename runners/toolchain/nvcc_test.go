@@ -145,31 +145,90 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// A comment, the file's name and line information are not part of the code; a constant is.
+// A comment, the file's name and line information are not part of the code; a constant is. The sanitizers' and the profiler's
+// cubins, which have lines, are so the same code as those without.
 func TestMachineCodeOfRealCubins(t *testing.T) {
 	c := realCUDA(t)
 	source := read(t, "testdata/whole.cu")
 	commented := "// more\n" + strings.ReplaceAll(source, "__syncthreads();", "__syncthreads(); /* and\nmore */")
 	dir := folder(t, map[string]string{"whole.cu": source, "sub/another_name.cu": commented, "changed.cu": strings.Replace(source, "3.5f", "3.25f", 1)})
-	b := NVCCBuild{Dir: dir, Entry: "scale", Arch: "sm_89"}
-	codes := map[string]string{}
-	for _, b.Source = range []string{"sub/another_name.cu", "changed.cu"} {
-		codes[b.Source] = mustBuild(t, c, b).Code
+	for _, arch := range []string{"sm_89", "sm_90a"} {
+		t.Run(arch, func(t *testing.T) {
+			t.Parallel()
+			b := NVCCBuild{Dir: dir, Entry: "scale", Arch: arch}
+			built := map[string]*Cubin{}
+			for _, b.Source = range []string{"sub/another_name.cu", "changed.cu"} {
+				built[b.Source] = mustBuild(t, c, b)
+			}
+			out := filepath.Join(t.TempDir(), "plain.cubin")
+			if log, err := exec.Command(c.NVCC, "-cubin", "-arch="+arch, "-ccbin", c.HostCompiler, "-o", out, filepath.Join(dir, "whole.cu")).CombinedOutput(); err != nil {
+				t.Fatalf("nvcc: %v\n%s", err, log)
+			}
+			without := []byte(read(t, out))
+			plain, err := MachineCode(without)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := built["sub/another_name.cu"]
+			if !strings.Contains(string(lines.Image), ".nv_debug_line_sass") || strings.Contains(string(without), ".nv_debug_line_sass") {
+				t.Error("the one has no line information, or the other has")
+			}
+			if lines.Code != plain {
+				t.Error("with a comment, another name and -lineinfo the hash differs")
+			}
+			if built["changed.cu"].Code == plain {
+				t.Error("with another constant the hash is the same")
+			}
+			// What is loaded is the same to the byte.
+			with, err := readCubin(lines.Image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bare, err := readCubin(without)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range bare.sections {
+				if s.flags&sectionAllocated == 0 {
+					continue
+				}
+				i := slices.IndexFunc(with.sections, func(o elfSection) bool { return stableName(o.name) == stableName(s.name) })
+				if i < 0 || string(with.sections[i].data) != string(s.data) || with.sections[i].size != s.size {
+					t.Errorf("section %s differs", s.name)
+				}
+			}
+			// A bit of what is for people makes no difference.
+			loaded, noise := loadedBytes(t, lines.Image)
+			for i := range noise {
+				if loaded[i] != "" || i%16 != 0 {
+					continue
+				}
+				lines.Image[i] ^= 1
+				hash, err := MachineCode(lines.Image)
+				lines.Image[i] ^= 1
+				if hash != plain {
+					t.Errorf("byte %d, %s, makes a difference (%v)", i, noise[i], err)
+				}
+			}
+		})
 	}
-	out := filepath.Join(t.TempDir(), "plain.cubin")
-	if log, err := exec.Command(c.NVCC, "-cubin", "-arch=sm_89", "-ccbin", c.HostCompiler, "-o", out, filepath.Join(dir, "whole.cu")).CombinedOutput(); err != nil {
-		t.Fatalf("nvcc: %v\n%s", err, log)
-	}
-	plain, err := MachineCode([]byte(read(t, out)))
+}
+
+// What nvcc made cannot be read: since it makes an empty kernel that can, the source is to blame.
+func TestUnreadableCubinIsTheSourcesFault(t *testing.T) {
+	found := realCUDA(t)
+	c := *found
+	c.Cache = &Cache{Dir: t.TempDir()}
+	b := NVCCBuild{Dir: folder(t, map[string]string{"k.cu": kernelText}), Source: "k.cu", Entry: "k", Arch: "sm_89"}
+	key, err := c.cacheKey(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if codes["sub/another_name.cu"] != plain {
-		t.Error("with a comment, another name and -lineinfo the hash differs")
+	image := recordedCubins(t)["sm_89"]
+	if err := c.Cache.store(key, nvccOutput{Image: image[:len(image)/2]}); err != nil {
+		t.Fatal(err)
 	}
-	if codes["changed.cu"] == plain {
-		t.Error("with another constant the hash is the same")
-	}
+	mustRefuseBuild(t, &c, b, "reading what nvcc made of k.cu: not a well-formed cubin: the section headers lie outside the file")
 }
 
 func TestBuildTellsWhatTheToolsSay(t *testing.T) {

@@ -36,6 +36,10 @@ var diagnosticFormats = []diagnosticFormat{
 	newDiagnosticFormat(`^(?P<file>\S[^()]*)\((?P<line>\d+)\): (?P<severity>catastrophic error|internal error|error|warning|remark|note)(?: (?P<code>#?\d+(?:-D)?))?: (?P<message>.*)$`),
 	// f.c:3:5: warning: unused variable ‘x’ [-Wunused-variable]
 	newDiagnosticFormat(`^(?P<file>\S[^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<severity>fatal error|error|warning|remark|note): (?P<message>.*?)(?: \[(?P<code>-[^\]]+)\])?$`),
+	// /tmp/ccJpNamM.s:21: Error: no such instruction: `bogus %eax' (the assembler; its input has a name by chance)
+	newDiagnosticFormat(`^\S[^:]*\.s:\d+: (?P<severity>Fatal error|Error|Warning): (?P<message>.*)$`),
+	// /usr/bin/ld: kernel.o:(.text+0x8): undefined reference to `nothing'
+	newDiagnosticFormat(`^\S.*: (?P<message>undefined reference to .*)$`),
 	// ptxas /tmp/k.ptx, line 28; error   : Unknown symbol 'x'
 	newDiagnosticFormat(`^(?P<tool>ptxas) (?P<file>\S.*), line (?P<line>\d+); (?P<severity>fatal|error|warning)\s*: (?P<message>.*)$`),
 	// ptxas info    : (C7511) Potential Performance Loss: …
@@ -68,7 +72,7 @@ func (f diagnosticFormat) parse(line string) (Diagnostic, bool) {
 	if m == nil {
 		return Diagnostic{}, false
 	}
-	var d Diagnostic
+	d := Diagnostic{Severity: "error"} // where a tool prints nothing else
 	for i, group := range f.groups {
 		var err error
 		switch group {
@@ -98,7 +102,7 @@ func (f diagnosticFormat) parse(line string) (Diagnostic, bool) {
 
 // severity maps the tools' words to the five that a Diagnostic has.
 func severity(printed string) string {
-	switch printed {
+	switch printed = strings.ToLower(printed); printed {
 	case "catastrophic error", "internal error", "fatal error":
 		return "fatal"
 	case "info":

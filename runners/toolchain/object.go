@@ -2,61 +2,92 @@ package toolchain
 
 import (
 	"crypto/sha256"
-	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"strings"
+	"io/fs"
+	"os"
+	"path/filepath"
 )
 
-// An Object is what an object file says of its machine code.
+// An Object is a compiled source, reduced to what may be linked.
 type Object struct {
-	Code     string   // hash of everything that runs: equal hashes are equal machine code
+	// Image is an object file of the same machine code, written anew: the sections that are loaded, what they refer to, and one
+	// name, EntrySymbol. Link this and nothing else. The compiler's own file can ask a linker for libraries, for code that runs
+	// before main, or to stand in for the functions of the C library, and what a linker understands by a file need not be what
+	// was read here. Of this file nothing is left to understand.
+	Image    []byte
+	Code     string   // hash of Image: equal hashes are equal machine code
 	CodeSize int      // bytes of instructions
 	Globals  []string // writable data that outlives a call
 }
 
-// ReadObject reads an ELF object file. Debugging sections, the compiler's
-// name and symbols that nothing refers to are no part of the hash: a comment
-// in the source does not change the code.
-func ReadObject(file string) (Object, error) {
-	f, err := elf.Open(file)
+// EntrySymbol is the entry's name in an Object's Image, whatever the source calls it: an entry with the name of a function of
+// the C library stands in for nothing.
+const EntrySymbol = "kernelgate_entry"
+
+const (
+	maxObject = 32 << 20  // bytes of the compiler's file
+	maxLoaded = 256 << 20 // bytes of all sections in memory, zeroed ones included
+	maxPieces = 32 << 10  // sections
+	maxLinks  = 1 << 20   // relocations
+	maxImport = 4096      // functions and variables that an object may want from libraries
+	maxAlign  = 64 << 10
+)
+
+// ReadObject reads what a compiler made of a C or C++ source. Everything that a linker or a loader would have to be
+// trusted with is refused: the error is a *CompileError then, since the source is to blame.
+//
+// Equal code is equal in everything that is loaded, whatever the section is called: contents, flags, alignments and sizes of
+// all allocated sections in their order, every relocation with the place or the name that it refers to, and the entry.
+// Left out are debugging sections, the compiler's name, the names of sections and of symbols that are defined here, and
+// symbols that nothing refers to: none of it gets into Image, so that it cannot make a difference.
+func ReadObject(file, entry string) (Object, error) {
+	image, err := readOutput(file, maxObject)
 	if err != nil {
-		return Object{}, fmt.Errorf("reading the object file: %w", err)
+		return Object{}, err
 	}
-	defer f.Close()
-	var o Object
-	hash := sha256.New()
-	for _, s := range f.Sections {
-		relocations := (s.Type == elf.SHT_RELA || s.Type == elf.SHT_REL) && allocated(f, s.Info)
-		if s.Flags&elf.SHF_ALLOC == 0 && !relocations || strings.HasPrefix(s.Name, ".note") || s.Name == ".eh_frame" || s.Name == ".rela.eh_frame" {
-			continue
-		}
-		if s.Flags&elf.SHF_EXECINSTR != 0 {
-			o.CodeSize += int(s.Size)
-		}
-		fmt.Fprintf(hash, "%s %d %d\n", s.Name, s.Type, s.Size)
-		if s.Type == elf.SHT_NOBITS {
-			continue
-		}
-		data, err := s.Data()
-		if err != nil {
-			return Object{}, fmt.Errorf("reading section %s of the object file: %w", s.Name, err)
-		}
-		hash.Write(data)
+	return parseObject(image, entry)
+}
+
+// readOutput reads a file that the compiler was to leave behind. Whatever else there is in its place is the source's doing.
+func readOutput(file string, limit int64) ([]byte, error) {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular():
+		return nil, refuseObject("the compiler made no %s of it: is it a source?", filepath.Base(file))
+	case err != nil:
+		return nil, fmt.Errorf("reading the compiler's output: %w", err)
+	case info.Size() > limit:
+		return nil, refuseObject("the compiler's %s has %d bytes, over the limit of %d: put less into the source", filepath.Base(file), info.Size(), limit)
 	}
-	o.Code = hex.EncodeToString(hash.Sum(nil))
-	symbols, err := f.Symbols()
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return Object{}, fmt.Errorf("reading the object file's symbols: %w", err)
+		return nil, fmt.Errorf("reading the compiler's output: %w", err)
 	}
-	for _, s := range symbols {
-		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT && int(s.Section) < len(f.Sections) && f.Sections[s.Section].Flags&elf.SHF_WRITE != 0 {
-			o.Globals = append(o.Globals, fmt.Sprintf("%s (%d B)", s.Name, s.Size))
+	return data, nil
+}
+
+func parseObject(image []byte, entry string) (Object, error) {
+	f, err := readObjectFile(image)
+	if err != nil {
+		return Object{}, err
+	}
+	l, err := f.linkable(entry)
+	if err != nil {
+		return Object{}, err
+	}
+	o := Object{Image: l.write(), Globals: f.globals()}
+	sum := sha256.Sum256(o.Image)
+	o.Code = hex.EncodeToString(sum[:])
+	for _, s := range l.sections {
+		if s.flags&sectionRuns != 0 {
+			o.CodeSize += len(s.data)
 		}
 	}
 	return o, nil
 }
 
-func allocated(f *elf.File, section uint32) bool {
-	return int(section) < len(f.Sections) && f.Sections[section].Flags&elf.SHF_ALLOC != 0
+func refuseObject(format string, args ...any) error {
+	return &CompileError{Summary: fmt.Sprintf(format, args...)}
 }
