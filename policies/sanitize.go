@@ -108,7 +108,10 @@ func (g *SanitizeGate) asked() string {
 		drawn = append(drawn, string(d))
 	}
 	text := fmt.Sprintf("%s find nothing on %s × %s inputs", strings.Join(tools, ", "), g.Shapes, strings.Join(drawn, ", "))
-	if g.SecretCases > 0 {
+	switch {
+	case g.SecretCases == 1:
+		text += ", and a secret case"
+	case g.SecretCases > 1:
 		text += fmt.Sprintf(", and %v secret cases", g.SecretCases)
 	}
 	if g.MissingTool == MissingInforms {

@@ -117,7 +117,8 @@ func TestShippedPolicies(t *testing.T) {
 				if !g.Build.Decides() || !g.PTXAS.Decides() || !c.Decides() || !perf.Decides() {
 					t.Errorf("%s: a gate does not decide", rule.Name)
 				}
-				if s := g.Sanitize; s == nil || !s.Decides() || s.Shapes.String() != "small" || s.SecretCases < 1 || !slices.Contains(s.Tools, policies.Racecheck) {
+				if s := g.Sanitize; s == nil || !s.Decides() || s.Shapes.String() != "small" || s.SecretCases < 1 || !slices.Contains(s.Tools, policies.Memcheck) ||
+					name != "cpu" && len(s.Tools) != 4 { // one thread has neither race nor barrier
 					t.Errorf("%s: sanitize is %+v", rule.Name, g.Sanitize)
 				}
 				if len(c.Seeds) < 3 || len(c.Distributions) < 5 || c.SecretCases < 5 || !c.Determinism {
