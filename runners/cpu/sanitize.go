@@ -217,7 +217,7 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c r
 	if err != nil {
 		return sanitize.Report{}, nil, err
 	}
-	report := sanitize.ParseC(said, w.job.Candidate.Dir)
+	report := sanitize.ParseC(said, sanitize.FilesOf(w.job.Candidate.Dir))
 	returned := memory.data[16*n] == sanitizedDone
 	switch {
 	case r.OK() && returned && !report.Found():

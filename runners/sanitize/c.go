@@ -1,9 +1,9 @@
 package sanitize
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -15,7 +15,7 @@ var (
 	// READ of size 4 at 0x… thread T0;   Previous write of size 4 at 0x… by thread T1:
 	cAccess = regexp.MustCompile(`^\s*(?i:(?:previous )?(?:atomic )?(read|write)) of size (\d+) at `)
 	// #0 0x55… in sum /src/k.c:12:7;   #0 sum /src/k.c:12 (kernel+0x1234)
-	cFrame = regexp.MustCompile(`^\s*#\d+ (?:0x[0-9a-f]+ in )?(\S+)(?: (/?[^\s(][^(]*?):(\d+)(?::\d+)?)?(?: \(.*\))?$`)
+	cFrame = regexp.MustCompile(`^\s*#\d+ (?:0x[0-9a-f]+ in )?(.+?)(?: (\S+?):(\d+)(?::\d+)?)?(?: \([^()]*\))*$`)
 	// k.c:7:15: runtime error: signed integer overflow: …
 	cUndefined = regexp.MustCompile(`^(.+?):(\d+):(?:\d+:)? runtime error: (.+)$`)
 	cFatal     = regexp.MustCompile(`^(?:==\d+==)?\s*(?:FATAL: \w+Sanitizer: .+|\w+Sanitizer (?:CHECK failed|failed to|can not).*|\w+Sanitizer: CHECK failed.*)$`)
@@ -23,20 +23,19 @@ var (
 )
 
 // ParseC reads what the address, undefined-behaviour, thread and memory sanitizers
-// of gcc and clang print. Files below dir are the kernel's own.
-func ParseC(text, dir string) Report {
-	p := cParser{own: ownFile(dir)}
+// of gcc and clang print.
+func ParseC(text string, files Files) Report {
+	p := cParser{files: files}
 	for line := range strings.Lines(text) {
 		p.line(strings.TrimRight(line, "\r\n"))
 	}
 	p.end()
-	p.report.Within(dir)
 	return p.report
 }
 
 // A cParser holds the finding that is being read.
 type cParser struct {
-	own    func(string) bool
+	files  Files
 	report Report
 
 	open    bool
@@ -79,9 +78,8 @@ func (p *cParser) line(line string) {
 	case m == nil && strings.TrimSpace(line) == "":
 		p.reading = false
 	case m != nil && p.reading:
-		number, _ := strconv.Atoi(m[3])
 		last := len(p.stacks) - 1
-		p.stacks[last] = append(p.stacks[last], frame{m[1], strings.TrimSpace(m[2]), number})
+		p.stacks[last] = append(p.stacks[last], frame{m[1], strings.TrimSpace(m[2]), number(m[3])})
 	}
 }
 
@@ -91,11 +89,11 @@ func (p *cParser) end() {
 		return
 	}
 	p.open = false
-	where := blame(p.stacks[0], p.own)
+	where := p.files.blame(p.stacks[0])
 	f := gates.Finding{File: where.file, Line: where.line, Kernel: where.function}
 	f.Kind, f.Text = p.words()
 	if f.Kind == gates.KindRace && len(p.stacks) > 1 {
-		p.report.add(raceOf(side{p.access[0], where}, side{p.access[1], blame(p.stacks[1], p.own)}, ""))
+		p.report.add(raceOf(side{p.access[0], where}, side{p.access[1], p.files.blame(p.stacks[1])}, ""))
 		return
 	}
 	p.report.add(f)
@@ -107,7 +105,7 @@ func (p *cParser) words() (kind, text string) {
 	name, _, _ := strings.Cut(p.about, " ")
 	access := "an access"
 	if len(p.access) > 0 {
-		access = fmt.Sprintf("a %s of %s", p.access[0], bytes(p.size))
+		access = fmt.Sprintf("a %s of %s", p.access[0], sizeWords(p.size))
 	}
 	switch {
 	case p.tool == "Thread" && strings.HasPrefix(p.about, "data race"):
@@ -128,10 +126,10 @@ func (p *cParser) words() (kind, text string) {
 	case strings.HasPrefix(p.about, "SEGV") || strings.HasPrefix(p.about, "BUS"):
 		return gates.KindOutOfBounds, "an access to an address that is not there (" + name + ")"
 	}
-	return gates.KindOther, strings.TrimSpace(address.ReplaceAllString(p.about, ""))
+	return gates.KindOther, cmp.Or(strings.TrimSpace(address.ReplaceAllString(p.about, "")), "a fault without a name")
 }
 
-func bytes(size string) string {
+func sizeWords(size string) string {
 	if size == "1" {
 		return "1 byte"
 	}
@@ -140,7 +138,7 @@ func bytes(size string) string {
 
 // undefined is one line of the undefined-behaviour sanitizer.
 func (p *cParser) undefined(file, line, message string) {
-	number, _ := strconv.Atoi(line)
+	where := p.files.blame([]frame{{file: file, line: number(line)}})
 	kind := gates.KindUndefined
 	switch {
 	case strings.Contains(message, "misaligned address"):
@@ -148,5 +146,5 @@ func (p *cParser) undefined(file, line, message string) {
 	case strings.Contains(message, "out of bounds") || strings.Contains(message, "insufficient space"):
 		kind = gates.KindOutOfBounds
 	}
-	p.report.add(gates.Finding{Kind: kind, Text: strings.TrimSpace(address.ReplaceAllString(message, "")), File: file, Line: number})
+	p.report.add(gates.Finding{Kind: kind, Text: cmp.Or(strings.TrimSpace(address.ReplaceAllString(message, "")), "a fault without a name"), File: where.file, Line: where.line})
 }

@@ -9,7 +9,6 @@ package sanitize
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,48 +68,10 @@ func bounded(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
-// Within makes the findings' files relative to the kernel's folder, where they lie
-// in it. Others stay as they are: nobody's line to mend, and no annotation.
-func (r *Report) Within(dir string) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		f.File, f.OtherFile = within(dir, f.File), within(dir, f.OtherFile)
-	}
-}
-
-func within(dir, file string) string {
-	if file == "" || !filepath.IsAbs(file) {
-		return file
-	}
-	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return file
-}
-
 // A frame is one call on the way to a finding.
 type frame struct {
 	function, file string
 	line           int
-}
-
-// blame picks the frame that somebody can mend: the first of the kernel's own
-// files, or the first that has a line at all.
-func blame(frames []frame, own func(file string) bool) frame {
-	for _, f := range frames {
-		if f.line > 0 && own(f.file) {
-			return f
-		}
-	}
-	for _, f := range frames {
-		if f.line > 0 {
-			return f
-		}
-	}
-	if len(frames) > 0 {
-		return frame{function: frames[0].function}
-	}
-	return frame{}
 }
 
 // A side is one access of a race.
@@ -127,13 +88,5 @@ func raceOf(a, b side, of string) gates.Finding {
 	return gates.Finding{
 		Kind: gates.KindRace, Text: "a race between " + a.access + " and " + b.access + of, Kernel: a.at.function,
 		File: a.at.file, Line: a.at.line, OtherFile: b.at.file, OtherLine: b.at.line,
-	}
-}
-
-// ownFile tells files of the kernel's folder from those of the system and of the
-// program around the kernel.
-func ownFile(dir string) func(string) bool {
-	return func(file string) bool {
-		return file != "" && !filepath.IsAbs(within(dir, file))
 	}
 }

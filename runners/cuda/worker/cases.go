@@ -287,23 +287,3 @@ func (s *session) rough(k *kernel, c Case) (float64, error) {
 	}
 	return best, s.ctx.Free(memory)
 }
-
-// launches runs one side a few times on one case, for a profiler around this
-// process.
-func (s *session) launches() error {
-	k, err := s.load(candidate, s.request.Candidate)
-	if err != nil {
-		return err
-	}
-	c := s.request.Cases[0]
-	p, err := problem.New(s.manifest, c.Shape, k.toggles, c.Distribution, c.Seed)
-	if err != nil {
-		return err
-	}
-	for range s.request.Launch {
-		if _, err := s.once(k, c, p.Args, problem.NewLayout(p.Args, 0)); err != nil {
-			return err
-		}
-	}
-	return nil
-}

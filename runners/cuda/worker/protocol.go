@@ -19,7 +19,7 @@ const (
 	TaskCases     = "cases"     // compare the candidate's outputs
 	TaskCalibrate = "calibrate" // find out roughly how long a launch takes
 	TaskRound     = "round"     // measure one round
-	TaskLaunch    = "launch"    // launch one side, for a profiler that looks on
+	TaskLaunch    = "launch"    // launch one side, for a profiler or sanitizer that looks on
 )
 
 // A Request is everything that one process is to do.
@@ -39,6 +39,7 @@ type Request struct {
 	Pairs  int    `json:"pairs,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
 	Launch int    `json:"launches,omitempty"`
+	Apart  bool   `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 }
 
 // A Side is a built kernel.
