@@ -223,3 +223,42 @@ func TestSanitizersThatAreMissing(t *testing.T) {
 		t.Errorf("racecheck: %+v", s.Tools[1])
 	}
 }
+
+// The kernel that comes with the program passes the policy that comes with it.
+func TestSanitizersOnShippedStage(t *testing.T) {
+	t.Parallel()
+	dir := shipped(t)
+	text, err := os.ReadFile(filepath.Join(dir, "kernel.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse("kernel.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := policies.Shipped("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("cpu.yaml", policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: m.DefaultVariant}}
+	w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.Sanitize(t.Context(), p.RuleFor(policies.Change{}).Gates.Sanitize, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Cases) != 3 || len(s.Tools) != 2 {
+		t.Errorf("%d cases under %d tools", len(s.Cases), len(s.Tools))
+	}
+	for _, run := range s.Tools {
+		if len(run.Findings) > 0 || run.Failure != nil {
+			t.Errorf("%s: %v %+v", run.Tool, run.Findings, run.Failure)
+		}
+	}
+}
