@@ -64,9 +64,7 @@ func (j *judgement) clean(l *search) GateResult {
 		r.Text += "; not looked for: " + strings.Join(l.lacking, "; ")
 		if l.gate.MissingTool != policies.MissingInforms {
 			r.Status = Missing
-			return r
 		}
-		j.notes = append(j.notes, "Not everything was looked for: "+strings.Join(l.lacking, "; "))
 	}
 	return r
 }

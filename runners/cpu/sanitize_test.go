@@ -150,12 +150,12 @@ func TestSanitizersAreNotSilenced(t *testing.T) {
 	for name, c := range map[string]struct{ source, says string }{
 		"ends the process":  {head + entry + "    _exit(0);\n" + scale, "without a report (exit status 0)"},
 		"closes the output": {head + entry + "    close(1);\n    close(2);\n" + beyond + scale, "without a report (exit status 86)"},
-		"has its own options": {head + "const char *__asan_default_options(void) { return \"halt_on_error=0:exitcode=0:log_path=/dev/null:detect_leaks=0\"; }\n" +
-			entry + beyond + scale, "outside an array on the heap"},
-		"looks for a macro":   {head + entry + "#ifndef __SANITIZE_ADDRESS__\n" + beyond + "#endif\n" + scale, "outside an array on the heap"},
-		"asks to be left out": {head + "__attribute__((no_sanitize(\"address\"), no_sanitize_address))\n" + entry + beyond + scale, "outside an array on the heap"},
-		"prints without end":  {head + entry + "    for (;;)\n        puts(\"and so on\");\n" + scale, "without a report (output cut at"},
-		"does not build":      {head + entry + "#ifdef __SANITIZE_ADDRESS__\n#endif\n" + "    _Static_assert(sizeof(no_sanitize_address) > 0, \"\");\n" + scale, "does not build with -fsanitize=address,undefined"},
+		"has its own options, looks for a macro and asks to be left out": {head +
+			"const char *__asan_default_options(void) { return \"halt_on_error=0:exitcode=0:log_path=/dev/null:detect_leaks=0\"; }\n" +
+			"__attribute__((no_sanitize(\"address\"), no_sanitize_address))\n" +
+			entry + "#ifndef __SANITIZE_ADDRESS__\n" + beyond + "#endif\n" + scale, "outside an array on the heap"},
+		"prints without end": {head + entry + "    for (;;)\n        puts(\"and so on\");\n" + scale, "without a report (output cut at"},
+		"does not build":     {head + entry + "#ifdef __SANITIZE_ADDRESS__\n#endif\n" + "    _Static_assert(sizeof(no_sanitize_address) > 0, \"\");\n" + scale, "does not build with -fsanitize=address,undefined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
