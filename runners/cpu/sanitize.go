@@ -326,7 +326,7 @@ func sanitizedStub(prototype, entry string, args []problem.Arg) string {
 		if a.Reads() {
 			reads = 1
 		}
-		pass = append(pass, fmt.Sprintf("copy(memory, word[%d], word[%d], %d)", i, len(args)+i, reads))
+		pass = append(pass, fmt.Sprintf("(%s *)copy(memory, word[%d], word[%d], %d)", cTypes[string(a.DType)], i, len(args)+i, reads))
 	}
 	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
 }
