@@ -84,8 +84,9 @@ func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C
 		return err
 	}
 	var all sanitize.Report
+	files := sanitize.FilesOf(w.job.Candidate.Dir)
 	for _, c := range cases {
-		report, failure, err := w.runSanitized(ctx, exe, s, c)
+		report, failure, err := w.runSanitized(ctx, exe, s, c, files)
 		if err != nil {
 			return err
 		}
@@ -195,7 +196,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 
 // runSanitized calls the kernel once on one case, in a process of its own: a
 // sanitizer ends it at the first finding.
-func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case) (sanitize.Report, *gates.Failure, error) {
+func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
 	m := w.job.Manifest
 	p, err := problem.New(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
 	if err != nil {
@@ -217,7 +218,7 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c r
 	if err != nil {
 		return sanitize.Report{}, nil, err
 	}
-	report := sanitize.ParseC(said, sanitize.FilesOf(w.job.Candidate.Dir))
+	report := sanitize.ParseC(said, files)
 	returned := memory.data[16*n] == sanitizedDone
 	switch {
 	case r.OK() && returned && !report.Found():
@@ -295,6 +296,7 @@ static void *copy(char *memory, uint64_t at, uint64_t size, int reads)
     return array;
 }
 
+%s
 int main(void)
 {
     struct stat about;
@@ -317,6 +319,7 @@ int main(void)
 // arguments.
 func sanitizedStub(prototype, entry string, args []problem.Arg) string {
 	var pass []string
+	var copies strings.Builder
 	for i, a := range args {
 		if a.Access == kernels.Scalar {
 			pass = append(pass, fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(a.DType)], i))
@@ -326,7 +329,10 @@ func sanitizedStub(prototype, entry string, args []problem.Arg) string {
 		if a.Reads() {
 			reads = 1
 		}
-		pass = append(pass, fmt.Sprintf("(%s *)copy(memory, word[%d], word[%d], %d)", cTypes[string(a.DType)], i, len(args)+i, reads))
+		// A function for each: a report says by whom the memory was taken.
+		fmt.Fprintf(&copies, "__attribute__((noinline)) static %s *%s%s(char *memory, uint64_t at, uint64_t size)\n{\n    return (%[1]s *)copy(memory, at, size, %[4]d);\n}\n\n",
+			cTypes[string(a.DType)], sanitize.ArgumentPrefix, a.Name, reads)
+		pass = append(pass, fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i))
 	}
-	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
+	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), copies.String(), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
 }

@@ -73,7 +73,7 @@ func TestSanitizersFindMistakes(t *testing.T) {
 		kind    string
 		says    string
 	}{
-		{"heap", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside an array on the heap (such as an argument) in heap.c:"},
+		{"heap", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside the argument x in heap.c:"},
 		{"stack", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside an array on the stack in stack.c:"},
 		{"global", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside a global array in global.c:"},
 		{"overflow", policies.Memcheck, gates.KindUndefined, "signed integer overflow: 2147483392 + 100000 cannot be represented in type 'int' in overflow.c:"},
@@ -153,7 +153,7 @@ func TestSanitizersAreNotSilenced(t *testing.T) {
 		"has its own options, looks for a macro and asks to be left out": {head +
 			"const char *__asan_default_options(void) { return \"halt_on_error=0:exitcode=0:log_path=/dev/null:detect_leaks=0\"; }\n" +
 			"__attribute__((no_sanitize(\"address\"), no_sanitize_address))\n" +
-			entry + "#ifndef __SANITIZE_ADDRESS__\n" + beyond + "#endif\n" + scale, "outside an array on the heap"},
+			entry + "#ifndef __SANITIZE_ADDRESS__\n" + beyond + "#endif\n" + scale, "outside the argument x"},
 		"prints without end": {head + entry + "    for (;;)\n        puts(\"and so on\");\n" + scale, "without a report (output cut at"},
 		"does not build":     {head + entry + "#ifdef __SANITIZE_ADDRESS__\n#endif\n" + "    _Static_assert(sizeof(no_sanitize_address) > 0, \"\");\n" + scale, "does not build with -fsanitize=address,undefined"},
 	} {

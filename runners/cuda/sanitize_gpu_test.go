@@ -1,11 +1,13 @@
 package cuda
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -59,7 +61,9 @@ func TestSanitizersOnGPU(t *testing.T) {
 			if build, err := b.Build(t.Context(), runners.Candidate, side); err != nil || !build.OK {
 				t.Fatal(err, build.Error)
 			}
-			s, err := b.Sanitize(t.Context(), gate, silent{})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			s, err := b.Sanitize(ctx, gate, silent{})
 			if err != nil || s.Skipped != "" {
 				t.Fatal(err, s.Skipped)
 			}

@@ -22,6 +22,10 @@ var (
 	address    = regexp.MustCompile(`\b0x[0-9a-f]+\b ?`)
 )
 
+// ArgumentPrefix begins the name of a function that takes the memory of an argument,
+// with the argument's name behind it.
+const ArgumentPrefix = "kernelgate_argument_"
+
 // ParseC reads what the address, undefined-behaviour, thread and memory sanitizers
 // of gcc and clang print.
 func ParseC(text string, files Files) Report {
@@ -38,13 +42,14 @@ type cParser struct {
 	files  Files
 	report Report
 
-	open    bool
-	tool    string
-	about   string // the head's words
-	size    string
-	access  []string  // read or write: the access, and a race's other one
-	stacks  [][]frame // of each
-	reading bool      // frames belong to the last of stacks; later ones tell where the memory came from
+	open     bool
+	tool     string
+	about    string // the head's words
+	size     string
+	access   []string  // read or write: the access, and a race's other one
+	stacks   [][]frame // of each
+	argument string    // that the memory belongs to
+	reading  bool      // frames belong to the last of stacks; later ones tell where the memory came from
 }
 
 func (p *cParser) line(line string) {
@@ -52,6 +57,7 @@ func (p *cParser) line(line string) {
 		p.end()
 		p.open, p.tool, p.about = true, m[1], m[2]
 		p.stacks, p.reading, p.access, p.size = [][]frame{nil}, true, nil, ""
+		p.argument = ""
 		return
 	}
 	if m := cUndefined.FindStringSubmatch(line); m != nil {
@@ -77,7 +83,11 @@ func (p *cParser) line(line string) {
 	switch {
 	case m == nil && strings.TrimSpace(line) == "":
 		p.reading = false
-	case m != nil && p.reading:
+	case m != nil && !p.reading:
+		if name, ok := strings.CutPrefix(m[1], ArgumentPrefix); ok && p.argument == "" {
+			p.argument = name
+		}
+	case m != nil:
 		last := len(p.stacks) - 1
 		p.stacks[last] = append(p.stacks[last], frame{m[1], strings.TrimSpace(m[2]), number(m[3])})
 	}
@@ -115,7 +125,10 @@ func (p *cParser) words() (kind, text string) {
 	case p.tool == "Leak":
 		return gates.KindLeak, "memory that is never freed"
 	case strings.HasSuffix(name, "-overflow") && name != "stack-overflow", strings.HasSuffix(name, "-underflow"):
-		places := map[string]string{"heap": "an array on the heap (such as an argument)", "stack": "an array on the stack", "global": "a global array", "dynamic": "an array on the stack"}
+		if p.argument != "" {
+			return gates.KindOutOfBounds, access + " outside the argument " + p.argument
+		}
+		places := map[string]string{"heap": "an array on the heap", "stack": "an array on the stack", "global": "a global array", "dynamic": "an array on the stack"}
 		first, _, _ := strings.Cut(name, "-")
 		if place := places[first]; place != "" {
 			return gates.KindOutOfBounds, access + " outside " + place

@@ -27,8 +27,9 @@ READ of size 4 at 0x611000000140 thread T0
 0x611000000140 is located 0 bytes to the right of 256-byte region [0x611000000040,0x611000000140)
 allocated by thread T0 here:
     #0 0x7f5d in __interceptor_posix_memalign ../../../../src/libsanitizer/asan/asan_malloc_linux.cpp:145
-    #1 0x55d1 in copy DIR/other.c:14
-`, findings: []string{"out-of-bounds: a read of 4 bytes outside an array on the heap (such as an argument) in k.c:9"}},
+    #1 0x55d1 in copy /tmp/build/main.c:14
+    #2 0x55d1 in kernelgate_argument_x /tmp/build/main.c:21
+`, findings: []string{"out-of-bounds: a read of 4 bytes outside the argument x in k.c:9"}},
 		{name: "stack, by clang, in a library's function", text: `==1==ERROR: AddressSanitizer: stack-buffer-overflow on address 0x7ff at pc 0x1 bp 0x2 sp 0x3
 WRITE of size 16 at 0x7ff thread T0
     #0 0x4a2f in __asan_memcpy (/tmp/kernel+0x4a2f) (BuildId: 12ab)
