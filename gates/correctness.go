@@ -20,7 +20,7 @@ func (j *judgement) correctness() GateResult {
 		return j.correctnessSummary(c.Summary)
 	}
 	var problems []string
-	parity, deterministic := true, true
+	parity, deterministic, varies := true, true, false
 	worst := Errors{}
 	for _, k := range c.Cases {
 		problem := caseProblem(gate, k)
@@ -33,16 +33,21 @@ func (j *judgement) correctness() GateResult {
 			worst.Norm = max(worst.Norm, k.Errors.Norm)
 		}
 		parity = parity && k.BitParity != nil && *k.BitParity
+		varies = varies || k.Deterministic != nil && !*k.Deterministic
 		deterministic = deterministic && k.Deterministic != nil && *k.Deterministic
 	}
 	passed, total := len(c.Cases)-len(problems), len(c.Cases)
 	if len(problems) > 0 {
-		return GateResult{
+		r := GateResult{
 			Status: Failed, Reason: ReasonCorrectness,
 			Text:    fmt.Sprintf("The output is wrong in %d of %d cases; first: %s", len(problems), total, problems[0]),
 			Details: problems,
 			ToPass:  []string{"make every case agree with the reference; reproduce the first one: " + c.firstFailing(gate)},
 		}
+		if varies {
+			return j.suspectRace(r)
+		}
+		return r
 	}
 	if i := slices.IndexFunc(c.Cases, func(k Case) bool { return k.StateKept }); i >= 0 {
 		return GateResult{

@@ -32,6 +32,7 @@ type Evidence struct {
 	Candidate   *Build       `json:"candidate,omitempty"`
 	SameCode    bool         `json:"same_code,omitempty"` // both built to equal machine code
 	Correctness *Correctness `json:"correctness,omitempty"`
+	Sanitize    *Sanitize    `json:"sanitize,omitempty"`
 	Performance *Performance `json:"performance,omitempty"`
 	Profile     *Profile     `json:"profile,omitempty"`
 	Rivals      []Rival      `json:"rivals,omitempty"`
@@ -197,6 +198,66 @@ type CorrectnessSummary struct {
 	Total     int      `json:"total"`
 	MaxAbs    *float64 `json:"max_abs,omitempty"` // the largest of all cases
 	BitParity *bool    `json:"bit_parity,omitempty"`
+}
+
+// Sanitize is what tools that watch every access saw of the candidate on a few
+// small inputs.
+type Sanitize struct {
+	Cases   []SanitizedCase `json:"cases,omitempty"` // every tool was given all of them
+	Tools   []SanitizerRun  `json:"tools,omitempty"`
+	Unseen  []string        `json:"unseen,omitempty"`  // what the tools that ran cannot see, for people
+	Skipped string          `json:"skipped,omitempty"` // why none was run, with the remedy
+	Seconds float64         `json:"seconds,omitempty"`
+}
+
+// A SanitizedCase is one input that the tools looked on at.
+type SanitizedCase struct {
+	Shape        string `json:"shape"`
+	Dims         string `json:"dims"`
+	Seed         uint64 `json:"seed"`
+	Distribution string `json:"distribution"`
+	Secret       bool   `json:"secret,omitempty"`
+}
+
+// A SanitizerRun is one tool's part. At most one of NotApplicable, Skipped and
+// Failure is there.
+type SanitizerRun struct {
+	Tool          string    `json:"tool"`                     // memcheck, racecheck, initcheck, synccheck
+	With          string    `json:"with,omitempty"`           // the program behind it, such as compute-sanitizer 2025.3.1
+	Findings      []Finding `json:"findings,omitempty"`       // the like together
+	Hidden        int       `json:"hidden,omitempty"`         // findings beyond those that are listed
+	NotApplicable string    `json:"not_applicable,omitempty"` // why there is nothing that it could find in any such kernel
+	Skipped       string    `json:"skipped,omitempty"`        // why this runner does not have it, with the remedy; known before the candidate ran
+	Failure       *Failure  `json:"failure,omitempty"`        // how its run ended where that was not well
+	Seconds       float64   `json:"seconds,omitempty"`
+}
+
+// Kinds of findings.
+const (
+	KindRace          = "race"
+	KindOutOfBounds   = "out-of-bounds"
+	KindMisaligned    = "misaligned"
+	KindUninitialised = "uninitialised-read"
+	KindBarrier       = "barrier"
+	KindUseAfterFree  = "use-after-free"
+	KindUndefined     = "undefined" // what the language gives no meaning, such as a signed overflow
+	KindLeak          = "leak"
+	KindOther         = "other"
+)
+
+// A Finding is one mistake of the kernel, as often as it was seen.
+type Finding struct {
+	Tool      string `json:"tool,omitempty"` // in a verdict
+	Kind      string `json:"kind"`
+	Text      string `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
+	Severity  string `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
+	File      string `json:"file,omitempty"`     // from the kernel's folder
+	Line      int    `json:"line,omitempty"`
+	OtherFile string `json:"other_file,omitempty"` // a race's second access
+	OtherLine int    `json:"other_line,omitempty"`
+	Kernel    string `json:"kernel,omitempty"` // the function
+	Shape     string `json:"shape,omitempty"`  // the case, where the tool can tell
+	Count     int    `json:"count,omitempty"`
 }
 
 // Performance is every timing sample in the order it was taken, or summaries

@@ -26,6 +26,7 @@ func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
 	j.run()
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
 	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
+	v.Sanitizers = j.sanitizers
 	v.Notes = append(v.Notes, j.notes...)
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
@@ -52,6 +53,7 @@ type judgement struct {
 	resources   []ResourceRow
 	cases       []CaseRow
 	comparisons []Comparison
+	sanitizers  []SanitizerRow
 	metrics     []MetricRow
 	measuring   *Measuring
 	findings    []Diagnostic
@@ -86,6 +88,9 @@ func (j *judgement) run() {
 	}
 	if g.Correctness != nil {
 		step("correctness", true, g.Correctness.Enforcement, j.correctness)
+	}
+	if g.Sanitize != nil {
+		step("sanitize", true, g.Sanitize.Enforcement, j.sanitize)
 	}
 	if g.Performance != nil {
 		step("performance", true, g.Performance.Enforcement, j.performance)
@@ -152,6 +157,10 @@ func (j *judgement) headlines() []Headline {
 		r, ok := j.result(h.gate)
 		if b, _ := j.result("build"); h.gate == "ptxas" && b.Status == Failed {
 			r, ok = b, true
+		}
+		// A kernel that races is not right, whatever its cases say.
+		if s, _ := j.result("sanitize"); h.gate == "correctness" && s.Status == Failed {
+			r, ok = s, true
 		}
 		if !ok {
 			r = GateResult{Status: NotRun, Text: h.absent}

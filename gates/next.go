@@ -4,7 +4,7 @@ import "github.com/kernelgate/kernelgate/policies"
 
 // A Need is the evidence that is missing for a verdict.
 type Need struct {
-	Gate   string // build, correctness, performance, profile; empty when the verdict can fall
+	Gate   string // build, correctness, sanitize, performance, profile; empty when the verdict can fall
 	Rounds int    // performance: measure until there are this many rounds in all
 }
 
@@ -30,7 +30,7 @@ func Next(p *policies.Policy, e *Evidence) Need {
 			}
 		}
 		// What is there and does not pass will not pass by gathering it again.
-		if r.Required && r.Status != Passed && r.Status != NotRun {
+		if r.Required && r.Status != Passed && r.Status != NotRun && r.Status != Informs {
 			return Need{}
 		}
 	}
@@ -42,6 +42,8 @@ func (j *judgement) has(gate string) bool {
 	switch gate {
 	case "correctness":
 		return j.evidence.Correctness != nil
+	case "sanitize":
+		return j.evidence.Sanitize != nil
 	case "performance":
 		return j.evidence.Performance != nil
 	case "profile":

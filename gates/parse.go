@@ -152,6 +152,11 @@ func (e *Evidence) problem() (field, problem string) {
 			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
 		}
 	}
+	if s := e.Sanitize; s != nil {
+		if f, problem := s.problem(); problem != "" {
+			return "sanitize." + f, problem
+		}
+	}
 	for i, r := range e.Rivals {
 		if f, problem := r.problem(shapes); problem != "" {
 			return fmt.Sprintf("rivals[%d].%s", i, f), problem

@@ -23,7 +23,7 @@ func (j *judgement) performance() GateResult {
 		return j.performanceSummaries(gate, p.Summaries)
 	}
 	if r, bad := timedFailure(j.rule.Gates.Correctness, p.Rounds); bad {
-		return r
+		return j.suspectRace(r)
 	}
 	goals, unknown := goalsOf(gate, j.evidence)
 	if len(unknown) > 0 {

@@ -43,18 +43,19 @@ type Verdict struct {
 	Provenance Provenance `json:"provenance"`
 	Device     Device     `json:"device"`
 
-	Headlines   []Headline    `json:"headlines"` // resources, correctness, performance
-	Gates       []GateResult  `json:"gates"`
-	Resources   []ResourceRow `json:"resources,omitempty"`
-	Correctness []CaseRow     `json:"correctness,omitempty"`
-	Comparisons []Comparison  `json:"comparisons,omitempty"`
-	Profile     []MetricRow   `json:"profile,omitempty"`
-	Rivals      []Rival       `json:"rivals,omitempty"` // for information
-	Builds      []Build       `json:"builds,omitempty"` // baseline, candidate
-	Measuring   *Measuring    `json:"measuring,omitempty"`
-	ToPass      []string      `json:"to_pass,omitempty"` // what would make it pass
-	Notes       []string      `json:"notes,omitempty"`
-	Findings    []Diagnostic  `json:"findings,omitempty"` // for annotations on lines
+	Headlines   []Headline     `json:"headlines"` // resources, correctness, performance
+	Gates       []GateResult   `json:"gates"`
+	Resources   []ResourceRow  `json:"resources,omitempty"`
+	Correctness []CaseRow      `json:"correctness,omitempty"`
+	Sanitizers  []SanitizerRow `json:"sanitizers,omitempty"`
+	Comparisons []Comparison   `json:"comparisons,omitempty"`
+	Profile     []MetricRow    `json:"profile,omitempty"`
+	Rivals      []Rival        `json:"rivals,omitempty"` // for information
+	Builds      []Build        `json:"builds,omitempty"` // baseline, candidate
+	Measuring   *Measuring     `json:"measuring,omitempty"`
+	ToPass      []string       `json:"to_pass,omitempty"` // what would make it pass
+	Notes       []string       `json:"notes,omitempty"`
+	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
 }
 
 // A Headline is one of the three lines that a reader sees first.
@@ -114,6 +115,15 @@ type CaseRow struct {
 	Deterministic *bool    `json:"deterministic,omitempty"`
 	BitParity     *bool    `json:"bit_parity,omitempty"`
 	Problem       string   `json:"problem,omitempty"`
+}
+
+// A SanitizerRow is one tool's line, and its findings.
+type SanitizerRow struct {
+	Tool     string    `json:"tool"`
+	With     string    `json:"with,omitempty"`
+	Status   Status    `json:"status"`
+	Note     string    `json:"note,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
 }
 
 // A Comparison is one shape's baseline and candidate side by side.

@@ -42,6 +42,9 @@ func (p *Policy) Explain(file string, c Change) string {
 	if g.Correctness != nil {
 		line("correctness", g.Correctness.Enforcement, g.Correctness.asked())
 	}
+	if g.Sanitize != nil {
+		line("sanitize", g.Sanitize.Enforcement, g.Sanitize.asked())
+	}
 	if g.Performance != nil {
 		line("performance", g.Performance.Enforcement, g.Performance.asked())
 	}

@@ -13,6 +13,7 @@ type Gates struct {
 	Build       BuildGate        `yaml:"build" doc:"The kernel compiles."`
 	PTXAS       *PTXASGate       `yaml:"ptxas" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
 	Correctness *CorrectnessGate `yaml:"correctness" doc:"The output against the reference."`
+	Sanitize    *SanitizeGate    `yaml:"sanitize" doc:"Races, bad accesses and reads of unwritten memory, by tools that watch every access."`
 	Performance *PerformanceGate `yaml:"performance" doc:"The candidate against the baseline, by interval."`
 	Profile     *ProfileGate     `yaml:"profile" doc:"Conditions on profiler metrics."`
 }
@@ -40,6 +41,9 @@ func (g *Gates) fill(n *strict.Node) {
 	if g.Correctness != nil {
 		g.Correctness.fill(n.Child("correctness"))
 	}
+	if g.Sanitize != nil {
+		g.Sanitize.fill(n.Child("sanitize"))
+	}
 	if g.Performance != nil {
 		g.Performance.fill(n.Child("performance"))
 	}
@@ -58,6 +62,9 @@ func (g *Gates) check(n *strict.Node) {
 	}
 	if g.Correctness != nil {
 		g.Correctness.check(n.Child("correctness"))
+	}
+	if g.Sanitize != nil {
+		g.Sanitize.check(n.Child("sanitize"))
 	}
 	if g.Performance != nil {
 		g.Performance.check(n.Child("performance"))

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,6 +116,10 @@ func TestShippedPolicies(t *testing.T) {
 				c, perf := g.Correctness, g.Performance
 				if !g.Build.Decides() || !g.PTXAS.Decides() || !c.Decides() || !perf.Decides() {
 					t.Errorf("%s: a gate does not decide", rule.Name)
+				}
+				if s := g.Sanitize; s == nil || !s.Decides() || s.Shapes.String() != "small" || s.SecretCases < 1 || !slices.Contains(s.Tools, policies.Memcheck) ||
+					name != "cpu" && len(s.Tools) != 4 { // one thread has neither race nor barrier
+					t.Errorf("%s: sanitize is %+v", rule.Name, g.Sanitize)
 				}
 				if len(c.Seeds) < 3 || len(c.Distributions) < 5 || c.SecretCases < 5 || !c.Determinism {
 					t.Errorf("%s: too few cases: %+v", rule.Name, c)

@@ -62,6 +62,22 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 	return cases
 }
 
+// SanitizeCases is every case that the gate wants looked at: its shapes and
+// distributions, and secret ones.
+func SanitizeCases(job Job, gate *policies.SanitizeGate, rng *rand.Rand) []Case {
+	return Cases(job, &policies.CorrectnessGate{
+		Shapes: gate.Shapes, Seeds: []int64{0}, Distributions: gate.Distributions, SecretCases: gate.SecretCases,
+	}, rng)
+}
+
+// Sanitized is the case for the record.
+func (c Case) Sanitized() gates.SanitizedCase {
+	return gates.SanitizedCase{
+		Shape: c.Shape.Name, Dims: c.Shape.Dims.String(), Seed: c.Seed,
+		Distribution: string(c.Distribution), Secret: c.Secret,
+	}
+}
+
 // Compare measures all outputs of a launch against the reference's; got holds
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.

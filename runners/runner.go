@@ -61,6 +61,8 @@ type Backend interface {
 	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
 	// Correctness runs the cases that the gate asks for.
 	Correctness(ctx context.Context, gate *policies.CorrectnessGate, p Progress) (*gates.Correctness, error)
+	// Sanitize runs the candidate under tools that watch every access.
+	Sanitize(ctx context.Context, gate *policies.SanitizeGate, p Progress) (*gates.Sanitize, error)
 	// Round measures the shapes once, in fresh processes, and reports each shape by
 	// its name.
 	Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p Progress) (gates.Round, error)
@@ -190,6 +192,8 @@ func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 		return g.build(ctx)
 	case "correctness":
 		return g.correctness(ctx)
+	case "sanitize":
+		return g.sanitize(ctx)
 	case "performance":
 		return g.performance(ctx, need.Rounds)
 	case "profile":
@@ -245,6 +249,20 @@ func (g *gatherer) correctness(ctx context.Context) error {
 	}
 	c.Seconds = time.Since(start).Seconds()
 	g.evidence.Correctness = c
+	return nil
+}
+
+func (g *gatherer) sanitize(ctx context.Context) error {
+	within, cancel := limit(ctx, g.rule.Gates.Sanitize.Enforcement)
+	defer cancel()
+	g.progress.Report(Event{Gate: "sanitize", Text: "looking for races and bad accesses"})
+	start := time.Now()
+	s, err := g.backend.Sanitize(within, g.rule.Gates.Sanitize, g.progress)
+	if err != nil {
+		return fmt.Errorf("running the sanitizers: %w", err)
+	}
+	s.Seconds = time.Since(start).Seconds()
+	g.evidence.Sanitize = s
 	return nil
 }
 

@@ -130,6 +130,17 @@ func (s *scripted) Round(_ context.Context, _ *policies.PerformanceGate, shapes 
 	return r, s.ask("round")
 }
 
+func (s *scripted) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ Progress) (*gates.Sanitize, error) {
+	out := &gates.Sanitize{}
+	for _, c := range SanitizeCases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
+		out.Cases = append(out.Cases, c.Sanitized())
+	}
+	for _, tool := range gate.Tools {
+		out.Tools = append(out.Tools, gates.SanitizerRun{Tool: string(tool)})
+	}
+	return out, s.ask("sanitize")
+}
+
 func (s *scripted) Profile(context.Context, *policies.ProfileGate, Progress) (*gates.Profile, error) {
 	return &gates.Profile{}, s.ask("profile")
 }

@@ -20,6 +20,7 @@ func build(v *gates.Verdict) document {
 	add("all figures", 10, figures(v))
 	add("resources", 60, resources(v))
 	add("correctness", 55, correctness(v))
+	add("sanitizers", 65, sanitizers(v))
 	add("profile", 40, profile(v))
 	add("compiler", 75, compiler(v))
 	add("notes", 30, notes(v))

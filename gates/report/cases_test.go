@@ -163,6 +163,7 @@ func verdicts() map[string]*gates.Verdict {
 		"defer-same-machine-code": sameCode(),
 		"pass-attempts":           attempts(),
 		"pass-rivals":             withRivals(),
+		"defer-sanitize":          raced(),
 	}
 }
 

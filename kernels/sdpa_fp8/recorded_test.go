@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
 )
 
 // Every value of every toggle that kernel.yaml declares has been right on a GPU: in a variant, or behind its name
@@ -54,8 +55,20 @@ func TestRecordedToggles(t *testing.T) {
 	}
 }
 
-// sanitize.sh found nothing in any variant.
+// compute-sanitizer found nothing in any variant on an H200. The policy that has it
+// look again (gpu.sh's step sanitize) asks for no less.
 func TestRecordedSanitizers(t *testing.T) {
+	policy, err := os.ReadFile("sanitize.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("sanitize.yaml", policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := p.RuleFor(policies.Change{}).Gates.Sanitize; len(g.Tools) != 4 || !g.Decides() || g.MissingTool != policies.MissingDefers {
+		t.Errorf("sanitize.yaml asks for %+v", g)
+	}
 	text, err := os.ReadFile("evidence/sanitize.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -119,6 +119,11 @@ func (w *Worker) Notes() []string {
 	return notes
 }
 
+// Sanitize says that there are no sanitizers for commands.
+func (w *Worker) Sanitize(context.Context, *policies.SanitizeGate, runners.Progress) (*gates.Sanitize, error) {
+	return &gates.Sanitize{Skipped: "a harness of the repository's own is not run under sanitizers (have it run compute-sanitizer itself, and remove gates.sanitize from the policy)"}, nil
+}
+
 // Profile says that there is no profiler for commands.
 func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return &gates.Profile{Skipped: "a harness of the repository's own is not profiled; remove gates.profile from the policy"}, nil

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats stages showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats sanitize stages showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor reference cheats stages showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor reference cheats sanitize stages showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -27,13 +27,13 @@ expect() {
   if [[ "$got" != "$want"* ]]; then failed=1; tail -3 "$results/$name.log"; return 1; fi
 }
 
-# everywhere VARIANT…: right on every shape, seed and distribution; nothing is timed, so all of them side by side.
-everywhere() {
-  local variant base child children=()
+# untimed POLICY VARIANT…: everywhere (right on every shape, seed and distribution) or sanitize; nothing is timed, so all of them side by side.
+untimed() {
+  local policy=$1 variant base child children=(); shift
   for variant; do
     base=stage5
     if [ "$variant" = stage5 ]; then base=stage4; fi
-    expect "PASS" "everywhere_$variant" sdpa_fp8 --baseline-variant $base --variant "$variant" --policy kernels/sdpa_fp8/everywhere.yaml &
+    expect "PASS" "${policy}_$variant" sdpa_fp8 --baseline-variant $base --variant "$variant" --policy "kernels/sdpa_fp8/$policy.yaml" &
     children+=($!)
   done
   for child in "${children[@]}"; do wait "$child" || failed=1; done
@@ -51,6 +51,11 @@ for step in $steps; do
   doctor) "$gate" doctor ;;
   reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
+  sanitize)
+    # Kernels with one mistake each, then every variant of the attention kernel.
+    (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run SanitizersOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1
+    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
+    ;;
   stages)
     # Each stage against the one before it; the guards are short and long problems.
     before=stage0
@@ -89,11 +94,11 @@ STAGES
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   everywhere)
-    everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
+    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
     ;;
   toggles)
     # Values that no variant has.
-    everywhere stage4,NUM_STAGES={2,4} stage5,NUM_STAGES={2,4} stage5,NUM_PRODUCER_WARPS={2,4} stage5,NUM_STAGES=4,NUM_PRODUCER_WARPS=4 \
+    untimed everywhere stage4,NUM_STAGES={2,4} stage5,NUM_STAGES={2,4} stage5,NUM_PRODUCER_WARPS={2,4} stage5,NUM_STAGES=4,NUM_PRODUCER_WARPS=4 \
       stage5,USE_PERSISTENT_CTA=0 stage5,USE_FAST_EXP=0 stage6_fp8,KEY_SPLITS={1,4} stage6_fp8,ROW_WARPS={1,2},KEY_SPLITS={1,4} stage6_fp8,ROW_WARPS=1
     ;;
   defers)

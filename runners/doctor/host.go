@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/profile"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -49,11 +50,8 @@ func DefaultHost() Host {
 			return fmt.Sprintf("%s, %s", ncu.Version, ncu.Path), err
 		},
 		Sanitizer: func(ctx context.Context) (string, error) {
-			paths := []string{"compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"}
-			if home := os.Getenv("CUDA_HOME"); home != "" {
-				paths = slices.Insert(paths, 1, filepath.Join(home, "bin", "compute-sanitizer"))
-			}
-			return version(ctx, regexp.MustCompile(`(?m)^Version (\S+)`), paths)
+			found, err := sanitize.Find(ctx, os.Getenv)
+			return fmt.Sprintf("%s, %s", found.Version, found.Path), err
 		},
 		DriverParams: func() (string, error) {
 			text, err := os.ReadFile("/proc/driver/nvidia/params")

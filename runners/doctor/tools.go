@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners/profile"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -159,7 +160,10 @@ func sanitizerFinding(version string, err error) Finding {
 	f := Finding{Name: "compute-sanitizer", Status: OK, Detail: version}
 	if err != nil {
 		f.Status, f.Detail = Warn, oneLine(err)
-		f.Remedy = "install the CUDA toolkit's compute-sanitizer and put it on PATH; until then races and bad accesses are not looked for on request"
+		f.Remedy = sanitize.ErrNotInstalled.Error() + "; until then the sanitize gate looks for nothing on the GPU"
+		if errors.Is(err, sanitize.ErrNotInstalled) { // its words are the remedy
+			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+sanitize.ErrNotInstalled.Error()), "compute-sanitizer was ")
+		}
 	}
 	return f
 }

@@ -94,7 +94,7 @@ func (p *Plan) staticOnly(job *Job) {
 	}
 	for i := range job.Policy.Rules {
 		g := &job.Policy.Rules[i].Gates
-		g.Correctness, g.Performance, g.Profile = nil, nil, nil
+		g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil
 	}
 	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
 }
@@ -113,6 +113,9 @@ func checkShapes(job Job) error {
 	g := rule.Gates
 	if g.Correctness != nil {
 		see("correctness.shapes", g.Correctness.Shapes)
+	}
+	if g.Sanitize != nil {
+		see("sanitize.shapes", g.Sanitize.Shapes)
 	}
 	if perf := g.Performance; perf != nil {
 		if perf.Target != nil {

@@ -39,7 +39,7 @@ tolerance: {abs: 0.1}
 `
 
 // A Runner reads what it would have measured from the kernel's source: how fast it
-// is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"),
+// is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"), whether it races ("RACE"),
 // whether it waits ("HOLD") and whether the runner itself fails ("FAULT"), both
 // until Hold is closed.
 type Runner struct {
@@ -179,6 +179,24 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 		round.Series = append(round.Series, s)
 	}
 	return round, nil
+}
+
+// Sanitize finds a race in the kernel's first line where the script says "RACE".
+func (b backend) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ runners.Progress) (*gates.Sanitize, error) {
+	out := &gates.Sanitize{}
+	for _, c := range runners.SanitizeCases(b.job.Job, gate, rand.New(rand.NewPCG(3, 4))) {
+		out.Cases = append(out.Cases, c.Sanitized())
+	}
+	for _, tool := range gate.Tools {
+		run := gates.SanitizerRun{Tool: string(tool), With: "scripted 1"}
+		if tool == policies.Racecheck && strings.Contains(b.script(b.job.Candidate), "RACE") {
+			run.Findings = []gates.Finding{{
+				Kind: gates.KindRace, Text: "a race between write and read of shared memory", File: b.file(b.job.Candidate), Line: 1, Count: 6144,
+			}}
+		}
+		out.Tools = append(out.Tools, run)
+	}
+	return out, nil
 }
 
 func (b backend) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {

@@ -24,6 +24,7 @@ const policy = `version: 1
 gates:
   ptxas: {stack: {max: 64KiB}}
   correctness: {seeds: [0], distributions: [normal], norm_error: "<= 1%", determinism: true, end_to_end: {bad_elements: "<= 1%"}}
+  sanitize: {shapes: [mission], secret_cases: 0}
   performance: {target: {shapes: [mission], speedup: ">= +10%"}, rounds: {min: 4, max: 4}, looks: [4], pairs: 20, budget: 1h}
 rules: [{name: default}]
 `
@@ -77,6 +78,7 @@ func TestWords(t *testing.T) {
 		"faster":            {scripted.Runner{}, "speed 2", "speed 3", gates.Pass, "", 1e5},
 		"no faster":         {scripted.Runner{}, "", "speed 1", gates.Defer, gates.ReasonTooSlow, 1e5},
 		"broken":            {scripted.Runner{}, "", "BROKEN", gates.Defer, gates.ReasonBuild, 0},
+		"racing":            {scripted.Runner{}, "", "speed 2 RACE", gates.Defer, gates.ReasonCorrectness, 0},
 		"wrong":             {scripted.Runner{}, "", "speed 2 WRONG", gates.Defer, gates.ReasonCorrectness, 0},
 		"a fault":           {scripted.Runner{}, "", "speed 2 FAULT", gates.Error, gates.ReasonRunner, 0},
 		"another's words":   {scripted.Runner{Script: stages, Nanos: 2e7}, "one", "two", gates.Pass, "", 2e7},

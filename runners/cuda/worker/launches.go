@@ -1,42 +1,147 @@
 package worker
 
 import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// launches runs the candidate a few times on one case, for a tool around this
-// process: a profiler wants one process, and nothing is judged by what it
-// computes.
+// launches runs one kernel a few times on every case, for a tool around this
+// process: a profiler, or a sanitizer, which wants the arguments apart. It is the
+// candidate or, to find out whether the tool works at all, the reference. Tools
+// want one process, and nothing is judged by what the kernel computes here.
 func (s *session) launches() error {
-	k, err := side.Load(s.ctx, s.stream, s.manifest, *s.request.Candidate, s.request.Timeout)
-	if err != nil {
-		return err
+	k := s.reference
+	if s.request.Candidate != nil {
+		var err error
+		if k, err = side.Load(s.ctx, s.stream, s.manifest, *s.request.Candidate, s.request.Timeout); err != nil {
+			return err
+		}
 	}
-	c := s.request.Cases[0]
-	p, err := problem.New(s.manifest, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
-	if err != nil {
-		return err
+	for _, c := range s.request.Cases {
+		args, err := s.arguments(c)
+		if err != nil {
+			return err
+		}
+		for range s.request.Launch {
+			if s.request.Apart {
+				err = s.apart(k, c, args)
+			} else {
+				err = s.together(k, c, args)
+			}
+			if err != nil {
+				return fmt.Errorf("%s, seed %d, %s inputs: %w", c.Shape, c.Seed, c.Distribution, err)
+			}
+		}
 	}
-	l := problem.NewLayout(p.Args, 0)
+	return nil
+}
+
+// arguments is a case as the kernel takes it.
+func (s *session) arguments(c Case) ([]problem.Arg, error) {
+	if s.request.Candidate != nil {
+		p, err := problem.New(s.manifest, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return p.Args, nil
+	}
+	p, err := problem.Outline(s.manifest, c.Shape, nil)
+	if err != nil {
+		return nil, err
+	}
+	var args []problem.Arg
+	for _, a := range p.Args {
+		if a.IsScale {
+			continue
+		}
+		if a.Array() {
+			a.DType = tensor.F32
+			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result
+		}
+		args = append(args, a)
+	}
+	return args, nil
+}
+
+// together launches on arguments that lie in one slot, as they do when they are
+// timed.
+func (s *session) together(k *side.Kernel, c Case, args []problem.Arg) error {
+	l := problem.NewLayout(args, 0)
 	slot := make([]byte, l.Size)
-	l.Fill(slot, p.Args)
+	l.Fill(slot, args)
 	memory, err := s.ctx.Alloc(int64(l.Size))
 	if err != nil {
 		return err
 	}
-	launch, err := k.Prepare(0, c.Shape.Dims, p.Args, l.Offsets, memory.Ptr)
+	if err := s.stream.ToDevice(memory, slot); err != nil {
+		return err
+	}
+	if err := run(k, c, args, l.Offsets, memory.Ptr); err != nil {
+		return err
+	}
+	return s.ctx.Free(memory)
+}
+
+func run(k *side.Kernel, c Case, args []problem.Arg, offsets []int, base driver.DevicePtr) error {
+	launch, err := k.Prepare(0, c.Shape.Dims, args, offsets, base)
 	if err != nil {
 		return err
 	}
-	for range s.request.Launch {
-		if err := s.stream.ToDevice(memory, slot); err != nil {
+	if err := launch(); err != nil {
+		return err
+	}
+	return k.Wait()
+}
+
+// gap is memory between two arrays that nobody owns while the kernel runs.
+const gap = 64 << 10
+
+// apart launches a kernel whose arrays are allocations of their own, of their exact
+// size. In the one slot of all other launches a read beyond an array lands in a
+// guard that a sanitizer takes for the kernel's, and arrays side by side would hide
+// a read that leaves one for the next: so there is a gap between them, allocated with
+// them and freed before the launch. Arrays that the kernel only writes are left as
+// they are, for a sanitizer that looks for reads of memory that nobody wrote; and
+// nothing is brought back, since that would read them.
+func (s *session) apart(k *side.Kernel, c Case, args []problem.Arg) error {
+	addresses := make([]int, len(args)) // offsets from a base of 0
+	var arrays, gaps []driver.Buffer
+	for i, a := range args {
+		if !a.Array() {
+			continue
+		}
+		array, err := s.ctx.Alloc(int64(max(a.Size(), 1)))
+		if err != nil {
 			return err
 		}
-		if err := launch(); err != nil {
+		between, err := s.ctx.Alloc(gap)
+		if err != nil {
 			return err
 		}
-		if err := k.Wait(); err != nil {
+		arrays, gaps = append(arrays, array), append(gaps, between)
+		addresses[i] = int(array.Ptr)
+		if a.Reads() && a.Size() > 0 {
+			if err := s.stream.ToDevice(array, a.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.free(gaps); err != nil {
+		return err
+	}
+	if err := run(k, c, args, addresses, 0); err != nil {
+		return err
+	}
+	return s.free(arrays)
+}
+
+func (s *session) free(all []driver.Buffer) error {
+	for _, b := range all {
+		if err := s.ctx.Free(b); err != nil {
 			return err
 		}
 	}

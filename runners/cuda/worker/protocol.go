@@ -20,7 +20,7 @@ import (
 const (
 	TaskCases  = "cases"  // compare the candidate's outputs, and find out roughly how long launches take
 	TaskRound  = "round"  // measure one round
-	TaskLaunch = "launch" // launch one side, for a tool that looks on
+	TaskLaunch = "launch" // launch the candidate or, without one, the reference, for a tool that looks on
 )
 
 // A Request is everything that one process is to do.
@@ -42,6 +42,7 @@ type Request struct {
 	Pairs         int                   `json:"pairs,omitempty"`
 	Seed          uint64                `json:"seed,omitempty"`
 	Launch        int                   `json:"launches,omitempty"`
+	Apart         bool                  `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 
 	// Hold lets the worker bring up its contexts and then wait for a Start on the
 	// same stream: the round before may still be at work.

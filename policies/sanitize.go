@@ -1,0 +1,121 @@
+package policies
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A SanitizeGate says on which small inputs the candidate runs under tools that
+// watch every access: a race or a read beyond an array can give the right output
+// for years.
+type SanitizeGate struct {
+	Enforcement
+	Shapes        Shapes         `yaml:"shapes" eg:"[small]" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
+	Distributions []Distribution `yaml:"distributions" eg:"[normal, large]" doc:"How inputs are drawn. Default normal."`
+	SecretCases   quantity.Count `yaml:"secret_cases" eg:"1" doc:"Cases with shapes and seeds drawn anew for every run. Default 1."`
+	Tools         []Sanitizer    `yaml:"tools" eg:"[memcheck, racecheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers. Default all."`
+	MissingTool   MissingTool    `yaml:"missing_tool" eg:"defer" doc:"Where the runner lacks a tool: defer (default), or inform and decide without it."`
+}
+
+// A Sanitizer is one tool, by the name of compute-sanitizer's.
+type Sanitizer string
+
+const (
+	Memcheck  Sanitizer = "memcheck"
+	Racecheck Sanitizer = "racecheck"
+	Initcheck Sanitizer = "initcheck"
+	Synccheck Sanitizer = "synccheck"
+)
+
+var sanitizers = []string{string(Memcheck), string(Racecheck), string(Initcheck), string(Synccheck)}
+
+func (s *Sanitizer) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(s), sanitizers) }
+func (s *Sanitizer) JSONSchema() map[string]any     { return wordSchema(sanitizers) }
+
+// A MissingTool is what follows where a runner has no such tool.
+type MissingTool string
+
+const (
+	MissingDefers  MissingTool = "defer"
+	MissingInforms MissingTool = "inform"
+)
+
+var missingTools = []string{string(MissingDefers), string(MissingInforms)}
+
+func (m *MissingTool) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(m), missingTools) }
+func (m *MissingTool) JSONSchema() map[string]any     { return wordSchema(missingTools) }
+
+const maxSanitized = 20 // secret cases: each is run under every tool
+
+func (g *SanitizeGate) fill(n *strict.Node) {
+	if !n.Has("distributions") {
+		g.Distributions = []Distribution{"normal"}
+	}
+	if !n.Has("secret_cases") {
+		g.SecretCases = 1
+	}
+	if !n.Has("tools") {
+		g.Tools = []Sanitizer{Memcheck, Racecheck, Initcheck, Synccheck}
+	}
+	if g.MissingTool == "" {
+		g.MissingTool = MissingDefers
+	}
+	if g.Timeout == 0 {
+		g.Timeout = quantity.Duration(5 * time.Minute)
+	}
+}
+
+func (g *SanitizeGate) check(n *strict.Node) {
+	// All shapes would be a default that no long problem survives.
+	if !g.Shapes.All && len(g.Shapes.Names) == 0 {
+		n.Child("shapes").Errorf("is required: only you know which shapes are small (write e.g. [small])")
+	}
+	tools, distributed := n.Child("tools"), n.Child("distributions")
+	if len(g.Tools) == 0 {
+		tools.Errorf("is empty (write e.g. [%s], or sanitize: none)", strings.Join(sanitizers, ", "))
+	}
+	once(tools, g.Tools)
+	if len(g.Distributions) == 0 {
+		distributed.Errorf("is empty (write e.g. [normal])")
+	}
+	once(distributed, g.Distributions)
+	if g.SecretCases > maxSanitized {
+		n.Child("secret_cases").Errorf("%s is more than %d", g.SecretCases, maxSanitized)
+	}
+}
+
+// once refuses a word that stands in a list twice.
+func once[T ~string](n *strict.Node, words []T) {
+	seen := map[T]bool{}
+	strict.Each(n, words, func(at *strict.Node, word *T) {
+		if seen[*word] {
+			at.Errorf("%q is named twice (delete one)", *word)
+		}
+		seen[*word] = true
+	})
+}
+
+func (g *SanitizeGate) asked() string {
+	var tools, drawn []string
+	for _, t := range g.Tools {
+		tools = append(tools, string(t))
+	}
+	for _, d := range g.Distributions {
+		drawn = append(drawn, string(d))
+	}
+	text := fmt.Sprintf("%s find nothing on %s × %s inputs", strings.Join(tools, ", "), g.Shapes, strings.Join(drawn, ", "))
+	switch {
+	case g.SecretCases == 1:
+		text += ", and a secret case"
+	case g.SecretCases > 1:
+		text += fmt.Sprintf(", and %v secret cases", g.SecretCases)
+	}
+	if g.MissingTool == MissingInforms {
+		text += "; a tool that the runner lacks is told and left out"
+	}
+	return text
+}

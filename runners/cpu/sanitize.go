@@ -1,0 +1,338 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/sanitize"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// Sanitize builds the candidate once more for every tool of the gate, with the
+// compiler's own sanitizer in it, and runs it on the gate's cases. Its arguments
+// are heap copies of their exact size there: in the memory that the other children
+// share, a read beyond an array would land in a guard and be seen by nobody.
+func (w *Worker) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
+	cases := runners.SanitizeCases(w.job, gate, w.rng)
+	result := &gates.Sanitize{Unseen: []string{"leaks are not looked for: the process that calls the kernel ends with it"}}
+	for _, c := range cases {
+		result.Cases = append(result.Cases, c.Sanitized())
+	}
+	for i, tool := range gate.Tools {
+		p.Report(runners.Event{Gate: "sanitize", Text: string(tool), Done: i, Total: len(gate.Tools), Unit: "tools"})
+		start := time.Now()
+		run, err := w.sanitizeWith(ctx, tool, cases)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", tool, err)
+		}
+		run.Tool, run.Seconds = string(tool), time.Since(start).Seconds()
+		result.Tools = append(result.Tools, run)
+	}
+	return result, nil
+}
+
+// sanitizeWith is one tool's part.
+func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, cases []runners.Case) (gates.SanitizerRun, error) {
+	if tool == policies.Synccheck {
+		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread, which waits at no barrier"}, nil
+	}
+	s, ok := sanitize.ForC(tool, w.cc.Version)
+	if !ok {
+		return gates.SanitizerRun{Skipped: fmt.Sprintf("%s has no sanitizer for reads of unwritten memory (set CC=clang, which has one)", w.cc.Version)}, nil
+	}
+	run := gates.SanitizerRun{With: filepath.Base(w.cc.Path) + " " + s.Flag()}
+	err := w.look(ctx, tool, s, cases, &run)
+	if err != nil || run.Failure == nil || len(run.Findings) > 0 {
+		return late(ctx, run, err)
+	}
+	// Whether it is this host that has no such sanitizer, a program without a kernel
+	// tells: the candidate has no say in that.
+	why, err := w.sanitizerStarts(ctx, tool, s)
+	switch {
+	case err != nil:
+		return late(ctx, run, err)
+	case why != "" && tool == policies.Racecheck:
+		// Nothing is lost: the sandbox allows no second thread.
+		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread (and " + why + ")"}, nil
+	case why != "":
+		run.Skipped, run.Failure = why, nil
+	}
+	return run, nil
+}
+
+// look builds the candidate with the sanitizer and runs it on the cases.
+func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, cases []runners.Case, run *gates.SanitizerRun) error {
+	exe, failure, err := w.buildSanitized(ctx, tool, s)
+	if err != nil || failure != nil {
+		run.Failure = failure
+		return err
+	}
+	var all sanitize.Report
+	files := sanitize.FilesOf(w.job.Candidate.Dir)
+	for _, c := range cases {
+		report, failure, err := w.runSanitized(ctx, exe, s, c, files)
+		if err != nil {
+			return err
+		}
+		for i := range report.Findings {
+			report.Findings[i].Shape = c.Shape.Name
+		}
+		all.Add(report)
+		if run.Failure == nil && !report.Found() {
+			run.Failure = failure
+		}
+	}
+	run.Findings, run.Hidden = all.Findings, all.Hidden
+	return nil
+}
+
+// late is how a tool ends that the gate's time limit stopped: that is evidence,
+// for the candidate was running. A cancelled run is none.
+func late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		run.Failure = &gates.Failure{Kind: "timeout", Detail: "the kernel did not come to its end within the gate's time"}
+		return run, nil
+	}
+	return run, err
+}
+
+// sanitizerStarts tries the sanitizer on a program without a kernel, and returns why
+// it does not work on this host.
+func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s sanitize.C) (string, error) {
+	out := filepath.Join(w.config.Scratch, "sanitize-probe-"+string(tool))
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", fmt.Errorf("making room for a sanitizer: %w", err)
+	}
+	source, exe := filepath.Join(out, "main.c"), filepath.Join(out, "probe")
+	if isCXX(w.job.Manifest) {
+		source += "pp"
+	}
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
+		return "", fmt.Errorf("writing a sanitizer's first program: %w", err)
+	}
+	args := append(s.Flags(), source, "-o", exe)
+	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
+	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		fmt.Fprintf(&w.log, "# %s\n%s\n", s.Flag(), log)
+		return fmt.Sprintf("%s cannot be used here: %s (install the compiler's sanitizer libraries)", s.Flag(), refusal.Summary), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	said, r, err := w.call(ctx, exe, s, nil)
+	if err != nil || r.OK() {
+		return "", err
+	}
+	return fmt.Sprintf("a program with %s does not start in the sandbox%s", s.Flag(), lastLine(said)), nil
+}
+
+func lastLine(said string) string {
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// buildSanitized compiles the candidate with the sanitizer. What compiled for the
+// build gate and does not so here is a failure of the candidate.
+func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C) (string, *gates.Failure, error) {
+	m, side := w.job.Manifest, w.job.Candidate
+	variant, err := m.Variant(side.Variant)
+	if err != nil {
+		return "", nil, err
+	}
+	sample, err := problem.New(m, m.Shapes[0], m.ToggleValues(side.Variant), "zero", 0)
+	if err != nil {
+		return "", nil, err
+	}
+	out := filepath.Join(w.config.Scratch, "sanitize-"+string(tool))
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
+	}
+	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
+	text := sanitizedStub(m.CPrototype(), m.Entry, sample.Args)
+	if isCXX(m) {
+		source += "pp"
+		text = "extern \"C\" {\n" + text + "}\n"
+	}
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		return "", nil, fmt.Errorf("writing the main of a sanitized kernel: %w", err)
+	}
+	flags := compileOnly(append(m.CompilerFlags(side.Variant), m.Defines(side.Variant)...))
+	for _, step := range []toolchain.Compile{
+		{Dir: side.Dir, Args: slices.Concat([]string{"-c", variant.Source, "-o", kernel}, flags, s.Flags())},
+		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"})},
+	} {
+		step.Out, step.Timeout = out, compileTimeout
+		log, err := w.cc.Run(ctx, step)
+		fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", tool, filepath.Base(w.cc.Path), strings.Join(step.Args, " "), log)
+		if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+			return "", &gates.Failure{Kind: "build", Detail: fmt.Sprintf("the kernel does not build with %s: %s", s.Flag(), refusal.Summary)}, nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
+	return exe, nil, nil
+}
+
+// runSanitized calls the kernel once on one case, in a process of its own: a
+// sanitizer ends it at the first finding.
+func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
+	m := w.job.Manifest
+	p, err := problem.New(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
+	if err != nil {
+		return sanitize.Report{}, nil, err
+	}
+	// Behind the table of words one of sizes, and a word for the stub's answer.
+	n := len(p.Args)
+	l := layout{problem.NewLayout(p.Args, 16*n+8)}
+	memory, err := newMemory(l.Size)
+	if err != nil {
+		return sanitize.Report{}, nil, err
+	}
+	defer memory.close()
+	l.fill(memory, 0, p.Args)
+	for i, a := range p.Args {
+		binary.LittleEndian.PutUint64(memory.data[8*(n+i):], uint64(a.Size()))
+	}
+	said, r, err := w.call(ctx, exe, s, memory)
+	if err != nil {
+		return sanitize.Report{}, nil, err
+	}
+	report := sanitize.ParseC(said, files)
+	returned := memory.data[16*n] == sanitizedDone
+	switch {
+	case r.OK() && returned && !report.Found():
+		return report, nil, nil
+	case r.TimedOut:
+		return report, &gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v under %s on %s", sanitizedTime(w.config.LaunchTimeout), s.Flag(), c.Shape.Name)}, nil
+	}
+	// Whatever ended it without a word: it did not come to its end, so nobody can say
+	// that there was nothing to find.
+	return report, &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the kernel ended its process under %s on %s, without a report (%s)%s", s.Flag(), c.Shape.Name, endOf(r), troubled(report))}, nil
+}
+
+func troubled(r sanitize.Report) string {
+	if r.Trouble != "" {
+		return ": " + r.Trouble
+	}
+	return ""
+}
+
+func endOf(r sandbox.Result) string {
+	switch {
+	case len(r.Refused) > 0:
+		return strings.Join(r.Refused, "; ")
+	case r.Signal != 0:
+		return unix.SignalName(r.Signal)
+	}
+	return fmt.Sprintf("exit status %d", r.ExitCode)
+}
+
+// A kernel is up to 20 times slower under a sanitizer.
+func sanitizedTime(launch time.Duration) time.Duration { return 10 * launch }
+
+// call runs the program in the sandbox and returns what it said. A sanitizer keeps
+// a shadow of the whole address space, most of which is never touched; the thread
+// sanitizer has a thread of its own, and clang's start a symbolizer.
+func (w *Worker) call(ctx context.Context, exe string, s sanitize.C, m *memory) (string, sandbox.Result, error) {
+	var out bytes.Buffer
+	spec := sandbox.Spec{
+		Args: []string{exe}, Env: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}, s.Env()...),
+		Read:   append(sandbox.SystemPaths(), exe),
+		Stdout: &out, Stderr: &out,
+		Limits: sandbox.Limits{Wall: sanitizedTime(w.config.LaunchTimeout), Memory: 4 << 30, Overcommit: true, Processes: 16, Output: 1 << 20},
+	}
+	if m != nil {
+		spec.ExtraFiles = []*os.File{m.file}
+	}
+	r, err := sandbox.Run(ctx, spec)
+	if err != nil {
+		return out.String(), r, fmt.Errorf("running the kernel under %s: %w", s.Flag(), err)
+	}
+	return out.String(), r, nil
+}
+
+// sanitizedDone is what the stub leaves in the memory once the kernel has returned.
+const sanitizedDone = 'k'
+
+// sanitizedText is the main function of a sanitized process: it copies every array
+// to the heap, to its byte, calls the kernel once and says that it returned.
+// Arrays that the kernel only writes are left as they come from the heap.
+const sanitizedText = `#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+%s;
+
+static void *copy(char *memory, uint64_t at, uint64_t size, int reads)
+{
+    void *array = 0;
+    if (posix_memalign(&array, 256, size) != 0)
+        exit(73);
+    if (reads)
+        memcpy(array, memory + at, size);
+    return array;
+}
+
+%s
+int main(void)
+{
+    struct stat about;
+    uint64_t word[%d];
+    char *memory;
+
+    if (fstat(%d, &about) != 0)
+        return 70;
+    memory = (char *)mmap(0, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, %d, 0);
+    if (memory == MAP_FAILED)
+        return 71;
+    memcpy(word, memory, sizeof word);
+    %s(%s);
+    memory[%d] = '%c';
+    return 0;
+}
+`
+
+// sanitizedStub writes the main for an entry point with the given prototype and
+// arguments.
+func sanitizedStub(prototype, entry string, args []problem.Arg) string {
+	var pass []string
+	var copies strings.Builder
+	for i, a := range args {
+		if a.Access == kernels.Scalar {
+			pass = append(pass, fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(a.DType)], i))
+			continue
+		}
+		reads := 0
+		if a.Reads() {
+			reads = 1
+		}
+		// A function for each: a report says by whom the memory was taken.
+		fmt.Fprintf(&copies, "__attribute__((noinline)) static %s *%s%s(char *memory, uint64_t at, uint64_t size)\n{\n    return (%[1]s *)copy(memory, at, size, %[4]d);\n}\n\n",
+			cTypes[string(a.DType)], sanitize.ArgumentPrefix, a.Name, reads)
+		pass = append(pass, fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i))
+	}
+	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), copies.String(), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
+}

@@ -1,0 +1,110 @@
+package cuda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/sanitize"
+)
+
+// Sanitize runs the candidate's own cubin, the one that is compared and timed, under
+// the tools of compute-sanitizer: one process a tool, which launches every case. A
+// host without the program is told with its remedy.
+func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
+	program, err := sanitize.Find(ctx, b.config.Getenv)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return &gates.Sanitize{Skipped: err.Error()}, nil
+	}
+	result := &gates.Sanitize{Unseen: []string{
+		"racecheck looks at shared memory: races of global memory, and between blocks, are not looked for",
+		"initcheck looks at global memory: shared memory that nobody wrote is not looked for",
+	}}
+	var cases []worker.Case
+	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
+		result.Cases = append(result.Cases, c.Sanitized())
+		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
+	}
+	files := sanitize.FilesOf(b.job.Candidate.Dir)
+	for i, tool := range gate.Tools {
+		p.Report(runners.Event{Gate: "sanitize", Text: string(tool), Done: i, Total: len(gate.Tools), Unit: "tools"})
+		start := time.Now()
+		run, err := b.sanitizeWith(ctx, program, tool, cases, files)
+		if err != nil {
+			return nil, err
+		}
+		run.Tool, run.With, run.Seconds = string(tool), "compute-sanitizer "+program.Version, time.Since(start).Seconds()
+		result.Tools = append(result.Tools, run)
+	}
+	return result, nil
+}
+
+func (b *Backend) sanitizeWith(ctx context.Context, program sanitize.Compute, tool policies.Sanitizer, cases []worker.Case, files sanitize.Files) (gates.SanitizerRun, error) {
+	request, err := b.request(ctx, worker.TaskLaunch)
+	if err != nil {
+		return gates.SanitizerRun{}, err
+	}
+	request.Baseline = nil
+	request.Cases, request.Launch, request.Apart = cases, 1, true
+	report, err := b.sanitizeTask(ctx, program, tool, request, files)
+	run := gates.SanitizerRun{Findings: report.Findings, Hidden: report.Hidden}
+	if err != nil || report.Found() || report.Trouble == "" {
+		return tooLate(ctx, run, err)
+	}
+	// Whether the tool works on this host at all, the base's reference tells: the
+	// candidate has no say in that.
+	reference, err := b.reference(ctx)
+	if err != nil {
+		return tooLate(ctx, run, err)
+	}
+	request.Reference, request.Candidate, request.Cases = reference, nil, cases[:1]
+	known, err := b.sanitizeTask(ctx, program, tool, request, sanitize.Files{})
+	switch {
+	case err != nil:
+		return tooLate(ctx, run, err)
+	case known.Trouble != "":
+		run.Skipped = fmt.Sprintf("%s does not work on this host: %s (try it by hand: compute-sanitizer --tool %s on any CUDA program)", tool, known.Trouble, tool)
+	default:
+		run.Failure = &gates.Failure{Kind: "tool", Detail: "the kernel could not be looked at: " + report.Trouble}
+	}
+	return run, nil
+}
+
+// tooLate is how a tool ends that the gate's time limit stopped: that is evidence,
+// for the candidate was running. A cancelled run is none.
+func tooLate(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		run.Failure = &gates.Failure{Kind: "timeout", Detail: "the kernel did not come to its end within the gate's time"}
+		return run, nil
+	}
+	return run, err
+}
+
+// sanitizeTask has one request done by a worker under the tool. A launch may take as
+// long as the gate allows.
+func (b *Backend) sanitizeTask(ctx context.Context, program sanitize.Compute, tool policies.Sanitizer, request worker.Request, files sanitize.Files) (sanitize.Report, error) {
+	request.Timeout = time.Hour
+	text, err := json.Marshal(request)
+	if err != nil {
+		return sanitize.Report{}, fmt.Errorf("writing the worker's request: %w", err)
+	}
+	file := filepath.Join(b.config.Scratch, "sanitize-"+string(tool)+".json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return sanitize.Report{}, fmt.Errorf("writing the worker's request: %w", err)
+	}
+	return program.Run(ctx, sanitize.Request{
+		Tool: tool, Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Files: files, Dir: b.config.Scratch,
+	})
+}

@@ -1,0 +1,83 @@
+package runners
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// sanitizing is a job whose policy has the sanitizers look at the first shape.
+func sanitizing(t *testing.T) Job {
+	t.Helper()
+	j := job(t)
+	p, err := policies.Parse("policy.yaml", []byte(strings.Replace(policy, "  performance:", "  sanitize: {shapes: [one], distributions: [normal, large], secret_cases: 2}\n  performance:", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Policy = p
+	return j
+}
+
+// The sanitizers look once, at what is right already and before anything is timed;
+// what goes wrong with them is the runner's fault.
+func TestGatherSanitizes(t *testing.T) {
+	const before = "build baseline, build candidate, correctness"
+	for _, c := range []struct {
+		name    string
+		backend scripted
+		asked   string
+		outcome gates.Outcome
+	}{
+		{"in its place", scripted{compile: true, ratio: 2}, before + ", sanitize, round, round, round", gates.Pass},
+		{"not what is wrong", scripted{compile: true, ratio: 2, wrong: true}, before, gates.Defer},
+		{"a fault", scripted{compile: true, ratio: 2, fail: "sanitize"}, before + ", sanitize", gates.Error},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.backend.job = sanitizing(t)
+			e, err := Gather(t.Context(), c.backend.job, &c.backend, silent{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := gates.Judge(c.backend.job.Policy, "policy.yaml", e)
+			if asked := strings.Join(c.backend.asked, ", "); asked != c.asked || v.Outcome != c.outcome {
+				t.Errorf("asked %s; %s: %s\nwant %s; %s", asked, v.Outcome, v.Summary, c.asked, c.outcome)
+			}
+		})
+	}
+}
+
+// A policy that is changed to ask for the sanitizers is not met by evidence from
+// before, but what is missing can be added to it.
+func TestResumeSanitizes(t *testing.T) {
+	backend := scripted{compile: true, ratio: 2, job: job(t)}
+	e, err := Gather(t.Context(), backend.job, &backend, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := sanitizing(t)
+	if v := gates.Judge(now.Policy, "policy.yaml", e); v.Outcome != gates.Defer || v.Reason != gates.ReasonInconclusive {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+	backend.asked = nil
+	if err := Resume(t.Context(), now, &backend, e, silent{}); err != nil {
+		t.Fatal(err)
+	}
+	if v := gates.Judge(now.Policy, "policy.yaml", e); v.Outcome != gates.Pass || strings.Join(backend.asked, ", ") != "sanitize" {
+		t.Errorf("asked %v; %s: %s", backend.asked, v.Outcome, v.Summary)
+	}
+}
+
+func TestSanitizeCases(t *testing.T) {
+	j := sanitizing(t)
+	gate := j.Policy.Rules[0].Gates.Sanitize
+	cases := SanitizeCases(j, gate, rand.New(rand.NewPCG(1, 2)))
+	if len(cases) != 2+2 || cases[0].Shape.Name != "one" || cases[1].Distribution != "large" || !cases[2].Secret || !cases[3].Secret {
+		t.Errorf("cases %+v", cases)
+	}
+	if again := SanitizeCases(j, gate, rand.New(rand.NewPCG(3, 4))); again[2].Seed == cases[2].Seed {
+		t.Error("another run draws the same secret seed")
+	}
+}
