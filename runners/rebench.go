@@ -90,6 +90,7 @@ func (g *gatherer) timed() bool {
 }
 
 // belongs refuses evidence that cannot be added to: the record has made a mistake.
+// Whether it serves another policy too is for the record to say.
 func belongs(now, was *gates.Evidence) error {
 	code, _ := CodeOf(now)
 	then, _ := CodeOf(was)
@@ -110,13 +111,8 @@ func belongs(now, was *gates.Evidence) error {
 	case !slices.Equal(was.Shapes, now.Shapes):
 		return fmt.Errorf("%w: the manifest's shapes or their work have changed", ErrOtherEvidence)
 	}
-	for _, hash := range []struct{ what, was, is string }{
-		{"manifest's hash", was.Provenance.Manifest, now.Provenance.Manifest},
-		{"policy's hash", was.Provenance.Policy, now.Provenance.Policy},
-	} {
-		if hash.was != "" && hash.is != "" && hash.was != hash.is {
-			return differs(hash.what, hash.was, hash.is)
-		}
+	if then, is := was.Provenance.Manifest, now.Provenance.Manifest; then != "" && is != "" && then != is {
+		return differs("manifest's hash", then, is)
 	}
 	return nil
 }

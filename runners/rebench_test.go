@@ -156,7 +156,6 @@ func TestOtherEvidenceIsRefused(t *testing.T) {
 		{"another device", func(e *gates.Evidence, _ *Job) { e.Device.Name = "NVIDIA L4" }, `the device was "NVIDIA L4 " and is "scripted " now`},
 		{"other shapes", func(e *gates.Evidence, _ *Job) { e.Shapes[0].Dims = "N=11" }, "the manifest's shapes or their work have changed"},
 		{"another manifest", func(_ *gates.Evidence, j *Job) { j.Provenance.Manifest = "n" }, `the manifest's hash was "m" and is "n" now`},
-		{"another policy", func(_ *gates.Evidence, j *Job) { j.Provenance.Policy = "q" }, `the policy's hash was "p" and is "q" now`},
 		{"a kernel that was new then", func(e *gates.Evidence, _ *Job) { e.Baseline = nil }, "both sides build to other machine code than they did"},
 		{"imported figures", func(e *gates.Evidence, _ *Job) { e.Imported = "report.md" }, "its figures come from the older report report.md"},
 		{"a removed kernel", func(e *gates.Evidence, _ *Job) { e.Removed = true }, "it says that the kernel was removed"},
