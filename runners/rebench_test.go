@@ -84,6 +84,7 @@ func TestRecall(t *testing.T) {
 		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1114", 3},
 		{"a rebench of wrong code does everything anew", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness" + rounds(3), "111", 0},
 		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Failure = &gates.Failure{Kind: "crash"} }, true, 3, fast, builds, "111", 1},
+		{"a fault before the first round is no attempt", scripted{}, nil, false, 0, scripted{compile: true, ratio: 2, fail: "correctness"}, builds + ", correctness", "", 0},
 		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
