@@ -2,8 +2,6 @@ package bot
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +22,7 @@ func (b *Bot) Earlier(ctx context.Context, job string, token uint64, c runners.C
 		return agent.EarlierAnswer{}, err
 	}
 	answer := agent.EarlierAnswer{Again: run.Attempt > 1}
-	a, err := b.account(ctx, matterOf(s.ID, s.Plan, run).OfCode(c))
+	a, err := b.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(c))
 	if err != nil {
 		return answer, err
 	}
@@ -51,7 +49,7 @@ func (b *Bot) Begin(ctx context.Context, job string, token uint64, c runners.Cod
 	if run.Text != "" {
 		return 1, nil
 	}
-	matter, claim := matterOf(s.ID, s.Plan, run), account.Claim{Job: job, Token: token}
+	matter, claim := account.MatterOf(s.ID, s.Plan, run), account.Claim{Job: job, Token: token}
 	number := 0
 	for _, name := range []string{matter.OfSources(run.Sources, c), matter.OfCode(c)} {
 		a, err := b.note(ctx, name, func(now *account.State) (string, any) {
@@ -82,11 +80,6 @@ func (b *Bot) atWork(ctx context.Context, job string, token uint64) (*change.Sta
 	}
 	run, err := b.wanted(s, job, token)
 	return s, run, err
-}
-
-func matterOf(id change.ID, p *change.Plan, run change.Run) account.Matter {
-	policy := sha256.Sum256([]byte(p.Policy))
-	return account.Matter{Repo: id.Repo, Folder: run.Folder, Asks: run.Asks, Policy: hex.EncodeToString(policy[:])}
 }
 
 // account reads what the journal has under a name.
@@ -138,7 +131,7 @@ func (b *Bot) counted(ctx context.Context, s *change.State, run change.Run, toke
 	if !ok {
 		return fmt.Errorf("the runner sent times without the machine code that they are about %s", advice)
 	}
-	a, err := b.account(ctx, matterOf(s.ID, s.Plan, run).OfCode(code))
+	a, err := b.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code))
 	if err != nil {
 		return unavailable{err}
 	}
@@ -191,7 +184,7 @@ func (b *Bot) remember(ctx context.Context, s *change.State, run change.Run, tok
 		return nil
 	}
 	claim := account.Claim{Job: run.Job, Token: token}
-	_, err = b.note(ctx, matterOf(s.ID, s.Plan, run).OfCode(code), func(now *account.State) (string, any) {
+	_, err = b.note(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code), func(now *account.State) (string, any) {
 		_, own := now.Number(claim)
 		if have, ok := now.Of(result.Attempt); ok && (have.Claim == claim || !own) {
 			return "", nil // it was written already, or is what stood

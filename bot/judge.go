@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kernelgate/kernelgate/bot/account"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/ledger"
 	"github.com/kernelgate/kernelgate/bot/planner"
@@ -55,7 +56,7 @@ func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k 
 		return err
 	}
 	if s.ID.Kind != change.Push && s.Plan.Policy != p.Policy && e.Fault == "" && gates.Next(policy, e).Gate == "" {
-		if e, err = b.carry(ctx, matterOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
+		if e, err = b.carry(ctx, account.MatterOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
 			return err
 		}
 		e.Change = changed

@@ -17,9 +17,12 @@
 package account
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -30,6 +33,12 @@ type Matter struct {
 	Folder string // of the kernel
 	Asks   string // digest of manifest and reference
 	Policy string // hash
+}
+
+// MatterOf is a run's.
+func MatterOf(id change.ID, p *change.Plan, run change.Run) Matter {
+	policy := sha256.Sum256([]byte(p.Policy))
+	return Matter{Repo: id.Repo, Folder: run.Folder, Asks: run.Asks, Policy: hex.EncodeToString(policy[:])}
 }
 
 // OfCode names the account of a machine code, as a subject in the journal.
