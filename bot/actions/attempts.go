@@ -18,9 +18,10 @@ import (
 // before it; further ones could hardly decide anything.
 const maxAttempts = 6
 
-// maxHeads bounds how many earlier commits of a change are looked through for
-// attempts at the same machine code: each costs a request.
-const maxHeads = 30
+// maxCommits bounds how many of the change's commits are looked through for attempts
+// at the same machine code, beside those that the comment remembers: each costs a
+// request.
+const maxCommits = 15
 
 // A mark says which attempt at which machine code a check is about. It is a hidden
 // line at the end of the check's summary, written before the first round: what is
@@ -95,23 +96,17 @@ func (s *session) checkOf(kernel string) present.Check {
 	return present.Check{}
 }
 
-// heads is the commits of the change: the head, those that the comment remembers,
-// which a force-push may have thrown out, and those that git tells of; the newest
-// of each.
+// heads is the commits of the change that may have been measured: the newest that
+// git tells of, and those that the comment remembers, for a force-push may have
+// thrown them out.
 func (s *session) heads() []string {
-	heads := []string{s.state.Facts.Head}
-	add := func(sha string) {
-		if len(heads) < maxHeads && !slices.Contains(heads, sha) {
-			heads = append(heads, sha)
+	heads := append([]string{s.state.Facts.Head}, s.commits...)
+	for _, r := range s.state.Past {
+		if !slices.Contains(heads, r.Head) {
+			heads = append(heads, r.Head)
 		}
 	}
-	for _, r := range slices.Backward(s.state.Past) {
-		add(r.Head)
-	}
-	for _, sha := range s.commits {
-		add(sha)
-	}
-	return heads
+	return slices.Compact(heads)
 }
 
 // fewer bounds the rounds, and says so where that matters.

@@ -148,6 +148,10 @@ func (p *poster) marked(ctx context.Context, name, sha string) ([]mark, error) {
 		return nil, nil
 	}
 	there, err := p.hub.ListChecks(ctx, p.repo, sha, name)
+	var e *hub.Error
+	if errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusUnprocessableEntity) {
+		return nil, nil // GitHub has no such commit any more
+	}
 	if err != nil {
 		return nil, p.allowed(err, &p.noChecks)
 	}

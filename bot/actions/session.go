@@ -161,7 +161,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		return s.plan(ctx, false)
 	}
 	if err == nil {
-		s.commits, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Commits(ctx, proposal.Base, proposal.Head, maxHeads)
+		s.commits, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Commits(ctx, proposal.Base, proposal.Head, maxCommits)
 	}
 	if err != nil {
 		return fmt.Errorf("%w (the workflow must grant contents: read)", err)

@@ -2,6 +2,8 @@ package actions_test
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,10 +204,17 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	push(map[string]string{"README.md": "Good.\n"}, "")
 	w.act("pull_request")
 	w.counted("after one that was cancelled", all, 1, 2, 3, 5)
+	fifth := pr.HeadSHA()
 
 	push(map[string]string{"kernels/scale/scale.c": "// speed 1.3\n"}, "")
 	w.must(w.act("pull_request"), "PASS", "", 0)
 	w.counted("other code", all, 1, 2, 3, 5, 1)
+
+	// A commit that GitHub does not know is in nobody's way.
+	sticky := pr.Comments()[0]
+	history := fmt.Sprintf(`[{"k":"scale","h":%q,"n":1,"o":"PASS"},{"k":"scale","h":%q,"n":5,"o":"DEFER"}]`, strings.Repeat("ab", 20), fifth)
+	body, _, _ := strings.Cut(sticky.Body, "<!-- kernelgate:history:")
+	w.no(sticky.Edit("olga", body+"<!-- kernelgate:history:"+base64.StdEncoding.EncodeToString([]byte(history))+" -->"))
 
 	// A force-push throws the commits out of the pull request; the comment knows them.
 	push(map[string]string{"kernels/scale/scale.c": "// speed 1.1\n"}, w.repo.Head("main"))
