@@ -120,8 +120,8 @@ func cancel(s *change.State) change.Answered {
 	return change.Answered{OK: true, Reply: "The runs of this head end now. `/rebench` starts them again.", Effect: change.Effect{Cancel: s.Facts.Head}}
 }
 
-// rebench starts further attempts. What was measured stays: an attempt adds
-// rounds, so that nobody can roll the dice until they please. A comparison that
+// rebench starts further attempts. What was measured of the machine code stays: an
+// attempt adds rounds, so that nobody can roll the dice until they please. A comparison that
 // the policy does not ask for is measured on the side and decides nothing.
 func (b *Bot) rebench(ctx context.Context, s *change.State, policy *policies.Policy, r command.Rebench) (change.Answered, error) {
 	if s.Held() {
@@ -169,25 +169,11 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 			busy = append(busy, run)
 			continue
 		}
-		ask := planner.Rerun{Folder: run.Folder, Rounds: r.Rounds, Profile: r.Profile}
-		// An ERROR is the runner's fault, and its evidence is worth nothing.
-		if run.Result != nil && run.Result.Evidence != "" && run.Result.Outcome != gates.Error {
-			e, err := b.evidence(ctx, *run.Result)
-			if err != nil {
-				return change.Answered{}, err
-			}
-			// Before anything was timed there are no dice: everything is done anew.
-			if e.Performance != nil && len(e.Performance.Rounds) > 0 {
-				ask.Earlier = e
-				if run.Result.Reason != gates.ReasonInconclusive {
-					decided = append(decided, run)
-				}
-			}
-			if r.Profile {
-				e.Profile = nil
-			}
+		// Before anything was timed there are no dice, and an ERROR has decided nothing.
+		if r := run.Result; r != nil && r.Attempt > 0 && r.Outcome != gates.Error && r.Reason != gates.ReasonInconclusive {
+			decided = append(decided, run)
 		}
-		bundle, err := b.Planner.Rerun(ctx, s.ID, s.Facts, ask)
+		bundle, err := b.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{Folder: run.Folder, Rounds: r.Rounds, Profile: r.Profile})
 		if err != nil {
 			return badRequest(err)
 		}
@@ -198,7 +184,7 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 	}
 	reply := "Measuring again; the new rounds add to the evidence."
 	if len(decided) > 0 {
-		reply += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, a new commit does.", names(decided))
+		reply += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, nor does a commit that builds to the same machine code.", names(decided))
 	}
 	if len(busy) > 0 {
 		reply += fmt.Sprintf(" %s is queued or being measured already.", names(busy))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kernelgate/kernelgate/bot/account"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/ledger"
 	"github.com/kernelgate/kernelgate/bot/planner"
@@ -47,10 +48,18 @@ func (b *Bot) known(ctx context.Context, s *change.State, p planner.Proposal, k 
 	if err != nil {
 		return err
 	}
-	e.Change.Labels, e.Change.Title, e.Change.Draft, e.Change.Branch = s.Facts.Labels, s.Facts.Title, s.Facts.Draft, s.Facts.Base
+	changed := e.Change
+	changed.Labels, changed.Title, changed.Draft, changed.Branch = s.Facts.Labels, s.Facts.Title, s.Facts.Draft, s.Facts.Base
+	e.Change = changed
 	policy, err := p.ReadPolicy()
 	if err != nil {
 		return err
+	}
+	if s.ID.Kind != change.Push && s.Plan.Policy != p.Policy && e.Fault == "" && gates.Next(policy, e).Gate == "" {
+		if e, err = b.carry(ctx, account.MatterOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
+			return err
+		}
+		e.Change = changed
 	}
 	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
 		return nil // the other rule asks for more than was gathered
@@ -88,6 +97,7 @@ func (b *Bot) judge(ctx context.Context, file string, policy *policies.Policy, e
 	v := gates.Judge(policy, file, e)
 	b.count(func(c *Counts) { c.Judged++ })
 	result := change.NewResult(v)
+	result.Attempt = lastAttempt(e)
 	var err error
 	if result.Evidence, err = b.keep(ctx, "evidence", e); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -66,8 +67,11 @@ func (b *Bot) Finished(ctx context.Context, job string, token uint64, by dispatc
 	if _, err := b.wanted(s, job, token); err != nil {
 		return err
 	}
-	result, err := b.verdictOn(ctx, s, run, evidence)
+	result, err := b.verdictOn(ctx, s, run, token, evidence)
 	if err != nil {
+		return err
+	}
+	if err := b.remember(ctx, s, run, token, *result); err != nil {
 		return err
 	}
 	result.Files = artifacts
@@ -90,7 +94,7 @@ func (b *Bot) Finished(ctx context.Context, job string, token uint64, by dispatc
 	return err
 }
 
-func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, data []byte) (*change.Result, error) {
+func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, token uint64, data []byte) (*change.Result, error) {
 	policy, err := s.Plan.ReadPolicy()
 	if err != nil {
 		return nil, err
@@ -98,6 +102,12 @@ func (b *Bot) verdictOn(ctx context.Context, s *change.State, run change.Run, da
 	e, err := gates.ParseEvidence("the runner's evidence", data)
 	if err == nil {
 		err = about(s, run, e)
+	}
+	if err == nil {
+		err = b.counted(ctx, s, run, token, e)
+	}
+	if own := (unavailable{}); errors.As(err, &own) {
+		return nil, own
 	}
 	if err != nil {
 		e = &gates.Evidence{

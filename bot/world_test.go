@@ -74,6 +74,7 @@ type worldOptions struct {
 	limits   fakehub.Limits
 	log      bool
 	beat     time.Duration // of the runner, where the usual is too fast
+	forgets  bool          // the runner is of a version that has no attempt counted
 }
 
 func newWorld(t testing.TB, opt worldOptions) *world {
@@ -165,7 +166,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, Hub: w.hub.URL(), Beat: w.opt.beat}
+	s := setup{Dir: w.dir, Addr: w.addr, Hub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", fakehub.Write))

@@ -271,7 +271,7 @@ type Performance struct {
 
 // A Round is what one set of fresh processes measured.
 type Round struct {
-	Attempt int       `json:"attempt"` // 1, and one more with every rebench
+	Attempt int       `json:"attempt"` // at this machine code; those that left no rounds are counted too
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	Seed    uint64    `json:"seed"` // of the order and of the inputs

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
@@ -15,13 +16,18 @@ type look struct {
 }
 
 // schedule is every look at which this evidence may be judged, declared before
-// the first round. The first attempt spends half of the policy's error rate over
-// the policy's looks, the second a quarter in one look at its end, the third an
-// eighth: however often somebody asks for a rebench, all looks together never
-// spend more than the policy allows.
+// the first round. The first attempt at a machine code spends half of the policy's
+// error rate, the second a quarter, the third an eighth: however often somebody
+// asks for another, all looks together never spend more than the policy allows. The
+// first whose rounds are here spends its share over the policy's looks, a later one
+// in one look at its end.
 func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
 	alpha := (1 - float64(gate.Confidence)) / 2
-	shares, err := stats.Spend(alpha/2, gate.Looks)
+	begun := 1
+	if len(rounds) > 0 {
+		begun = max(begun, rounds[0].Attempt) // those before it left no rounds
+	}
+	shares, err := stats.Spend(shareOf(alpha, begun), gate.Looks)
 	if err != nil {
 		return nil, fmt.Errorf("planning the looks: %w", err)
 	}
@@ -30,7 +36,7 @@ func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
 		looks = append(looks, look{gate.Looks[i], share})
 	}
 	first := 0
-	for first < len(rounds) && rounds[first].Attempt <= 1 {
+	for first < len(rounds) && rounds[first].Attempt <= begun {
 		first++
 	}
 	// Looks that the first attempt did not reach are void once a second attempt
@@ -40,15 +46,19 @@ func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
 			looks = looks[:len(looks)-1]
 		}
 	}
-	for i, share := first, alpha/4; i < len(rounds); share /= 2 {
+	for i, last := first, begun; i < len(rounds); {
 		attempt := rounds[i].Attempt
 		for i < len(rounds) && rounds[i].Attempt == attempt {
 			i++
 		}
-		looks = append(looks, look{i, share})
+		last = max(attempt, last+1) // whatever the numbers say, no share is spent twice
+		looks = append(looks, look{i, shareOf(alpha, last)})
 	}
 	return looks, nil
 }
+
+// shareOf is what an attempt may spend, whether it left rounds or not.
+func shareOf(alpha float64, attempt int) float64 { return math.Ldexp(alpha, -attempt) }
 
 // reached is the looks that the rounds allow. Where the time budget ended the
 // measuring between two looks, the next one takes place early: its share is

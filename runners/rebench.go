@@ -13,64 +13,74 @@ import (
 // else than the job.
 var ErrOtherEvidence = errors.New("the earlier evidence cannot be added to (gather it anew)")
 
-// Rebench adds an attempt to evidence of an earlier run: so many rounds more, or
-// as many as the policy's last look asks where rounds is 0, whether or not a
-// verdict has fallen already. The number is fixed before the first of them, and
-// the gates give every attempt an error rate of its own, so asking again never
-// rolls the dice again.
+// recall asks the record what is known of the code that was just built, and goes
+// on from there. Where that is enough for a verdict it stands, for this commit as
+// for the one that it was measured for: nothing is measured. Where somebody asks
+// for more, or another rule does, an attempt is added; the number of its rounds is
+// fixed before the first of them, and the gates give every attempt an error rate of
+// its own, so asking again never rolls the dice again.
 //
-// The backend may be a fresh one: both sides are built again, and must turn out
-// as they were, byte for byte. What was seen of them then still holds, so
-// correctness is kept and not run again.
-func Rebench(ctx context.Context, job Job, b Backend, earlier *gates.Evidence, rounds int, progress Progress) (*gates.Evidence, error) {
-	if err := belongs(job, b, earlier); err != nil {
-		return nil, fmt.Errorf("going on with the evidence about %s: %w", job.Manifest.Name, err)
+// The backend is a fresh one, and both sides have turned out as they were, byte for
+// byte. What was seen of them then still holds, so correctness is kept and not run
+// again.
+func (g *gatherer) recall(ctx context.Context) error {
+	code, ok := CodeOf(g.evidence)
+	if !ok {
+		return nil
 	}
-	e := *earlier
-	if p := earlier.Performance; p != nil {
+	was, err := g.job.Record.Earlier(ctx, code)
+	if err != nil {
+		return fmt.Errorf("asking what was measured before: %w", err)
+	}
+	if was.Evidence == nil || was.Again && !rounds(was.Evidence) {
+		return nil // before anything was timed there are no dice: everything is done anew
+	}
+	if err := belongs(g.evidence, was.Evidence); err != nil {
+		return fmt.Errorf("going on with the evidence about %s: %w", g.job.Manifest.Name, err)
+	}
+	g.adopt(was)
+	if was.Again {
+		return g.more(ctx, g.evidence.Performance)
+	}
+	return nil
+}
+
+// adopt makes the earlier evidence this run's own. Where it comes from, what is
+// asked of it and how the sides were built is this run's.
+func (g *gatherer) adopt(was Earlier) {
+	now, e := *g.evidence, *was.Evidence
+	e.Provenance, e.Change, e.Device, e.Notes = now.Provenance, now.Change, now.Device, now.Notes
+	e.Baseline, e.Candidate, e.SameCode = now.Baseline, now.Candidate, now.SameCode
+	if p := was.Evidence.Performance; p != nil {
 		own := *p
 		own.Rounds = slices.Clone(p.Rounds)
 		e.Performance = &own
+		g.before, g.spent = len(own.Rounds), own.Seconds
 	}
-	// A fault was the runner's of that time.
-	e.Fault, e.Baseline, e.Candidate = "", nil, nil
-	g := &gatherer{job: job, backend: b, evidence: &e, progress: progress, rule: job.Rule(), attempt: 1}
-	if err := g.step(ctx, gates.Need{Gate: "build"}); err != nil || e.Fault != "" {
-		e.Baseline, e.Candidate = earlier.Baseline, earlier.Candidate
-		return &e, err
+	if g.job.Profile {
+		e.Profile = nil
 	}
-	if err := sameBuilds(earlier, &e); err != nil {
-		return nil, fmt.Errorf("going on with the evidence about %s: %w", job.Manifest.Name, err)
+	if was.Head != "" && was.Head != now.Provenance.Head.SHA {
+		e.Notes = append(slices.Clip(e.Notes), fmt.Sprintf("The machine code of both sides is what was measured at %.12s: its evidence stands for this commit too.", was.Head))
 	}
-	if p := e.Performance; p != nil && len(p.Rounds) > 0 && !cutShort(earlier) {
-		if err := g.more(ctx, p, rounds); err != nil || e.Fault != "" {
-			return &e, err
-		}
-	}
-	return &e, g.run(ctx)
+	*g.evidence = e
 }
 
-// cutShort tells whether a fault ended the first attempt. Nothing was decided
-// then, so it goes on to its own looks.
-func cutShort(e *gates.Evidence) bool {
-	rounds := e.Performance.Rounds
-	return e.Fault != "" && rounds[len(rounds)-1].Attempt <= 1
-}
+func rounds(e *gates.Evidence) bool { return e.Performance != nil && len(e.Performance.Rounds) > 0 }
 
 // more measures a further attempt, if anything is left that rounds could say.
-func (g *gatherer) more(ctx context.Context, p *gates.Performance, rounds int) error {
+func (g *gatherer) more(ctx context.Context, p *gates.Performance) error {
 	gate := g.rule.Gates.Performance
 	n := len(p.Rounds)
-	last := p.Rounds[n-1]
-	if gate == nil || last.Failure != nil || !g.timed() {
+	if gate == nil || p.Rounds[n-1].Failure != nil || !g.timed() {
 		return nil
 	}
-	if rounds <= 0 {
-		rounds = gate.Looks[len(gate.Looks)-1]
+	more := g.job.Rounds
+	if more <= 0 {
+		more = gate.Looks[len(gate.Looks)-1]
 	}
 	p.Exhausted = false
-	g.attempt, g.before, g.spent = max(last.Attempt, 1)+1, n, p.Seconds
-	return g.step(ctx, gates.Need{Gate: "performance", Rounds: n + rounds})
+	return g.performance(ctx, n+more)
 }
 
 // timed tells whether the gates before it let the performance gate speak.
@@ -79,58 +89,30 @@ func (g *gatherer) timed() bool {
 	return slices.ContainsFunc(v.Gates, func(r gates.GateResult) bool { return r.Gate == "performance" && r.Status != gates.NotRun })
 }
 
-// belongs refuses evidence that is not about this job on this kind of device.
-func belongs(job Job, b Backend, e *gates.Evidence) error {
-	shapes, err := job.shapes()
-	if err != nil {
-		return err
-	}
+// belongs refuses evidence that cannot be added to: the record has made a mistake.
+// Whether it serves another policy too is for the record to say.
+func belongs(now, was *gates.Evidence) error {
+	code, _ := CodeOf(now)
+	then, _ := CodeOf(was)
 	differs := func(what, was, is string) error {
 		return fmt.Errorf("%w: the %s was %q and is %q now", ErrOtherEvidence, what, was, is)
 	}
-	device := b.Device()
 	switch {
-	case e.Imported != "":
-		return fmt.Errorf("%w: its figures come from the older report %s, without the samples", ErrOtherEvidence, e.Imported)
-	case e.Kernel != job.Manifest.Name:
-		return differs("kernel", e.Kernel, job.Manifest.Name)
-	case e.Removed:
+	case was.Imported != "":
+		return fmt.Errorf("%w: its figures come from the older report %s, without the samples", ErrOtherEvidence, was.Imported)
+	case was.Kernel != now.Kernel:
+		return differs("kernel", was.Kernel, now.Kernel)
+	case was.Removed:
 		return fmt.Errorf("%w: it says that the kernel was removed", ErrOtherEvidence)
-	case e.Device.Name != device.Name || e.Device.Arch != device.Arch:
-		return differs("device", e.Device.Name+" "+e.Device.Arch, device.Name+" "+device.Arch)
-	case !slices.Equal(e.Shapes, shapes):
+	case then.Device != code.Device || then.Arch != code.Arch:
+		return differs("device", then.Device+" "+then.Arch, code.Device+" "+code.Arch)
+	case then != code:
+		return fmt.Errorf("%w: both sides build to other machine code than they did: the sources, the flags or the compiler have changed", ErrOtherEvidence)
+	case !slices.Equal(was.Shapes, now.Shapes):
 		return fmt.Errorf("%w: the manifest's shapes or their work have changed", ErrOtherEvidence)
-	case (e.Baseline != nil) != (job.Baseline != nil) && e.Candidate != nil:
-		return fmt.Errorf("%w: one of the two has a baseline, the other has none", ErrOtherEvidence)
 	}
-	for _, hash := range []struct{ what, was, is string }{
-		{"manifest's hash", e.Provenance.Manifest, job.Provenance.Manifest},
-		{"policy's hash", e.Provenance.Policy, job.Provenance.Policy},
-	} {
-		if hash.was != "" && hash.is != "" && hash.was != hash.is {
-			return differs(hash.what, hash.was, hash.is)
-		}
-	}
-	return nil
-}
-
-// sameBuilds holds the builds against those of the earlier run. A side that did
-// not build then and does now, after a compiler's time limit say, has been
-// measured by nobody: there is nothing to contradict.
-func sameBuilds(was, is *gates.Evidence) error {
-	for _, side := range []struct {
-		role    Role
-		was, is *gates.Build
-	}{{Baseline, was.Baseline, is.Baseline}, {Candidate, was.Candidate, is.Candidate}} {
-		if side.was == nil || side.is == nil || !side.was.OK {
-			continue
-		}
-		if !side.is.OK {
-			return fmt.Errorf("%w: the %s no longer builds: %s", ErrOtherEvidence, side.role, side.is.Error)
-		}
-		if side.was.Variant != side.is.Variant || side.was.Code != side.is.Code {
-			return fmt.Errorf("%w: the %s builds to other machine code than it did: its sources, its flags or the compiler have changed", ErrOtherEvidence, side.role)
-		}
+	if then, is := was.Provenance.Manifest, now.Provenance.Manifest; then != "" && is != "" && then != is {
+		return differs("manifest's hash", then, is)
 	}
 	return nil
 }

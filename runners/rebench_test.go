@@ -31,9 +31,34 @@ func attempts(e *gates.Evidence) string {
 	return b.String()
 }
 
-// A rebench builds, keeps what it knows of correctness, and measures an attempt
-// of its own, whatever the verdict was.
-func TestRebench(t *testing.T) {
+// A memory is a record of one code, and of how often it was asked.
+type memory struct {
+	earlier  Earlier
+	attempts int
+	asked    []string
+	fail     string
+}
+
+func (m *memory) Earlier(_ context.Context, c Code) (Earlier, error) {
+	m.asked = append(m.asked, "earlier "+c.Baseline+" "+c.Candidate+" on "+c.Device)
+	if m.fail == "earlier" {
+		return Earlier{}, errors.New("the bot is away")
+	}
+	return m.earlier, nil
+}
+
+func (m *memory) Begin(context.Context, Code) (int, error) {
+	m.asked = append(m.asked, "begin")
+	if m.fail == "begin" {
+		return 0, errors.New("the bot is away")
+	}
+	m.attempts++
+	return m.attempts, nil
+}
+
+// What is known of the machine code stands, or is added to by an attempt of its
+// own, as it was asked for.
+func TestRecall(t *testing.T) {
 	const builds = "build baseline, build candidate"
 	rounds := func(n int) string { return strings.Repeat(", round", n) }
 	fast := scripted{compile: true, ratio: 2}
@@ -41,85 +66,136 @@ func TestRebench(t *testing.T) {
 		name     string
 		first    scripted
 		alter    func(*gates.Evidence)
-		again    scripted
+		again    bool
 		rounds   int
+		now      scripted
 		asked    string
 		attempts string
+		begun    int // attempts before this one
 	}{
-		{"a decided run measures on", fast, nil, fast, 2, builds + rounds(2), "11122"},
-		{"as many rounds as the last look asks", fast, nil, fast, 0, builds + rounds(6), "111222222"},
-		{"a third attempt", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Attempt = 2 }, fast, 1, builds + rounds(1), "1123"},
-		{"wrong code gains nothing from rounds", scripted{compile: true, ratio: 2, wrong: true}, nil, fast, 3, builds, ""},
-		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Failure = &gates.Failure{Kind: "crash"} }, fast, 3, builds, "111"},
-		{"a fault in the first attempt lets it go on to its looks", fast, func(e *gates.Evidence) {
-			e.Fault, e.Performance.Rounds = "the disk is full", e.Performance.Rounds[:2]
-		}, fast, 9, builds + rounds(1), "111"},
-		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, fast, 9, builds + rounds(3), "111"},
-		{"built now, not then", scripted{ratio: 2}, nil, fast, 9, builds + ", correctness" + rounds(3), "111"},
-		{"a fault of its own", fast, nil, scripted{compile: true, ratio: 2, fail: "round"}, 2, builds + rounds(1), "111"},
+		{"a decided run stands", fast, nil, false, 2, fast, builds, "111", 1},
+		{"an undecided one too", scripted{compile: true, ratio: 1.1}, nil, false, 2, fast, builds, "111111", 1},
+		{"wrong code stays wrong", scripted{compile: true, ratio: 2, wrong: true}, nil, false, 3, fast, builds, "", 0},
+		{"what a rule asks beyond that is an attempt of its own", fast, func(e *gates.Evidence) { e.Performance.Rounds = e.Performance.Rounds[:2] }, false, 0, fast, builds + rounds(1), "112", 1},
+		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, false, 9, fast, builds + rounds(3), "111", 0},
+		{"nothing kept of two attempts", scripted{}, nil, false, 9, fast, builds + ", correctness" + rounds(3), "333", 2},
+		{"a rebench measures on", fast, nil, true, 2, fast, builds + rounds(2), "11122", 1},
+		{"as many rounds as the last look asks", fast, nil, true, 0, fast, builds + rounds(6), "111222222", 1},
+		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1114", 3},
+		{"a rebench of wrong code does everything anew", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness" + rounds(3), "111", 0},
+		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Failure = &gates.Failure{Kind: "crash"} }, true, 3, fast, builds, "111", 1},
+		{"a fault before the first round is no attempt", scripted{}, nil, false, 0, scripted{compile: true, ratio: 2, fail: "correctness"}, builds + ", correctness", "", 0},
+		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			earlier := gathered(t, c.first)
-			if c.alter != nil {
-				c.alter(earlier)
+			m := &memory{earlier: Earlier{Evidence: gathered(t, c.first), Head: "0123456789abcdef", Again: c.again}, attempts: c.begun}
+			if !c.first.compile {
+				m.earlier.Evidence = nil
+			} else if c.alter != nil {
+				c.alter(m.earlier.Evidence)
 			}
-			before := attempts(earlier)
-			c.again.job = job(t)
-			e, err := Rebench(t.Context(), c.again.job, &c.again, earlier, c.rounds, silent{})
+			before := ""
+			if m.earlier.Evidence != nil {
+				before = attempts(m.earlier.Evidence)
+			}
+			c.now.job = job(t)
+			c.now.job.Record, c.now.job.Rounds = m, c.rounds
+			e, err := Gather(t.Context(), c.now.job, &c.now, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asked := strings.Join(c.again.asked, ", "); asked != c.asked || attempts(e) != c.attempts {
+			if asked := strings.Join(c.now.asked, ", "); asked != c.asked || attempts(e) != c.attempts {
 				t.Errorf("asked %s; attempts %s\nwant  %s; attempts %s", asked, attempts(e), c.asked, c.attempts)
 			}
-			if (e.Fault != "") != (c.again.fail != "") {
+			if (e.Fault != "") != (c.now.fail != "") {
 				t.Errorf("fault %q", e.Fault)
 			}
-			if attempts(earlier) != before {
+			want := "earlier baseline candidate on scripted"
+			if strings.Contains(c.asked, "round") {
+				want += ", begin"
+			}
+			if got := strings.Join(m.asked, ", "); got != want {
+				t.Errorf("the record was asked %s, want %s", got, want)
+			}
+			if m.earlier.Evidence == nil {
+				return
+			}
+			if attempts(m.earlier.Evidence) != before {
 				t.Error("the earlier evidence was written to")
+			}
+			if note := strings.Join(e.Notes, " "); strings.HasPrefix(attempts(e), before) && before != "" && !strings.Contains(note, "measured at 0123456789ab: its evidence stands") {
+				t.Errorf("nothing says where the evidence is from: %q", note)
 			}
 		})
 	}
 }
 
-// otherCode builds a candidate that is not the one of before.
-type otherCode struct{ scripted }
-
-func (o *otherCode) Build(_ context.Context, role Role, _ Side) (gates.Build, error) {
-	return gates.Build{OK: true, Code: "other " + string(role)}, nil
+// A record that does not answer ends the run before a round could be seen.
+func TestNoRoundWithoutARecord(t *testing.T) {
+	for _, step := range []string{"earlier", "begin"} {
+		b := &scripted{job: job(t), compile: true, ratio: 2}
+		b.job.Record = &memory{fail: step}
+		e, err := Gather(t.Context(), b.job, b, silent{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(e.Fault, "the bot is away") || strings.Contains(strings.Join(b.asked, ", "), "round") {
+			t.Errorf("%s: fault %q after %v", step, e.Fault, b.asked)
+		}
+	}
 }
 
-func TestRebenchRefusesOtherEvidence(t *testing.T) {
+func TestOtherEvidenceIsRefused(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		alter   func(*gates.Evidence, *Job)
-		backend Backend
-		says    string
+		name  string
+		alter func(*gates.Evidence, *Job)
+		says  string
 	}{
-		{"other machine code", nil, &otherCode{}, "the baseline builds to other machine code than it did"},
-		{"no longer builds", nil, &scripted{}, "the candidate no longer builds: no"},
-		{"another kernel", func(e *gates.Evidence, _ *Job) { e.Kernel = "other" }, nil, `the kernel was "other" and is "k" now`},
-		{"another device", func(e *gates.Evidence, _ *Job) { e.Device.Name = "NVIDIA L4" }, nil, `the device was "NVIDIA L4 " and is "scripted " now`},
-		{"other shapes", func(e *gates.Evidence, _ *Job) { e.Shapes[0].Dims = "N=11" }, nil, "the manifest's shapes or their work have changed"},
-		{"another manifest", func(_ *gates.Evidence, j *Job) { j.Provenance.Manifest = "n" }, nil, `the manifest's hash was "m" and is "n" now`},
-		{"another policy", func(_ *gates.Evidence, j *Job) { j.Provenance.Policy = "q" }, nil, `the policy's hash was "p" and is "q" now`},
-		{"a kernel that was new then", func(e *gates.Evidence, _ *Job) { e.Baseline = nil }, nil, "one of the two has a baseline"},
-		{"imported figures", func(e *gates.Evidence, _ *Job) { e.Imported = "report.md" }, nil, "its figures come from the older report report.md"},
-		{"a removed kernel", func(e *gates.Evidence, _ *Job) { e.Removed = true }, nil, "it says that the kernel was removed"},
+		{"other machine code", func(e *gates.Evidence, _ *Job) { e.Candidate.Code = "other" }, "both sides build to other machine code than they did"},
+		{"another compiler", func(e *gates.Evidence, _ *Job) { e.Baseline.Compiler = "gcc 4" }, "both sides build to other machine code than they did"},
+		{"another kernel", func(e *gates.Evidence, _ *Job) { e.Kernel = "other" }, `the kernel was "other" and is "k" now`},
+		{"another device", func(e *gates.Evidence, _ *Job) { e.Device.Name = "NVIDIA L4" }, `the device was "NVIDIA L4 " and is "scripted " now`},
+		{"other shapes", func(e *gates.Evidence, _ *Job) { e.Shapes[0].Dims = "N=11" }, "the manifest's shapes or their work have changed"},
+		{"another manifest", func(_ *gates.Evidence, j *Job) { j.Provenance.Manifest = "n" }, `the manifest's hash was "m" and is "n" now`},
+		{"a kernel that was new then", func(e *gates.Evidence, _ *Job) { e.Baseline = nil }, "both sides build to other machine code than they did"},
+		{"imported figures", func(e *gates.Evidence, _ *Job) { e.Imported = "report.md" }, "its figures come from the older report report.md"},
+		{"a removed kernel", func(e *gates.Evidence, _ *Job) { e.Removed = true }, "it says that the kernel was removed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			earlier, now := gathered(t, scripted{compile: true, ratio: 2}), job(t)
-			if c.alter != nil {
-				c.alter(earlier, &now)
-			}
-			if c.backend == nil {
-				c.backend = &scripted{job: now, compile: true, ratio: 2}
-			}
-			_, err := Rebench(t.Context(), now, c.backend, earlier, 1, silent{})
-			if !errors.Is(err, ErrOtherEvidence) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got  %v\nwant %s", err, c.says)
+			c.alter(earlier, &now)
+			now.Record = &memory{earlier: Earlier{Evidence: earlier}}
+			e, err := Gather(t.Context(), now, &scripted{job: now, compile: true, ratio: 2}, silent{})
+			if err != nil || !strings.Contains(e.Fault, c.says) || !strings.Contains(e.Fault, ErrOtherEvidence.Error()) {
+				t.Errorf("got  %q, %v\nwant %s", e.Fault, err, c.says)
 			}
 		})
+	}
+}
+
+// What did not build has no code that anything could be known of.
+func TestCodeOf(t *testing.T) {
+	ok := func(code string) *gates.Build { return &gates.Build{OK: true, Code: code, Compiler: "cc 1"} }
+	for _, c := range []struct {
+		name                string
+		baseline, candidate *gates.Build
+		want                Code
+	}{
+		{"both", ok("a"), ok("b"), Code{"a", "b", "cc 1", "cpu", "x"}},
+		{"a new kernel", nil, ok("b"), Code{"", "b", "cc 1", "cpu", "x"}},
+		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), Code{"a", "b", "cc 1, cc 2", "cpu", "x"}},
+		{"not built", ok("a"), nil, Code{}},
+		{"refused", ok("a"), &gates.Build{Code: "b"}, Code{}},
+		{"no hash", ok("a"), ok(""), Code{}},
+		{"a baseline that does not build", &gates.Build{}, ok("b"), Code{}},
+	} {
+		got, known := CodeOf(&gates.Evidence{Device: gates.Device{Name: "cpu", Arch: "x"}, Baseline: c.baseline, Candidate: c.candidate})
+		if got != c.want || known != (c.want != Code{}) {
+			t.Errorf("%s: %+v, %v, want %+v", c.name, got, known, c.want)
+		}
+	}
+	if (Code{Baseline: "a", Candidate: "b"}).Hash("x") == (Code{Baseline: "b", Candidate: "a"}).Hash("x") || (Code{}).Hash("x", "y") == (Code{}).Hash("xy") {
+		t.Error("different codes have one hash")
 	}
 }
 
@@ -127,20 +203,22 @@ func TestRebenchRefusesOtherEvidence(t *testing.T) {
 func TestRebenchHasABudgetOfItsOwn(t *testing.T) {
 	earlier, b := gathered(t, scripted{compile: true, ratio: 2}), &scripted{job: job(t), compile: true, ratio: 2}
 	earlier.Performance.Seconds, earlier.Performance.Exhausted = 7200, true
-	e, err := Rebench(t.Context(), b.job, b, earlier, 2, silent{})
-	if err != nil {
-		t.Fatal(err)
+	again := func(rounds int) *gates.Evidence {
+		t.Helper()
+		b.job.Record, b.job.Rounds = &memory{earlier: Earlier{Evidence: earlier, Again: true}, attempts: 1}, rounds
+		e, err := Gather(t.Context(), b.job, b, silent{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
 	}
-	if e.Performance.Exhausted || attempts(e) != "11122" {
+	if e := again(2); e.Performance.Exhausted || attempts(e) != "11122" {
 		t.Errorf("exhausted %v, attempts %s", e.Performance.Exhausted, attempts(e))
 	}
 	for i := range b.job.Policy.Rules {
 		b.job.Policy.Rules[i].Gates.Performance.Budget = 1
 	}
-	if e, err = Rebench(t.Context(), b.job, b, earlier, 5, silent{}); err != nil {
-		t.Fatal(err)
-	}
-	if !e.Performance.Exhausted || attempts(e) != "11122" {
+	if e := again(5); !e.Performance.Exhausted || attempts(e) != "11122" {
 		t.Errorf("with no time: exhausted %v, attempts %s", e.Performance.Exhausted, attempts(e))
 	}
 }

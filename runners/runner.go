@@ -29,6 +29,10 @@ type Job struct {
 	// Noise says that both sides are the same on purpose: what is measured is the
 	// machine.
 	Noise bool
+
+	Rounds  int    // of a further attempt; 0 is as many as the policy's last look asks
+	Profile bool   // profile once more, whether or not that was done before
+	Record  Record // of what was measured before; nil where nobody remembers
 }
 
 // Rule is what the policy asks of this kernel's change.
@@ -100,12 +104,8 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 		e.Fault = err.Error()
 		return e, nil
 	}
-	return e, Resume(ctx, job, b, e, progress)
-}
-
-// Resume goes on with evidence that is not enough for a verdict yet.
-func Resume(ctx context.Context, job Job, b Backend, e *gates.Evidence, progress Progress) error {
-	return (&gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule(), attempt: 1}).run(ctx)
+	g := &gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
+	return e, g.run(ctx)
 }
 
 // run takes the steps that the gates ask for, until they ask for no more.
@@ -115,11 +115,12 @@ func (g *gatherer) run(ctx context.Context) error {
 		if need.Gate == "" {
 			return nil
 		}
-		if err := g.step(ctx, need); err != nil {
-			return err
+		err := g.step(ctx, func() error { return g.gather(ctx, need) })
+		if err == nil && need.Gate == "build" && g.job.Record != nil && g.evidence.Fault == "" {
+			err = g.step(ctx, func() error { return g.recall(ctx) })
 		}
-		if g.evidence.Fault != "" {
-			return nil
+		if err != nil || g.evidence.Fault != "" {
+			return err
 		}
 	}
 }
@@ -168,15 +169,15 @@ type gatherer struct {
 	progress Progress
 	rule     *policies.Rule
 
-	attempt int     // at measuring; the next rebench is one more
+	attempt int     // at measuring; 0 before the first round
 	before  int     // rounds of earlier attempts
 	spent   float64 // seconds that they took
 }
 
-// step gathers what is needed. What goes wrong becomes the evidence's fault; only
-// a cancelled context returns an error.
-func (g *gatherer) step(ctx context.Context, need gates.Need) error {
-	err := g.gather(ctx, need)
+// step does something. What goes wrong becomes the evidence's fault; only a
+// cancelled context returns an error.
+func (g *gatherer) step(ctx context.Context, do func() error) error {
+	err := do()
 	if ctx.Err() != nil {
 		return fmt.Errorf("gathering evidence about %s: %w", g.job.Manifest.Name, context.Cause(ctx))
 	}
@@ -282,6 +283,9 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 			p.Exhausted = true
 			return nil
 		}
+		if err := g.begin(ctx); err != nil {
+			return err
+		}
 		now := g.roundEvent(p, until)
 		g.progress.Report(now)
 		start := time.Now()
@@ -295,6 +299,21 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		p.Rounds = append(p.Rounds, round)
 		if round.Failure != nil {
 			return nil
+		}
+	}
+	return nil
+}
+
+// begin counts the attempt before anything of it can be seen.
+func (g *gatherer) begin(ctx context.Context) (err error) {
+	code, ok := CodeOf(g.evidence)
+	switch {
+	case g.attempt > 0:
+	case g.job.Record == nil || !ok:
+		g.attempt = 1
+	default:
+		if g.attempt, err = g.job.Record.Begin(ctx, code); err != nil {
+			return fmt.Errorf("counting the attempt: %w", err)
 		}
 	}
 	return nil

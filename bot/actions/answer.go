@@ -144,11 +144,11 @@ func (s *session) rebench(r command.Rebench) decision {
 	}
 	for _, name := range names {
 		if tried(s.state.Past, name, s.state.Facts.Head) >= maxAttempts {
-			return refused("This commit was measured %d times already, and a further attempt could prove nothing. Push a new commit.", maxAttempts)
+			return refused("This commit was measured %d times already, and a further attempt could prove nothing. Change what the compiler emits.", maxAttempts)
 		}
 	}
 	if r.Rounds > 0 && (s.Rounds == 0 || r.Rounds < s.Rounds) {
 		s.Rounds = r.Rounds
 	}
-	return granted(true, "Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt is judged at half the error rate of the one before it.", known)
+	return granted(true, "Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", known)
 }

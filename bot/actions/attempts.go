@@ -1,34 +1,112 @@
 package actions
 
 import (
+	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 
+	"github.com/kernelgate/kernelgate/bot/account"
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
-// maxAttempts at one commit. Each is judged at half the error rate of the one
+// maxAttempts at one machine code. Each is judged at half the error rate of the one
 // before it; further ones could hardly decide anything.
 const maxAttempts = 6
 
-// tighten makes every rule ask for the confidence that the nth attempt is judged
-// at. The gates let a first attempt spend half of the error rate, so the attempts
-// spend a half, a quarter, an eighth of the policy's, as a bot's do: together never
-// more than it allows, although each measures anew and knows nothing of the
-// others.
-func tighten(p *policies.Policy, attempt int) (note string) {
-	if attempt <= 1 {
-		return ""
+// maxCommits bounds how many of the change's commits are looked through for attempts
+// at the same machine code, beside those that the comment remembers: each costs a
+// request.
+const maxCommits = 15
+
+// A mark says which attempt at which machine code a check is about. It is a hidden
+// line at the end of the check's summary, written before the first round: what is
+// cancelled or fails is counted by it too. Whoever may write checks can change it.
+type mark struct {
+	attempt       int
+	code, sources string // names of their accounts
+}
+
+func (m mark) String() string {
+	return fmt.Sprintf("<!-- kernelgate:attempt:%d:%s:%s -->\n", m.attempt, m.code, m.sources)
+}
+
+var markPattern = regexp.MustCompile(`<!-- kernelgate:attempt:([1-9][0-9]{0,2}):(code-[0-9]{1,18}-[0-9a-f]{32}):(sources-[0-9]{1,18}-[0-9a-f]{32}) -->\s*$`)
+
+// readMark finds the mark at the end of a summary.
+func readMark(summary string) (mark, bool) {
+	found := markPattern.FindStringSubmatch(summary)
+	if found == nil {
+		return mark{}, false
 	}
-	timed := false
-	for gate := range performance(p) {
-		gate.Confidence = 1 - (1-gate.Confidence)/quantity.Percent(int(1)<<(attempt-1))
-		timed = true
+	n, err := strconv.Atoi(found[1])
+	return mark{n, found[2], found[3]}, err == nil
+}
+
+// A counter is a job's record of one run. It keeps no evidence: every attempt is
+// measured anew, under a number of its own, which the gates give half the error
+// rate of the one before it.
+type counter struct {
+	*session
+	job string
+}
+
+// Earlier knows of nothing to go on with.
+func (c counter) Earlier(context.Context, runners.Code) (runners.Earlier, error) {
+	return runners.Earlier{}, nil
+}
+
+// Begin counts the attempts at the machine code, or at its sources, that the checks
+// of this commit and of the change's earlier ones tell of.
+func (c counter) Begin(ctx context.Context, code runners.Code) (int, error) {
+	i := slices.IndexFunc(c.state.Runs, func(r change.Run) bool { return r.Job == c.job })
+	run := &c.state.Runs[i]
+	matter := account.MatterOf(c.state.ID, c.state.Plan, *run)
+	now := mark{run.Attempt, matter.OfCode(code), matter.OfSources(run.Sources, code)}
+	check := c.checkOf(run.Kernel)
+	for _, head := range c.heads() {
+		marks, err := c.posts.marked(ctx, check.Name, head)
+		if err != nil {
+			return 0, fmt.Errorf("reading the checks of %.12s: %w", head, err)
+		}
+		for _, m := range marks {
+			if m.code == now.code || m.sources == now.sources {
+				now.attempt = max(now.attempt, m.attempt+1)
+			}
+		}
 	}
-	if !timed {
-		return ""
+	if now.attempt > maxAttempts {
+		return 0, fmt.Errorf("this machine code was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
 	}
-	return fmt.Sprintf("Attempt %d at this commit, measured anew: its error rate is 1/%d of the policy's, so that all attempts together keep to the policy's confidence.", attempt, int(1)<<(attempt-1))
+	run.Attempt = now.attempt
+	return now.attempt, c.posts.mark(ctx, c.checkOf(run.Kernel), now)
+}
+
+// checkOf is a kernel's check as it is now.
+func (s *session) checkOf(kernel string) present.Check {
+	for _, c := range present.Checks(s.view()) {
+		if _, name, err := present.ParseExternalID(c.ExternalID); err == nil && name == kernel {
+			return c
+		}
+	}
+	return present.Check{}
+}
+
+// heads is the commits of the change that may have been measured: the newest that
+// git tells of, and those that the comment remembers, for a force-push may have
+// thrown them out.
+func (s *session) heads() []string {
+	heads := append([]string{s.state.Facts.Head}, s.commits...)
+	for _, r := range s.state.Past {
+		if !slices.Contains(heads, r.Head) {
+			heads = append(heads, r.Head)
+		}
+	}
+	return slices.Compact(heads)
 }
 
 // fewer bounds the rounds, and says so where that matters.
@@ -37,20 +115,4 @@ func fewer(p *policies.Policy, rounds int) (note string) {
 		return ""
 	}
 	return fmt.Sprintf("At most %d rounds were allowed.", rounds)
-}
-
-// performance is each rule's gate, once.
-func performance(p *policies.Policy) func(func(*policies.PerformanceGate) bool) {
-	return func(yield func(*policies.PerformanceGate) bool) {
-		seen := map[*policies.PerformanceGate]bool{}
-		for i := range p.Rules {
-			gate := p.Rules[i].Gates.Performance
-			if gate == nil || seen[gate] {
-				continue
-			}
-			if seen[gate] = true; !yield(gate) {
-				return
-			}
-		}
-	}
 }

@@ -3,8 +3,9 @@
 // the same checks and the same sticky comment as the bot's, and an exit status.
 //
 // It keeps no journal. Every run measures anew; what it knows of earlier
-// attempts at a commit is what GitHub shows of them, and each attempt is judged
-// at half the error rate of the one before it, so that asking again never rolls
-// the dice again. Policy and manifests are the base branch's, and code from a
+// attempts at the same machine code is what the checks of the change's commits
+// tell of them, and each attempt is judged at half the error rate of the one before
+// it, so that neither asking again nor a push that changes no code rolls the dice
+// again. Policy and manifests are the base branch's, and code from a
 // fork is not run before somebody has approved that very commit.
 package actions

@@ -45,7 +45,7 @@ func (s *session) gate(ctx context.Context) (Outcome, error) {
 	return s.finish(trouble)
 }
 
-// number finds how often each kernel of this commit was measured before: by the
+// number finds how often each kernel of this commit was run before: by the
 // history in the comment; by the checks that are there, since a comment can be
 // edited and deleted; and by how often the job was started, since a token that can
 // only read leaves neither. What an earlier job left unfinished is concluded.
@@ -92,11 +92,10 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	if err != nil {
 		return change.Result{}, err
 	}
-	for _, note := range []string{tighten(job.Policy, run.Attempt), fewer(job.Policy, s.Rounds)} {
-		if note != "" {
-			job.Notes = append(job.Notes, note)
-		}
+	if note := fewer(job.Policy, s.Rounds); note != "" {
+		job.Notes = append(job.Notes, note)
 	}
+	job.Record = counter{s, run.Job}
 	job.Rivals = s.Rivals
 	job.Provenance.Host = s.env.runner
 	out, err := s.measure(ctx, job, run, filepath.Join(dir, "scratch"))
@@ -135,7 +134,7 @@ func (s *session) fit(job bundle.Job, run change.Run) error {
 	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Kernel):
 		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Kernel)
 	case run.Attempt > maxAttempts:
-		return fmt.Errorf("this commit was measured %d times already, and a further attempt could prove nothing (push a new commit)", maxAttempts)
+		return fmt.Errorf("this commit was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
 	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
 		return fmt.Errorf("the policy lets %s measure, and this runner is %s (send the job elsewhere with runs-on, or say what else this one is in KERNELGATE_LABELS)",
 			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))

@@ -160,7 +160,7 @@ func TestReadOnlyToken(t *testing.T) {
 			return first(name)
 		}
 	})
-	w.holds(again.summary, "Attempt 2 at this commit")
+	w.holds(again.summary, "Attempt 2 at this machine code")
 }
 
 func TestReadOnlyFork(t *testing.T) {

@@ -17,6 +17,7 @@ type poster struct {
 	repo   string
 	runURL string
 	checks map[string]posted // by name@sha
+	marks  map[string]mark   // by name@sha
 	denied []error
 
 	noChecks, noComments bool
@@ -112,9 +113,13 @@ func (p *poster) clear(ctx context.Context, c present.Check, sha string) (int, e
 		if t.Status == "completed" || p.noChecks {
 			continue
 		}
+		summary := "The job that measured this was ended before a verdict. A later one takes its place.\n"
+		if m, ok := readMark(t.Summary); ok {
+			summary += "\n" + m.String() // it was an attempt all the same
+		}
 		err := p.hub.UpdateCheck(ctx, p.repo, t.ID, hub.Check{
 			Name: c.Name, Status: "completed", Conclusion: "cancelled", Title: "Ended early",
-			Summary: "The job that measured this was ended before a verdict. A later one takes its place.\n",
+			Summary: summary,
 		})
 		if err := p.allowed(err, &p.noChecks); err != nil {
 			return 0, err
@@ -123,10 +128,49 @@ func (p *poster) clear(ctx context.Context, c present.Check, sha string) (int, e
 	return n, nil
 }
 
+// mark writes into a check that the attempt begins.
+func (p *poster) mark(ctx context.Context, c present.Check, m mark) error {
+	if p.noChecks {
+		return nil
+	}
+	key := change.CheckKey(c.Name, c.HeadSHA)
+	p.marks[key] = m
+	id, err := p.write(ctx, p.checks[key], c)
+	if id != 0 {
+		p.checks[key] = posted{id, c.Digest, c.Status == "completed"}
+	}
+	return p.allowed(err, &p.noChecks)
+}
+
+// marked is the marks of a commit's checks of a name.
+func (p *poster) marked(ctx context.Context, name, sha string) ([]mark, error) {
+	if p.noChecks {
+		return nil, nil
+	}
+	there, err := p.hub.ListChecks(ctx, p.repo, sha, name)
+	var e *hub.Error
+	if errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusUnprocessableEntity) {
+		return nil, nil // GitHub has no such commit any more
+	}
+	if err != nil {
+		return nil, p.allowed(err, &p.noChecks)
+	}
+	var marks []mark
+	for _, t := range there {
+		if m, ok := readMark(t.Summary); ok {
+			marks = append(marks, m)
+		}
+	}
+	return marks, nil
+}
+
 // forHub leaves the buttons out: nobody in a workflow hears of them.
 func (p *poster) forHub(c present.Check) hub.Check {
 	out := c.ForHub()
 	out.DetailsURL, out.Actions = p.runURL, nil
+	if m, ok := p.marks[change.CheckKey(c.Name, c.HeadSHA)]; ok {
+		out.Summary += "\n" + m.String()
+	}
 	return out
 }
 

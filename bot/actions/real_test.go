@@ -27,7 +27,7 @@ func TestRealCompiler(t *testing.T) {
 		"kernels/scale/reference.c": "void reference(const double *x, double *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n",
 	}, mayWrite)
 	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
-		out, err := measure.Run(ctx, job.Job, nil, measure.Config{Scratch: dir, ManifestText: job.ManifestText, Getenv: os.Getenv}, p)
+		out, err := measure.Run(ctx, job.Job, measure.Config{Scratch: dir, ManifestText: job.ManifestText, Getenv: os.Getenv}, p)
 		return agent.Outcome{Evidence: out.Evidence, BuildLog: out.BuildLog, Artifacts: out.Artifacts}, err
 	}
 	pr := w.propose("broken", map[string]string{"kernels/scale/scale.c": "\n" + strings.Replace(kernel, "2 * x", "2 * z", 1)}, fakehub.PROptions{})

@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 	}
 	s := &session{
 		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{},
-		posts: &poster{hub: client, repo: env.repo, runURL: env.runURL(), checks: map[string]posted{}},
+		posts: &poster{hub: client, repo: env.repo, runURL: env.runURL(), checks: map[string]posted{}, marks: map[string]mark{}},
 		lines: &workflow{out: c.Stdout, random: c.Random},
 	}
 	return s.handle(ctx, event)

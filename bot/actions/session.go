@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
 // A session is one job's way from its event to a verdict.
@@ -29,6 +30,7 @@ type session struct {
 	state    *change.State
 	seq      uint64
 	comments []hub.Comment // of the pull request
+	commits  []string      // since it left its base, newest first
 	verdicts map[string]*gates.Verdict
 	results  string // where the first one was written
 }
@@ -157,6 +159,9 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		}
 		s.apply(change.Seen{Facts: f})
 		return s.plan(ctx, false)
+	}
+	if err == nil {
+		s.commits, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Commits(ctx, proposal.Base, proposal.Head, maxCommits)
 	}
 	if err != nil {
 		return fmt.Errorf("%w (the workflow must grant contents: read)", err)

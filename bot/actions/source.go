@@ -23,7 +23,7 @@ func mirrorOf(ctx context.Context, scratch, checkout, repo string, origin mirror
 	if objects == "" {
 		return store, nil
 	}
-	dir := filepath.Join(store.Dir, filepath.FromSlash(repo)+".git")
+	dir := mirrorDir(store, repo)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("making a mirror: %w", err)
 	}
@@ -34,6 +34,11 @@ func mirrorOf(ctx context.Context, scratch, checkout, repo string, origin mirror
 		return nil, fmt.Errorf("making a mirror: %w", err)
 	}
 	return store, nil
+}
+
+// mirrorDir is where a store keeps a repository.
+func mirrorDir(store *mirror.Store, repo string) string {
+	return filepath.Join(store.Dir, filepath.FromSlash(repo)+".git")
 }
 
 // borrowable is the folder of a full clone's objects, or empty.

@@ -2,8 +2,12 @@ package actions_test
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
@@ -110,15 +114,32 @@ func TestRemovedKernel(t *testing.T) {
 	w.holds(j.summary, "keep kernel.yaml where it is")
 }
 
-// Each run is an attempt of its own: the comment stays one and remembers them,
-// the concluded check stays, and the error rate is halved.
+// attempts notes under which number every run's rounds were measured.
+func (w *world) attempts() *[]int {
+	var all []int
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		out, err := measureScripted(ctx, job, dir, p)
+		if err == nil && out.Evidence.Performance != nil && len(out.Evidence.Performance.Rounds) > 0 {
+			all = append(all, out.Evidence.Performance.Rounds[0].Attempt)
+		}
+		return out, err
+	}
+	return &all
+}
+
+func (w *world) counted(what string, got *[]int, want ...int) {
+	w.Helper()
+	if !slices.Equal(*got, want) {
+		w.Errorf("%s: measured in the attempts %v, want %v", what, *got, want)
+	}
+}
+
+// Each run is an attempt of its own: the comment stays one and remembers them, the
+// concluded check stays, and the rounds bear its number, by which the gates halve
+// the error rate.
 func TestAnotherAttempt(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	var confidence []float64
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
-		confidence = append(confidence, float64(job.Policy.RuleFor(job.Change).Gates.Performance.Confidence))
-		return measureScripted(ctx, job, dir, p)
-	}
+	all := w.attempts()
 	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
 	w.act("pull_request")
 	first := pr.Comments()[0].ID
@@ -131,28 +152,120 @@ func TestAnotherAttempt(t *testing.T) {
 	if all := w.repo.Checks(pr.HeadSHA()); len(all) != 6 {
 		t.Errorf("%d checks, want two for each of three attempts", len(all))
 	}
-	if len(confidence) != 3 || !near(confidence[0], 0.95) || !near(confidence[1], 0.975) || !near(confidence[2], 0.9875) {
-		t.Errorf("the attempts are judged at %v", confidence)
-	}
+	w.counted("three runs", all, 1, 2, 3)
 	w.golden("another-attempt", j, pr)
 
 	// A comment can be deleted; the checks cannot.
 	w.no(pr.Comments()[0].Edit("olga", "nothing was here"))
 	w.act("pull_request")
-	if len(confidence) != 4 || !near(confidence[3], 0.99375) {
-		t.Errorf("after the comment is gone, the attempts are judged at %v", confidence)
-	}
+	w.counted("after the comment is gone", all, 1, 2, 3, 4)
 	w.act("pull_request")
 	w.act("pull_request")
 	last := w.act("pull_request")
 	w.must(last, "ERROR", "runner", 3)
 	w.holds(last.log, "measured 6 times already")
-	if len(confidence) != 6 {
-		t.Errorf("measured %d times, want 6", len(confidence))
-	}
+	w.counted("more than six runs", all, 1, 2, 3, 4, 5, 6)
 }
 
-func near(a, b float64) bool { return a > b-1e-9 && a < b+1e-9 }
+// A push that changes no machine code is one more attempt, a cancelled or failed
+// one counts, and other machine code is measured afresh.
+func TestPushOfTheSameMachineCode(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	all := w.attempts()
+	scripted := w.measure
+	pr := w.propose("close", source("speed 1.1"), fakehub.PROptions{})
+	push := func(files map[string]string, from string) {
+		t.Helper()
+		commit := fakehub.Commit{Branch: "close", Files: files, Message: "more", From: from, Author: "walt"}
+		_, err := w.repo.PushCommit(commit)
+		w.no(err)
+	}
+	w.must(w.act("pull_request"), "DEFER", "inconclusive", 1)
+	push(map[string]string{"README.md": "Better.\n"}, "")
+	w.must(w.act("pull_request"), "DEFER", "inconclusive", 1)
+	push(map[string]string{"kernels/scale/scale.c": "/* So it is. */\n// speed 1.1\n"}, "")
+	j := w.act("pull_request")
+	w.must(j, "DEFER", "inconclusive", 1)
+	w.counted("documents and a remark", all, 1, 2, 3)
+	w.holds(j.summary, "Attempt 3 at this machine code")
+	w.holds(pr.Comments()[0].Body, "| 3 |")
+
+	// What is killed after it has begun leaves nothing but its check.
+	ctx, cancel := context.WithCancel(t.Context())
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		job.Record = cancelling{job.Record, cancel}
+		return scripted(ctx, job, dir, p)
+	}
+	push(map[string]string{"README.md": "Best.\n"}, "")
+	if j := w.actIn(ctx, "pull_request", nil); j.err == nil {
+		t.Errorf("a cancelled job ended with %+v", j.Outcome)
+	}
+	w.measure = scripted
+	push(map[string]string{"README.md": "Good.\n"}, "")
+	w.act("pull_request")
+	w.counted("after one that was cancelled", all, 1, 2, 3, 5)
+	fifth := pr.HeadSHA()
+
+	push(map[string]string{"kernels/scale/scale.c": "// speed 1.3\n"}, "")
+	w.must(w.act("pull_request"), "PASS", "", 0)
+	w.counted("other code", all, 1, 2, 3, 5, 1)
+
+	// A commit that GitHub does not know is in nobody's way.
+	sticky := pr.Comments()[0]
+	history := fmt.Sprintf(`[{"k":"scale","h":%q,"n":1,"o":"PASS"},{"k":"scale","h":%q,"n":5,"o":"DEFER"}]`, strings.Repeat("ab", 20), fifth)
+	body, _, _ := strings.Cut(sticky.Body, "<!-- kernelgate:history:")
+	w.no(sticky.Edit("olga", body+"<!-- kernelgate:history:"+base64.StdEncoding.EncodeToString([]byte(history))+" -->"))
+
+	// A force-push throws the commits out of the pull request; the comment knows them.
+	push(map[string]string{"kernels/scale/scale.c": "// speed 1.1\n"}, w.repo.Head("main"))
+	w.act("pull_request")
+	w.counted("back by force", all, 1, 2, 3, 5, 1, 6)
+	push(map[string]string{"README.md": "Well.\n"}, "")
+	last := w.act("pull_request")
+	w.must(last, "ERROR", "runner", 3)
+	w.holds(last.log, "this machine code was measured 6 times already")
+}
+
+// A job that is killed leaves a check in progress. The next one concludes it, and
+// keeps the count that is in it.
+func TestKilledJobCounts(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	all := w.attempts()
+	scripted := w.measure
+	pr := w.propose("close", source("speed 1.1"), fakehub.PROptions{})
+	killed := pr.HeadSHA()
+	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+		job.Record = cancelling{job.Record, func() { panic("killed") }}
+		return scripted(ctx, job, dir, p)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		w.act("pull_request")
+	}()
+	if c, _ := w.repo.Check(killed, "kernelgate / scale"); c.Status != "in_progress" || !strings.Contains(c.Summary, "<!-- kernelgate:attempt:1:code-") {
+		t.Errorf("the killed job's check is %s:\n%s", c.Status, c.Summary)
+	}
+	w.measure = scripted
+	for _, text := range []string{"Better.\n", "Best.\n"} {
+		_, err := w.repo.Push("close", map[string]string{"README.md": text}, "Documents")
+		w.no(err)
+		w.act("pull_request")
+	}
+	w.counted("after a killed job", all, 2, 3)
+	w.holds(w.check(killed, "kernelgate / scale", "cancelled").Summary, "<!-- kernelgate:attempt:1:code-")
+}
+
+// cancelling is a record that ends the job when the attempt is counted.
+type cancelling struct {
+	runners.Record
+	cancel func()
+}
+
+func (c cancelling) Begin(ctx context.Context, code runners.Code) (int, error) {
+	n, err := c.Record.Begin(ctx, code)
+	c.cancel()
+	return n, err
+}
 
 // A job that GitHub cancels says so, and the next one goes on from there.
 func TestCancelled(t *testing.T) {

@@ -84,6 +84,7 @@ type Kernel struct {
 	Rule    string `json:"rule"`
 	Label   string `json:"label"`   // of the runners that may measure it
 	Sources string `json:"sources"` // digest of what is built and measured
+	Asks    string `json:"asks"`    // digest of what the base asks of it beside the policy
 	Bundle  string `json:"bundle"`  // its blob
 	// Kept is an earlier run of the same sources under the same rule; it goes on as
 	// it is.
@@ -165,6 +166,7 @@ type Result struct {
 	Log      string        `json:"log,omitempty"`      // blob
 	Files    []string      `json:"files,omitempty"`    // blobs
 	Device   string        `json:"device,omitempty"`
+	Attempt  int           `json:"attempt,omitempty"` // at the machine code: of the last round that was measured; 0 where none was
 	// Speedups are the point estimates of the shapes that must gain, for lists.
 	Speedups map[string]float64 `json:"speedups,omitempty"`
 	// P50 is the candidate's median of each shape, in microseconds, for the history.

@@ -49,6 +49,7 @@ type Run struct {
 	Rule    string    `json:"rule"`
 	Label   string    `json:"label"`
 	Sources string    `json:"sources,omitempty"`
+	Asks    string    `json:"asks,omitempty"`
 	Bundle  string    `json:"bundle,omitempty"`
 	Text    string    `json:"text,omitempty"` // of a side run: the command
 	Job     string    `json:"job"`
@@ -60,6 +61,15 @@ type Run struct {
 	Begun   time.Time `json:"begun"`
 	Ended   time.Time `json:"ended"`
 	Result  *Result   `json:"result,omitempty"`
+}
+
+// Count is which attempt it was: at its head or, where its machine code was
+// measured for another head too, at that.
+func (r Run) Count() int {
+	if r.Result == nil {
+		return r.Attempt
+	}
+	return max(r.Attempt, r.Result.Attempt)
 }
 
 // Unfinished tells whether a runner is still needed.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/journal"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
@@ -35,6 +36,11 @@ func (w *world) all(token, id string, attempt uint64, want int) {
 	w.expect("bundle", want, status, answer)
 	status, answer = w.request(token, "PUT", "jobs/"+id+"/artifacts/a"+query, strings.NewReader("a"))
 	w.expect("artifact", want, status, answer)
+	built := agent.Built{Token: attempt, Code: runners.Code{Candidate: "c", Device: "d"}}
+	status, answer = w.post(token, "jobs/"+id+"/earlier", built)
+	w.expect("earlier", want, status, answer)
+	status, answer = w.post(token, "jobs/"+id+"/begin", built)
+	w.expect("begin", want, status, answer)
 	status, answer = w.post(token, "jobs/"+id+"/result", resultOf(attempt))
 	w.expect("result", want, status, answer)
 	status, answer = w.post(token, "jobs/"+id+"/release", agent.Release{Token: attempt})
@@ -206,6 +212,8 @@ func TestOversize(t *testing.T) {
 		{"POST", "lease", endless(small + 1)},
 		{"POST", "lease", bytes.NewReader(make([]byte, small+1))},
 		{"POST", "jobs/job/beat", endless(small + 1)},
+		{"POST", "jobs/job/earlier", endless(small + 1)},
+		{"POST", "jobs/job/begin", endless(small + 1)},
 		{"PUT", "jobs/job/artifacts/a?token=1", endless(agent.MaxArtifact + 1)},
 		{"PUT", "jobs/job/artifacts/a?token=1", bytes.NewReader(make([]byte, agent.MaxArtifact+1))},
 	} {

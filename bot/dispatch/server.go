@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/journal"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
@@ -34,6 +35,12 @@ type Results interface {
 	Started(ctx context.Context, job string, token uint64, by Runner) error
 	// Progress comes with every beat; it must not block.
 	Progress(job string, p agent.Progress)
+	// Earlier is what is known of the machine code that the runner has built, for
+	// whatever commit that was.
+	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (agent.EarlierAnswer, error)
+	// Begin counts an attempt at the machine code, once for each lease, and returns
+	// its number.
+	Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error)
 	// Finished writes down what the runner brought. It is idempotent. With
 	// journal.ErrLeaseLost or journal.ErrCancelled it refuses the result for good,
 	// and the job is taken off the queue; after any other error the runner tries
@@ -129,6 +136,8 @@ func (s *Server) Handler() http.Handler {
 	serve("POST", "lease", s.lease)
 	serve("GET", "jobs/{id}/bundle", s.bundle)
 	serve("POST", "jobs/{id}/beat", s.beat)
+	serve("POST", "jobs/{id}/earlier", s.earlier)
+	serve("POST", "jobs/{id}/begin", s.begin)
 	serve("PUT", "jobs/{id}/artifacts/{name}", s.artifact)
 	serve("POST", "jobs/{id}/result", s.result)
 	serve("POST", "jobs/{id}/release", s.release)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -258,6 +259,8 @@ type act struct {
 type recorder struct {
 	started, finished chan act
 	progress          chan agent.Progress
+	known             agent.EarlierAnswer
+	begun             []string
 
 	mu                    sync.Mutex
 	onStarted, onFinished func(act) error // nil accepts
@@ -292,6 +295,25 @@ func (r *recorder) Progress(_ string, p agent.Progress) {
 	case r.progress <- p:
 	default:
 	}
+}
+
+func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code) (agent.EarlierAnswer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.Candidate == "gone" {
+		return agent.EarlierAnswer{}, journal.ErrCancelled
+	}
+	return r.known, nil
+}
+
+func (r *recorder) Begin(_ context.Context, job string, token uint64, c runners.Code) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = append(r.begun, fmt.Sprint(job, " ", token, " ", c.Candidate))
+	if len(r.begun) == 1 {
+		return 0, errors.New("the disk is full")
+	}
+	return len(r.begun), nil
 }
 
 func (r *recorder) Finished(_ context.Context, job string, token uint64, by Runner, evidence, log []byte, artifacts []string) error {

@@ -49,7 +49,7 @@ type ExistingCheck struct {
 	ExternalID             string
 	Status, Conclusion     string
 	StartedAt, CompletedAt time.Time
-	Title                  string
+	Title, Summary         string
 	Annotations            int
 	URL                    string
 }
@@ -161,7 +161,7 @@ func (h *Hub) ListChecks(ctx context.Context, repo, sha, name string) ([]Existin
 		for _, r := range runs {
 			out = append(out, ExistingCheck{ID: r.GetID(), Name: r.GetName(), HeadSHA: r.GetHeadSHA(), ExternalID: r.GetExternalID(),
 				Status: r.GetStatus(), Conclusion: r.GetConclusion(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
-				Title: r.GetOutput().GetTitle(), Annotations: r.GetOutput().GetAnnotationsCount(), URL: r.GetHTMLURL()})
+				Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Annotations: r.GetOutput().GetAnnotationsCount(), URL: r.GetHTMLURL()})
 		}
 		return err
 	})

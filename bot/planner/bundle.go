@@ -9,12 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -22,8 +23,7 @@ import (
 
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
-	Folder  string          // of the kernel
-	Earlier *gates.Evidence // to go on with; nil starts anew
+	Folder  string // of the kernel
 	Rounds  int
 	Shapes  []string
 	Seeds   []int64
@@ -69,7 +69,7 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
 	}
 	b := wrap(job)
-	b.Earlier, b.Rounds, b.Shapes, b.Seeds, b.Profile = r.Earlier, r.Rounds, r.Shapes, r.Seeds, r.Profile
+	b.Rounds, b.Shapes, b.Seeds, b.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
 	return p.pack(ctx, b)
 }
 
@@ -110,26 +110,54 @@ func sources(job plan.Job) (string, error) {
 		dirs = append(dirs, job.Baseline.Dir)
 	}
 	for i, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(dir, path)
-			if i == 0 && alone && job.Manifest.IsSource(filepath.ToSlash(rel)) {
-				return err
-			}
-			fmt.Fprintf(h, "%q %x\n", rel, sha256.Sum256(data))
-			return err
-		})
-		if err != nil {
+		if err := hashFolder(h, dir, func(rel string) bool { return i > 0 || !alone || !job.Manifest.IsSource(rel) }); err != nil {
 			return "", fmt.Errorf("reading the sources of %s: %w", job.Manifest.Name, err)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// asks is the digest of what the base asks of the kernel beside the policy:
+// manifest, reference and harness. Evidence about the same machine code is not the
+// same where it differs.
+func asks(job plan.Job) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\n", job.ManifestText)
+	alone, err := referenceAlone(job)
+	if err == nil {
+		err = hashFolder(h, job.Trusted, func(rel string) bool {
+			switch m := job.Manifest; {
+			case m.Mode == kernels.ModeCommand:
+				return !m.IsSource(rel)
+			case alone:
+				return m.Reference != nil && rel == path.Clean(m.Reference.Source)
+			}
+			return true
+		})
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading what is asked of %s: %w", job.Manifest.Name, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashFolder adds the files that are wanted, with their names.
+func hashFolder(h io.Writer, dir string, wanted func(rel string) bool) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil || !wanted(filepath.ToSlash(rel)) {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %x\n", rel, sha256.Sum256(data))
+		return nil
+	})
 }
 
 // include is that of a file beside the including one, or of whatever a macro names.

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -32,7 +31,7 @@ func TestBundleIsTheJob(t *testing.T) {
 	if k := p.Kernels[0]; k.Folder != job.Folder || k.Rule != job.Rule().Name || k.Rule != "refactoring" || job.PolicyFile != p.PolicyFile {
 		t.Errorf("planned %+v, read %q and %q", k, job.Folder, job.Rule().Name)
 	}
-	if job.Earlier != nil || job.Rounds != 0 || job.Shapes != nil || job.Seeds != nil || job.Profile || job.Rivals || job.Static || job.Noise {
+	if job.Rounds != 0 || job.Shapes != nil || job.Seeds != nil || job.Profile || job.Rivals || job.Static || job.Noise {
 		t.Errorf("a first attempt asks for more than its policy: %+v", job)
 	}
 	if again := w.plan(id, facts); again.Kernels[0].Bundle != p.Kernels[0].Bundle || len(w.bundles) != 1 {
@@ -106,13 +105,12 @@ func TestRerun(t *testing.T) {
 	id, facts := w.propose(tree{
 		folder + "/scale.c": "// head\n", folder + "/reference.c": "// a lie\n", folder + "/kernel.yaml": manifest + "# mild\n", policyFile: policy + "# mild\n",
 	})
-	earlier := &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "scale", Notes: []string{"earlier"}}
 	for name, c := range map[string]struct {
 		ask      planner.Rerun
 		baseline string
 		shapes   []string
 	}{
-		"more rounds":      {planner.Rerun{Rounds: 3, Earlier: earlier}, "// base\n", nil},
+		"more rounds":      {planner.Rerun{Rounds: 3}, "// base\n", nil},
 		"other shapes":     {planner.Rerun{Shapes: []string{"small"}, Seeds: []int64{5, -1}, Profile: true}, "// base\n", []string{"small"}},
 		"another baseline": {planner.Rerun{Versus: "older"}, "// older\n", []string{"mission", "small"}},
 		"against itself":   {planner.Rerun{Versus: plan.Self}, "// head\n", []string{"mission", "small"}},
@@ -127,9 +125,6 @@ func TestRerun(t *testing.T) {
 			slices.Sort(job.Shapes)
 			if job.Rounds != c.ask.Rounds || !slices.Equal(job.Shapes, c.shapes) || !slices.Equal(job.Seeds, c.ask.Seeds) || job.Profile != c.ask.Profile {
 				t.Errorf("asked for %+v, got %+v", c.ask, job)
-			}
-			if d := cmp.Diff(c.ask.Earlier, job.Earlier); d != "" {
-				t.Errorf("the earlier evidence: %s", d)
 			}
 			if job.Folder != folder || job.ManifestText != manifest || job.PolicyText != policy || job.Noise != (c.ask.Versus == plan.Self) {
 				t.Errorf("the folder is %q, the manifest\n%s\nthe policy\n%s", job.Folder, job.ManifestText, job.PolicyText)

@@ -239,6 +239,9 @@ func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error
 	if k.Sources, err = sources(job); err != nil {
 		return k, err
 	}
+	if k.Asks, err = asks(job); err != nil {
+		return k, err
+	}
 	k.Bundle, err = s.planner.pack(ctx, wrap(job))
 	return k, err
 }

@@ -26,7 +26,7 @@ func (v View) kernelTable() string {
 			verdict, found = "waits", dash
 		}
 		rows = append(rows, row(kernelCode(r), at.sign+" "+report.Escape(verdict), report.Escape(report.Clip(found, 200)),
-			fmt.Sprint(r.Attempt), measuredOn(r)))
+			fmt.Sprint(r.Count()), measuredOn(r)))
 	}
 	return table([]string{"kernel", "verdict", "in one line", "attempt", "measured on"}, rows, 20_000, "kernels")
 }
@@ -115,7 +115,7 @@ func (v View) pastTable(which func(change.Run) bool) string {
 		if r.Phase == change.Done {
 			sign, verdict, found = v.done(r).sign, word(r), v.finding(r)
 		}
-		rows = append(rows, row(report.EscapeCode(short(r.Head)), kernelCode(r), fmt.Sprint(r.Attempt),
+		rows = append(rows, row(report.EscapeCode(short(r.Head)), kernelCode(r), fmt.Sprint(r.Count()),
 			sign+" "+report.Escape(verdict), report.Escape(report.Clip(found, 200)), minute(r.Ended)))
 	}
 	return table([]string{"commit", "kernel", "attempt", "verdict", "in one line", "ended"}, rows, 12_000, "attempts")

@@ -109,7 +109,7 @@ func closedTitle(s *change.State) string {
 
 // about is where a kernel's verdict comes from.
 func (v View) about(r change.Run) string {
-	parts := []string{fmt.Sprintf("Attempt %d", r.Attempt)}
+	parts := []string{fmt.Sprintf("Attempt %d", r.Count())}
 	if r.Rule != "" {
 		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
 	}

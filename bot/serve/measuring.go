@@ -26,7 +26,7 @@ func (m Measuring) Measure(ctx context.Context, job bundle.Job, scratch string, 
 	job.Policy.Narrow(job.Shapes, job.Seeds)
 	c := measure.Config{
 		Scratch: scratch, ManifestText: job.ManifestText, Worker: m.Worker, Device: m.Device,
-		Static: job.Static, Arch: job.Arch, Rounds: job.Rounds, Rivals: job.Rivals, Getenv: m.Getenv,
+		Static: job.Static, Arch: job.Arch, Rivals: job.Rivals, Getenv: m.Getenv,
 	}
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
@@ -37,7 +37,7 @@ func (m Measuring) Measure(ctx context.Context, job bundle.Job, scratch string, 
 	if m.Log != nil {
 		p = both{p, &progress.Plain{Out: lines{m.Log.With("kernel", job.Manifest.Name)}}}
 	}
-	out, err := measure.Run(ctx, job.Job, job.Earlier, c, p)
+	out, err := measure.Run(ctx, job.Job, c, p)
 	return agent.Outcome{Evidence: out.Evidence, BuildLog: out.BuildLog, Artifacts: out.Artifacts}, err
 }
 

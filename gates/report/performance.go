@@ -137,7 +137,7 @@ func measuring(v *gates.Verdict) line {
 		b.WriteString(".")
 	}
 	if m.Attempts > 1 {
-		fmt.Fprintf(&b, " Evidence of %d attempts, judged as one.", m.Attempts)
+		fmt.Fprintf(&b, " Attempt %d at this machine code: those before it count, whatever became of them.", m.Attempts)
 	}
 	switch {
 	case m.Spoiled == 1:

@@ -153,13 +153,9 @@ func (c *client) do(ctx context.Context, method, path string, body io.Reader, he
 
 // post sends JSON; the answer has no content worth reading unless into is given.
 func (c *client) post(ctx context.Context, timeout time.Duration, path string, message, into any) error {
-	data, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	resp, err := c.do(ctx, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
+	resp, err := c.send(ctx, path, message)
 	if err != nil {
 		return err
 	}
@@ -171,6 +167,14 @@ func (c *client) post(ctx context.Context, timeout time.Duration, path string, m
 		return fmt.Errorf("reading the server's answer: %w", err)
 	}
 	return nil
+}
+
+func (c *client) send(ctx context.Context, path string, message any) (*http.Response, error) {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
 }
 
 var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)

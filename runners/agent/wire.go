@@ -12,6 +12,8 @@ import (
 //	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
 //	POST jobs/{id}/beat             Beat → 200
+//	POST jobs/{id}/earlier          Built → 200 EarlierAnswer: what is known of this machine code
+//	POST jobs/{id}/begin            Built → 200 BeginAnswer: counts an attempt, before its first round
 //	PUT  jobs/{id}/artifacts/{name}?token=N   the file → 200
 //	POST jobs/{id}/result           Result, gzipped or not → 200
 //	POST jobs/{id}/release          Release → 200
@@ -76,6 +78,24 @@ func progressOf(e runners.Event) *Progress {
 	return &Progress{
 		Gate: e.Gate, Text: e.Text, Done: e.Done, Total: e.Total, Unit: e.Unit, Detail: e.Detail, Left: e.Left.Seconds(),
 	}
+}
+
+// Built is what the runner has built, and where.
+type Built struct {
+	Token uint64       `json:"token"`
+	Code  runners.Code `json:"code"`
+}
+
+// An EarlierAnswer is a runners.Earlier on the wire.
+type EarlierAnswer struct {
+	Evidence json.RawMessage `json:"evidence,omitempty"`
+	Head     string          `json:"head,omitempty"`
+	Again    bool            `json:"again,omitempty"`
+}
+
+// A BeginAnswer numbers an attempt.
+type BeginAnswer struct {
+	Attempt int `json:"attempt"`
 }
 
 // A Result ends a job.

@@ -28,7 +28,7 @@ func (a *agent) work(ctx context.Context, l LeaseAnswer) error {
 	defer os.RemoveAll(dir)
 	h := a.hold(ctx, l)
 	defer h.stop()
-	found, err := a.measure(h.ctx, l, dir, &h.latest)
+	found, err := a.measure(h.ctx, l, dir, &h.latest, record{a, l, h.end})
 	switch cause := context.Cause(h.ctx); {
 	case errors.Is(cause, ErrRefused):
 		return cause
@@ -55,6 +55,7 @@ func (a *agent) work(ctx context.Context, l LeaseAnswer) error {
 type holding struct {
 	ctx    context.Context // ends when the job is not this runner's any more, with the reason as its cause
 	latest latest
+	end    func(cause error)
 	stop   func()
 }
 
@@ -63,7 +64,7 @@ type holding struct {
 // decision is the server's.
 func (a *agent) hold(ctx context.Context, l LeaseAnswer) *holding {
 	ctx, cancel := context.WithCancelCause(ctx)
-	h := &holding{ctx: ctx}
+	h := &holding{ctx: ctx, end: cancel}
 	ended := make(chan struct{})
 	h.stop = func() { cancel(context.Canceled); <-ended }
 	every := time.Duration(l.Heartbeat * float64(time.Second))
@@ -109,9 +110,10 @@ func (l *latest) get() *Progress {
 
 // measure returns an outcome with evidence: what goes wrong here is a fault in
 // it. Only the end of ctx returns an error.
-func (a *agent) measure(ctx context.Context, l LeaseAnswer, dir string, p runners.Progress) (Outcome, error) {
+func (a *agent) measure(ctx context.Context, l LeaseAnswer, dir string, p runners.Progress, r runners.Record) (Outcome, error) {
 	job, err := a.fetch(ctx, l, dir)
 	if err == nil {
+		job.Record = r
 		job.Provenance.Time, job.Provenance.Host, job.Provenance.Program = a.Now().UTC(), a.Host, a.Version
 		var found Outcome
 		if found, err = a.guarded(ctx, job, filepath.Join(dir, "scratch"), p); err == nil {

@@ -4,12 +4,11 @@
 //
 // A bundle is a gzipped tar with these names, in ascending order, and no others:
 //
-//	base/…         the kernel's folder at the base: manifest and reference
-//	baseline/…     the baseline's, where that is not the base's
-//	evidence.json  what an earlier run saw, for a job that goes on with it
-//	head/…         the base's folder with the head's sources over it
-//	job.json       everything else
-//	policy.yaml    the base's policy
+//	base/…       the kernel's folder at the base: manifest and reference
+//	baseline/…   the baseline's, where that is not the base's
+//	head/…       the base's folder with the head's sources over it
+//	job.json     everything else
+//	policy.yaml  the base's policy
 //
 // It bears no times, owners or modes but the executable bit: the same job has the
 // same digest.
@@ -42,22 +41,18 @@ type Job struct {
 	ManifestText string // kernel.yaml in Trusted; Write takes it from there
 	PolicyFile   string // as messages name it
 	PolicyText   string
-	Earlier      *gates.Evidence // nil for a first attempt
 
-	Rounds  int      // of a further attempt; 0 leaves it to the policy
-	Shapes  []string // none leaves them to the policy
-	Seeds   []int64  // none leaves them to the policy
-	Profile bool     // profile, whether or not the policy asks
-	Rivals  bool     // time the manifest's rivals too
-	Static  bool     // compile and read resources alone
-	Arch    string   // of a static run; "" is the manifest's first
+	Shapes []string // none leaves them to the policy
+	Seeds  []int64  // none leaves them to the policy
+	Rivals bool     // time the manifest's rivals too
+	Static bool     // compile and read resources alone
+	Arch   string   // of a static run; "" is the manifest's first
 }
 
 // Names in a bundle.
 const (
-	jobFile      = "job.json"
-	policyFile   = "policy.yaml"
-	evidenceFile = "evidence.json"
+	jobFile    = "job.json"
+	policyFile = "policy.yaml"
 
 	baseFolder     = "base"
 	headFolder     = "head"
@@ -75,7 +70,6 @@ type description struct {
 	Provenance gates.Provenance `json:"provenance"`
 	Notes      []string         `json:"notes,omitempty"`
 	Noise      bool             `json:"noise,omitempty"`
-	Earlier    bool             `json:"earlier,omitempty"`
 
 	Rounds  int      `json:"rounds,omitempty"`
 	Shapes  []string `json:"shapes,omitempty"`

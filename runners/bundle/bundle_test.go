@@ -65,13 +65,13 @@ func example(t testing.TB) Job {
 			Trusted: base, Candidate: runners.Side{Dir: head, Variant: "b"}, Baseline: &runners.Side{Dir: base, Variant: "a"},
 			Change: policies.Change{Labels: []string{"perf"}, Branch: "main", Title: "Faster — much", Paths: []string{"k/twice/bench"}},
 			Notes:  []string{"a note"},
-			Noise:  true,
+			Noise:  true, Rounds: 7, Profile: true,
 			Provenance: gates.Provenance{
 				Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Repository: "o/r", Base: gates.Commit{SHA: "b"}, Head: gates.Commit{SHA: "h"},
 			},
 		},
 		Folder: "k/twice", PolicyFile: ".github/kernelgate.yaml", PolicyText: policyText(t),
-		Rounds: 7, Shapes: []string{"small"}, Seeds: []int64{-1, 2}, Profile: true, Rivals: true, Static: true, Arch: "sm_89",
+		Shapes: []string{"small"}, Seeds: []int64{-1, 2}, Rivals: true, Static: true, Arch: "sm_89",
 	}
 }
 
@@ -100,9 +100,6 @@ func TestRoundTrip(t *testing.T) {
 		"new kernel":       func(j *Job) { j.Baseline = nil },
 		"variants":         func(j *Job) { j.Candidate.Dir = j.Trusted },
 		"another baseline": func(j *Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
-		"going on": func(j *Job) {
-			j.Earlier = &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "twice", Notes: []string{"<&>"}, Fault: "was away"}
-		},
 		"plain": func(j *Job) {
 			j.Rounds, j.Shapes, j.Seeds, j.Profile, j.Rivals, j.Static, j.Arch = 0, nil, nil, false, false, false, ""
 		},

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
@@ -101,7 +100,7 @@ func (u *unpacker) check(h *tar.Header) error {
 func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 	top, _, nested := strings.Cut(h.Name, "/")
 	if !nested {
-		if !slices.Contains([]string{jobFile, policyFile, evidenceFile}, top) {
+		if !slices.Contains([]string{jobFile, policyFile}, top) {
 			return errors.New("no bundle has such a file")
 		}
 		u.texts[top], err = io.ReadAll(content)
@@ -159,10 +158,10 @@ func (u *unpacker) job(dir string) (Job, error) {
 	j := Job{
 		Job: runners.Job{
 			Change: d.Change, Trusted: filepath.Join(dir, baseFolder), Candidate: at(d.Candidate),
-			Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
+			Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise, Rounds: d.Rounds, Profile: d.Profile,
 		},
 		Folder: d.Folder, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
-		Rounds: d.Rounds, Shapes: d.Shapes, Seeds: d.Seeds, Profile: d.Profile, Rivals: d.Rivals, Static: d.Static, Arch: d.Arch,
+		Shapes: d.Shapes, Seeds: d.Seeds, Rivals: d.Rivals, Static: d.Static, Arch: d.Arch,
 	}
 	if d.Baseline != nil {
 		baseline := at(*d.Baseline)
@@ -173,11 +172,6 @@ func (u *unpacker) job(dir string) (Job, error) {
 	}
 	if j.Policy, err = policies.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
 		return Job{}, err
-	}
-	if d.Earlier {
-		if j.Earlier, err = gates.ParseEvidence(evidenceFile, u.texts[evidenceFile]); err != nil {
-			return Job{}, err
-		}
 	}
 	return j, checkVariants(j)
 }
@@ -214,9 +208,6 @@ func (u *unpacker) description() (description, error) {
 	}
 	if _, ok := u.texts[policyFile]; !ok {
 		return d, fmt.Errorf("%s is missing", policyFile)
-	}
-	if _, ok := u.texts[evidenceFile]; ok != d.Earlier {
-		return d, fmt.Errorf("%s is there and not named in %s, or the other way about", evidenceFile, jobFile)
 	}
 	return d, nil
 }

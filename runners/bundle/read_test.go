@@ -124,7 +124,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no base", without("base/"), "folder base is missing"},
 		{"no head", without("head/"), "folder head is missing"},
 		{"a folder too many", with(regular("baseline/x", "x")), "does not name"},
-		{"evidence too many", with(regular(evidenceFile, "{}")), "not named"},
+		{"a file of another version", with(regular("evidence.json", "{}")), "no bundle has such a file"},
 		{"no manifest", without("base/kernel.yaml"), "kernel.yaml"},
 		{"another schema", edit(jobFile, Schema, "kernelgate/bundle/v9"), "same version"},
 		{"an unknown field", edit(jobFile, `"rounds"`, `"runds"`), "unknown field"},

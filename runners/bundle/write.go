@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -88,20 +87,7 @@ func collect(j Job) (map[string]entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", jobFile, err)
 	}
-	if err := errors.Join(c.add(jobFile, entry{data: text}), c.add(policyFile, entry{data: []byte(j.PolicyText)})); err != nil {
-		return nil, err
-	}
-	if j.Earlier == nil {
-		return c.entries, nil
-	}
-	evidence, err := json.Marshal(j.Earlier)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", evidenceFile, err)
-	}
-	if len(evidence) > gates.MaxEvidence {
-		return nil, fmt.Errorf("the earlier evidence is %d MiB long: gather it anew", len(evidence)>>20)
-	}
-	return c.entries, c.add(evidenceFile, entry{data: evidence})
+	return c.entries, errors.Join(c.add(jobFile, entry{data: text}), c.add(policyFile, entry{data: []byte(j.PolicyText)}))
 }
 
 // describe turns the job's folders into the bundle's.
@@ -116,7 +102,7 @@ func describe(j Job) (description, map[string]string) {
 	}
 	d := description{
 		Schema: Schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
-		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise, Earlier: j.Earlier != nil,
+		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise,
 		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile, Rivals: j.Rivals, Static: j.Static, Arch: j.Arch,
 	}
 	if j.Baseline != nil {

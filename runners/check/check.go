@@ -179,7 +179,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if why := measure.LeftOut(c.opt.Runner, job.Manifest); why != "" {
 		return Result{Kernel: job.Manifest.Name, LeftOut: why}, nil
 	}
-	out, err := measure.Run(ctx, job.Job, nil, c.measuring(job), progress)
+	out, err := measure.Run(ctx, job.Job, c.measuring(job), progress)
 	if err != nil {
 		return Result{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -106,6 +107,15 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 		return "", fmt.Errorf("%s and %s have no common commit (is the clone shallow? fetch more with git fetch --unshallow)", base, head)
 	}
 	return strings.TrimSpace(out), nil
+}
+
+// Commits is what the head has and the base has not, newest first, at most so many.
+func (r *Repo) Commits(ctx context.Context, base, head string, limit int) ([]string, error) {
+	out, err := r.git(ctx, "rev-list", "--max-count="+strconv.Itoa(limit), head, "--not", base, "--")
+	if err != nil {
+		return nil, fmt.Errorf("listing the commits since %.12s: %w", base, err)
+	}
+	return strings.Fields(out), nil
 }
 
 // Describe is a revision for the record.

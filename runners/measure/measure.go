@@ -44,7 +44,6 @@ type Config struct {
 	Static bool
 	Arch   string
 
-	Rounds int    // of a further attempt; 0 is as many as the policy's last look asks
 	Rivals bool   // time the manifest's rivals too
 	Seed   uint64 // of secret cases, inputs and order; 0 draws one that nobody knows before
 	Getenv func(string) string
@@ -57,17 +56,12 @@ type Outcome struct {
 	Artifacts []string // files in Scratch worth keeping
 }
 
-// Run gathers evidence about the job. With earlier evidence it goes on from
-// there: it adds an attempt of further rounds (runners.Rebench) in whatever
-// process and on whatever host of the same kind, provided that both sides build
-// to the machine code that the evidence is about.
-func Run(ctx context.Context, job runners.Job, earlier *gates.Evidence, c Config, p runners.Progress) (Outcome, error) {
+// Run gathers evidence about the job. Where the job's record knows both sides'
+// machine code it goes on from there (runners.Record), in whatever process and on
+// whatever host of the same kind.
+func Run(ctx context.Context, job runners.Job, c Config, p runners.Progress) (Outcome, error) {
 	if why := LeftOut(c.Runner, job.Manifest); why != "" {
 		return Outcome{}, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
-	}
-	if earlier != nil && earlier.Performance != nil && c.Seed != 0 {
-		// A further attempt draws inputs and orders of its own.
-		c.Seed += uint64(len(earlier.Performance.Rounds))
 	}
 	worker, err := open(ctx, job, c)
 	if err != nil {
@@ -77,12 +71,7 @@ func Run(ctx context.Context, job runners.Job, earlier *gates.Evidence, c Config
 		job.Notes = slices.Concat(job.Notes, speaks.Notes())
 	}
 	var out Outcome
-	if earlier == nil {
-		out.Evidence, err = runners.Gather(ctx, job, worker, p)
-	} else {
-		out.Evidence, err = runners.Rebench(ctx, job, worker, earlier, c.Rounds, p)
-	}
-	if err != nil {
+	if out.Evidence, err = runners.Gather(ctx, job, worker, p); err != nil {
 		return Outcome{}, err
 	}
 	if c.Rivals {

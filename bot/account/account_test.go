@@ -1,0 +1,190 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// A store is accounts as a journal keeps them.
+type store struct {
+	t      *testing.T
+	events map[string][][2]string
+}
+
+func (s *store) read(name string) *State {
+	s.t.Helper()
+	a := New()
+	for i, e := range s.events[name] {
+		if err := a.Apply(uint64(i+1), e[0], []byte(e[1])); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return a
+}
+
+func (s *store) write(name, kind string, event any) {
+	s.t.Helper()
+	data, err := json.Marshal(event)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.events[name] = append(s.events[name], [2]string{kind, string(data)})
+}
+
+// begin is what a bot does, in as many steps; it may crash before any of them.
+func (s *store) begin(r *rand.Rand, c Claim, names ...string) (number int, ok bool) {
+	for _, name := range names {
+		if r.IntN(10) == 0 {
+			return 0, false
+		}
+		if b, ok := s.read(name).Next(c, number, "head"); ok {
+			s.write(name, BegunKind, b)
+		}
+		number, _ = s.read(name).Number(c)
+	}
+	return number, true
+}
+
+// However an author mixes pushes, pull requests, cancels, rebenches, errors and
+// code that is other with every build, and wherever the bot crashes: what the
+// attempts at one machine code spend, and what those at one set of sources spend, is
+// never more than the policy allows.
+func TestAttemptsNeverOverspend(t *testing.T) {
+	most := 0.0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		s := &store{t, map[string][][2]string{}}
+		m := Matter{Repo: 1, Folder: "k", Asks: "a", Policy: "p"}
+		spent, asked := map[string]float64{}, map[string][]string{}
+		for i := range 40 {
+			job := i
+			if i > 0 && r.IntN(5) == 0 {
+				job = r.IntN(i) // once more, perhaps by another runner
+			}
+			claim := Claim{Job: fmt.Sprint("job-", job), Token: uint64(1 + r.IntN(2))}
+			sources := fmt.Sprint(r.IntN(3))
+			code := runners.Code{Baseline: "b", Candidate: sources, Device: "d"}
+			if r.IntN(4) == 0 {
+				code.Candidate = fmt.Sprint(r.Uint64()) // __TIME__
+			}
+			names := asked[fmt.Sprint(claim)]
+			if names == nil {
+				names = []string{m.OfSources(sources, code), m.OfCode(code)}
+				asked[fmt.Sprint(claim)] = names
+			}
+			number, ok := s.begin(r, claim, names...)
+			if !ok {
+				continue
+			}
+			if again, ok := s.begin(rand.New(rand.NewPCG(1, 1)), claim, names...); ok && again != number {
+				t.Fatalf("seed %d: the attempt %d was counted again as %d", seed, number, again)
+			}
+			for _, name := range names {
+				spent[fmt.Sprint(name, " ", claim)] = math.Exp2(-float64(number))
+			}
+		}
+		sums := map[string]float64{}
+		for key, share := range spent {
+			name, _, _ := strings.Cut(key, " ")
+			sums[name] += share
+		}
+		for name, sum := range sums {
+			if sum > 1 {
+				t.Fatalf("seed %d: the attempts of %s spend %v of the error rate", seed, name, sum)
+			}
+			most = max(most, sum)
+		}
+	}
+	if most < 0.9 {
+		t.Errorf("no mixture came near the error rate (%v): the test shows nothing", most)
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	s := &store{t, map[string][][2]string{}}
+	if _, ok := s.read("a").Best(); ok {
+		t.Error("an account without events has evidence")
+	}
+	found := func(job string, attempt int) Found {
+		return Found{Claim: Claim{job, 1}, Attempt: attempt, Head: "h" + job, Evidence: "e" + job}
+	}
+	for i, step := range []struct {
+		add  Found
+		best string
+	}{
+		{found("1", 0), "e1"}, // wrong code: nothing was timed
+		{found("2", 2), "e2"}, // the first attempt left nothing
+		{found("3", 1), "e2"}, // or came late
+		{found("4", 2), "e4"},
+		{found("5", 7), "e5"},
+	} {
+		s.write("a", FoundKind, step.add)
+		a := s.read("a")
+		if best, ok := a.Best(); !ok || best.Evidence != step.best {
+			t.Errorf("step %d: the best is %+v, want %s", i, best, step.best)
+		}
+		if of, ok := a.Of(step.add.Attempt); !ok || of != step.add {
+			t.Errorf("step %d: of attempt %d there is %+v", i, step.add.Attempt, of)
+		}
+		if a.Seq != uint64(i+1) || a.Attempts != 0 {
+			t.Errorf("step %d: sequence %d, %d attempts", i, a.Seq, a.Attempts)
+		}
+	}
+	if _, ok := s.read("a").Of(5); ok {
+		t.Error("an attempt that left nothing has evidence")
+	}
+}
+
+// Whatever evidence depends on makes another account; nothing else does.
+func TestNames(t *testing.T) {
+	m, c := Matter{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
+	seen := map[string]bool{m.OfCode(c): true, m.OfSources("s", c): true}
+	for i, other := range []struct {
+		Matter
+		runners.Code
+	}{
+		{Matter{8, "k", "a", "p"}, c}, {Matter{7, "l", "a", "p"}, c}, {Matter{7, "k", "b", "p"}, c}, {Matter{7, "k", "a", "q"}, c},
+		{m, runners.Code{Baseline: "B", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}},
+		{m, runners.Code{Baseline: "b", Candidate: "C", Compiler: "cc", Device: "d", Arch: "x"}},
+		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "CC", Device: "d", Arch: "x"}},
+		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "D", Arch: "x"}},
+		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "X"}},
+	} {
+		name := other.OfCode(other.Code)
+		if seen[name] {
+			t.Errorf("%d: %s names two things", i, name)
+		}
+		seen[name] = true
+	}
+	if m.OfSources("s", c) != m.OfSources("s", runners.Code{Candidate: "other", Compiler: "cc", Device: "d", Arch: "x"}) || m.OfSources("s", c) == m.OfSources("t", c) {
+		t.Error("the account of sources goes by something else than the sources")
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	for _, e := range [][2]string{{"exploded", "{}"}, {BegunKind, "{"}, {FoundKind, `{"attempt":"x"}`}} {
+		if err := New().Apply(1, e[0], []byte(e[1])); err == nil {
+			t.Errorf("%s %s was taken", e[0], e[1])
+		}
+	}
+}
+
+func FuzzApply(f *testing.F) {
+	f.Add(BegunKind, []byte(`{"job":"j","token":1,"attempt":3}`))
+	f.Add(FoundKind, []byte(`{"job":"j","token":1,"attempt":-3,"evidence":"e"}`))
+	f.Fuzz(func(t *testing.T, kind string, data []byte) {
+		s := New()
+		if s.Apply(1, kind, data) != nil {
+			return
+		}
+		if b, ok := s.Next(Claim{"next", 1}, 0, ""); !ok || b.Attempt <= s.Attempts && s.Attempts < math.MaxInt {
+			t.Errorf("after %s the next attempt is %d of %d", data, b.Attempt, s.Attempts)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// A record is the server's memory of what was measured, asked about one job. No
+// round is measured before the server has counted the attempt, however long it is
+// away.
+type record struct {
+	agent *agent
+	lease LeaseAnswer
+	end   func(error) // ends the job
+}
+
+func (r record) Earlier(ctx context.Context, c runners.Code) (was runners.Earlier, err error) {
+	err = r.ask(ctx, "asking what was measured before", func() error {
+		was, err = r.agent.client.earlier(ctx, r.lease, c)
+		return err
+	})
+	return was, err
+}
+
+func (r record) Begin(ctx context.Context, c runners.Code) (attempt int, err error) {
+	err = r.ask(ctx, "counting an attempt", func() error {
+		attempt, err = r.agent.client.begin(ctx, r.lease, c)
+		return err
+	})
+	return attempt, err
+}
+
+// ask tries until the server answers. That nobody wants the job any more ends it.
+func (r record) ask(ctx context.Context, doing string, try func() error) error {
+	err := r.agent.persist(ctx, doing, try)
+	if errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused) {
+		r.end(err)
+	}
+	return err
+}
+
+// earlier asks what is known of the code.
+func (c *client) earlier(ctx context.Context, l LeaseAnswer, code runners.Code) (runners.Earlier, error) {
+	var answer EarlierAnswer
+	if err := c.postLarge(ctx, "jobs/"+l.Job+"/earlier", Built{Token: l.Token, Code: code}, &answer); err != nil {
+		return runners.Earlier{}, err
+	}
+	was := runners.Earlier{Head: answer.Head, Again: answer.Again}
+	if len(answer.Evidence) == 0 {
+		return was, nil
+	}
+	var err error
+	if was.Evidence, err = gates.ParseEvidence("the server's evidence", answer.Evidence); err != nil {
+		return was, statusError{http.StatusUnprocessableEntity, err.Error()} // it would be the same the next time
+	}
+	return was, nil
+}
+
+// begin counts an attempt.
+func (c *client) begin(ctx context.Context, l LeaseAnswer, code runners.Code) (int, error) {
+	var answer BeginAnswer
+	if err := c.postLarge(ctx, "jobs/"+l.Job+"/begin", Built{Token: l.Token, Code: code}, &answer); err != nil {
+		return 0, err
+	}
+	if answer.Attempt < 1 {
+		return 0, statusError{http.StatusUnprocessableEntity, fmt.Sprintf("the attempt has the number %d (run both in the same version)", answer.Attempt)}
+	}
+	return answer.Attempt, nil
+}
+
+// postLarge is post for an answer that may hold evidence.
+func (c *client) postLarge(ctx context.Context, path string, message, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
+	defer cancel()
+	resp, err := c.send(ctx, path, message)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, MaxResult)).Decode(into); err != nil {
+		return fmt.Errorf("reading the server's answer: %w", err)
+	}
+	return nil
+}
