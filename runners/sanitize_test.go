@@ -62,10 +62,12 @@ func TestResumeSanitizes(t *testing.T) {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 	backend.asked = nil
-	if err := Resume(t.Context(), now, &backend, e, silent{}); err != nil {
+	now.Record = &memory{earlier: Earlier{Evidence: e}, attempts: 1}
+	more, err := Gather(t.Context(), now, &backend, silent{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if v := gates.Judge(now.Policy, "policy.yaml", e); v.Outcome != gates.Pass || strings.Join(backend.asked, ", ") != "sanitize" {
+	if v := gates.Judge(now.Policy, "policy.yaml", more); v.Outcome != gates.Pass || strings.Join(backend.asked, ", ") != "build baseline, build candidate, sanitize" {
 		t.Errorf("asked %v; %s: %s", backend.asked, v.Outcome, v.Summary)
 	}
 }
