@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -41,17 +42,52 @@ func (j *judgement) performance() GateResult {
 			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
 		}
 	}
+	draws := newDraws(j.resamples)
+	c := j.compareAt(goals, done, clean, draws)
+	j.comparisons = c.rows()
+	j.measuring = c.measuring(gate, p, looks)
+	r := c.result(gate, j.evidence)
+	if r.Status == Passed && j.measuring.Spoiled > 0 {
+		return j.withMarked(r, goals, done, draws)
+	}
+	return r
+}
+
+// compareAt takes the looks one by one up to the first that decides. What an earlier
+// look decided, later rounds do not decide again.
+func (j *judgement) compareAt(goals []goalOf, done []look, v view, draws *stats.Draws) *comparison {
+	gate := j.rule.Gates.Performance
 	var c *comparison
 	for i, l := range done {
-		c = compare(gate, j.evidence.Device, goals, p.Rounds[:l.rounds], l.alpha)
+		c = compare(gate, j.evidence, goals, j.evidence.Performance.Rounds[:l.rounds], l.alpha, v, draws)
 		c.look = i + 1
-		if c.outcome() != Open {
+		if v == clean {
+			c.checkMarks()
+		}
+		if c.fault == "" && (c.outcome() != Open || i == len(done)-1) {
+			c.checkRunner(gate)
+		}
+		if c.fault != "" || c.outcome() != Open {
 			break
 		}
 	}
-	j.comparisons = c.rows()
-	j.measuring = c.measuring(gate, p, looks)
-	return c.result(gate, j.evidence)
+	return c
+}
+
+// withMarked lets a pass stand only where it holds with the samples that were marked
+// as disturbed as well: marks fall on whole blocks, and a candidate that brings them
+// about must not win by having its slow blocks left out.
+func (j *judgement) withMarked(passed GateResult, goals []goalOf, done []look, draws *stats.Draws) GateResult {
+	all := j.compareAt(goals, done, whole, draws)
+	r := all.result(j.rule.Gates.Performance, j.evidence)
+	if r.Status == Passed {
+		return passed
+	}
+	return GateResult{
+		Status: Open, Reason: ReasonInconclusive,
+		Text:   fmt.Sprintf("Not decided: it passes only without the %d samples that were marked as disturbed. With them: %s", j.measuring.Spoiled, r.Text),
+		ToPass: []string{"measure again on a machine that nothing disturbs: comment /rebench"},
+	}
 }
 
 // sameCode decides without measuring what cannot differ.
@@ -156,7 +192,7 @@ func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, l
 	}
 	for _, s := range c.shapes {
 		m.Pairs += s.samples.pairs
-		m.Spoiled += s.samples.spoiled
+		m.Spoiled += s.samples.marks.spoiled
 	}
 	return m
 }

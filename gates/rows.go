@@ -30,7 +30,7 @@ func (c *comparison) rows() []Comparison {
 			e := speedupOf(s.control, c.alpha)
 			row.Control = &e
 		}
-		if s.solo != nil {
+		if s.solo = draw(c.draws, s.samples.solo, 0.5); s.solo != nil {
 			e := speedupOf(s.solo, c.alpha)
 			row.SoloShift = &e
 		}

@@ -77,8 +77,8 @@ func TestOverlay(t *testing.T) {
 		{"rounds of one look", "{performance: {rounds: {min: 6, max: 6}}}", func(g *policies.Gates) {
 			g.Performance.Rounds.Max, g.Performance.Looks = 6, []int{6}
 		}},
-		{"rounds and looks", "{performance: {rounds: {min: 4, max: 9}, looks: [5, 9]}}", func(g *policies.Gates) {
-			g.Performance.Rounds, g.Performance.Looks = policies.Rounds{Min: 4, Max: 9}, []int{5, 9}
+		{"rounds and looks", "{performance: {rounds: {min: 7, max: 12}, looks: [8, 12]}}", func(g *policies.Gates) {
+			g.Performance.Rounds, g.Performance.Looks = policies.Rounds{Min: 7, Max: 12}, []int{8, 12}
 		}},
 		{"looks alone", "{performance: {looks: [10, 20]}}", func(g *policies.Gates) { g.Performance.Looks = []int{10, 20} }},
 		{"the baseline and the time", "{build: {timeout: 2m}, performance: {baseline: 'tag:v1.2', budget: 1m}}", func(g *policies.Gates) {

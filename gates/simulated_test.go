@@ -1,0 +1,150 @@
+package gates
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A machine makes the samples of a run whose truth is known: baseline, candidate and
+// control alternate in mirrored blocks of random order.
+type machine struct {
+	model  simulate.Model
+	ratio  float64 // baseline/candidate, the truth
+	blocks int
+	tick   float64 // of the clock, as a share of the baseline's time; 0 for a fine one
+	// alter changes a sample after it was drawn; nil for none.
+	alter func(round, block int, side rune, ns float64) float64
+}
+
+const simulatedNanos = 1e5
+
+// rounds measures a run.
+func (m machine) rounds(rng *rand.Rand, n int) []Round {
+	start := m.model.Run(rng)
+	var rounds []Round
+	for r := range n {
+		s := Series{Shape: "mission", Batch: 1, Verified: m.blocks, Worst: &Errors{Elements: 100, Norm: 1e-4}}
+		draw := start(6 * m.blocks)
+		for block := range m.blocks {
+			order := []rune{SideBaseline, SideCandidate, SideControl}
+			rng.Shuffle(3, func(i, k int) { order[i], order[k] = order[k], order[i] })
+			order = append(order, order[2], order[1], order[0])
+			if block > 0 {
+				s.Order += " "
+			}
+			for place, side := range order {
+				ns := simulatedNanos * math.Exp(draw(side, place))
+				if side == SideCandidate {
+					ns /= m.ratio
+				}
+				if m.alter != nil {
+					ns = m.alter(r, block, side, ns)
+				}
+				if m.tick > 0 {
+					ns = math.Round(ns/m.tick/simulatedNanos) * m.tick * simulatedNanos
+				}
+				s.Order += string(side)
+				s.Nanos = append(s.Nanos, ns)
+			}
+		}
+		rounds = append(rounds, Round{Attempt: 1, Series: []Series{s}})
+	}
+	return rounds
+}
+
+// measured is evidence with the rounds of a run.
+func (m machine) measured(rng *rand.Rand, n int) *Evidence {
+	e := evidence("mission")
+	e.Performance = &Performance{Rounds: m.rounds(rng, n)}
+	return e
+}
+
+// judgeQuickly is Judge with fewer resamples: over many runs their noise averages out.
+func judgeQuickly(p *policies.Policy, e *Evidence) *Verdict {
+	return judge(p, "test.yaml", e, stats.MinResamples)
+}
+
+// A control is a recorded A/A series: the log ratios of its blocks, by round.
+type control struct {
+	file, shape string
+	rounds      [][]float64
+}
+
+// recordedControls is every A/A control of the committed evidence.
+func recordedControls(t testing.TB) []control {
+	t.Helper()
+	var controls []control
+	for _, pattern := range []string{"*.json", "all/*.json"} {
+		files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			e := readEvidence(t, file)
+			if e.Performance == nil {
+				continue
+			}
+			for _, shape := range e.Shapes {
+				s := collect(e.Performance.Rounds, shape.Name, clean)
+				if len(s.control.Rounds) == 0 {
+					continue
+				}
+				c := control{file: file, shape: shape.Name}
+				for _, round := range s.control.Rounds {
+					var logs []float64
+					for _, ratio := range round {
+						logs = append(logs, math.Log(ratio))
+					}
+					c.rounds = append(c.rounds, logs)
+				}
+				controls = append(controls, c)
+			}
+		}
+	}
+	return controls
+}
+
+// sample is the control as the ratios that it was measured as.
+func (c control) sample() stats.Sample {
+	var s stats.Sample
+	for _, round := range c.rounds {
+		var ratios []float64
+		for _, x := range round {
+			ratios = append(ratios, math.Exp(x))
+		}
+		s.Rounds = append(s.Rounds, ratios)
+	}
+	return s
+}
+
+// recordedModels is the noise of the recorded controls of the mission shape and its
+// neighbours, once with the runs' offsets taken out and once with them.
+func recordedModels(t testing.TB) []simulate.Model {
+	t.Helper()
+	var records [][][]float64
+	var offsets []float64
+	draws := newDraws(stats.MinResamples)
+	for _, c := range recordedControls(t) {
+		if c.shape == "small" {
+			continue
+		}
+		offset := math.Log(draw(draws, c.sample(), 0.5).Estimate)
+		offsets = append(offsets, offset)
+		for _, round := range c.rounds {
+			for i := range round {
+				round[i] -= offset
+			}
+		}
+		records = append(records, c.rounds)
+	}
+	return []simulate.Model{
+		simulate.Recorded("recorded on an H200", records, offsets, false),
+		simulate.Recorded("recorded, with the offsets of whole runs", records, offsets, true),
+	}
+}
