@@ -12,8 +12,9 @@ import (
 // A comparison is one look at all shapes.
 type comparison struct {
 	rounds, look int
-	alpha        float64 // one-sided, of this look
-	draws        *stats.Draws
+	alpha        float64      // one-sided, of this look
+	draws        *stats.Draws // of the figures that decide, where it is close
+	few          *stats.Draws // of all others
 	shapes       []*shapeComparison
 	fault        string // why the samples cannot be used
 }
@@ -24,7 +25,6 @@ type shapeComparison struct {
 	samples  *samples
 	ratio    *stats.Distribution // with the offset of the run
 	control  *stats.Distribution
-	solo     *stats.Distribution
 	tests    []test
 	tails    []tail
 	status   Status
@@ -42,22 +42,32 @@ type test struct {
 	dist          *stats.Distribution
 }
 
+// An inquiry is what all looks of a verdict have in common.
+type inquiry struct {
+	gate     *policies.PerformanceGate
+	evidence *Evidence
+	goals    []goalOf
+	view     view
+	draws    *stats.Draws
+	few      *stats.Draws
+}
+
 // compare holds the rounds against the goals at one look. Meeting all goals
 // needs every test to be proven, which needs no correction; a miss on any of
 // them defers, so misses within a role are corrected together (Holm).
-func compare(gate *policies.PerformanceGate, e *Evidence, goals []goalOf, rounds []Round, alpha float64, v view, draws *stats.Draws) *comparison {
-	c := &comparison{rounds: len(rounds), alpha: alpha, draws: draws}
-	for _, g := range goals {
-		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, v)}
+func (q inquiry) compare(l look) *comparison {
+	gate, e := q.gate, q.evidence
+	rounds := e.Performance.Rounds[:l.rounds]
+	c := &comparison{rounds: l.rounds, alpha: l.alpha, draws: q.draws, few: q.few}
+	for _, g := range q.goals {
+		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
 		if e.Mode == "cpu" {
-			s.useWall(draws, alpha)
+			s.useWall(q.few, l.alpha)
 		}
-		s.control = draw(draws, s.samples.control, 0.5)
-		if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
-			s.ratio = s.ratio.With(s.offset())
-			s.tests = s.testsOf(draws, g.goal)
+		s.control = draw(q.few, s.samples.control, 0.5)
+		if s.test(q.few); s.close(l.alpha) {
+			s.test(q.draws)
 		}
-		s.clueless = s.ratio == nil
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
 		c.shapes = append(c.shapes, s)
 	}
@@ -66,6 +76,29 @@ func compare(gate *policies.PerformanceGate, e *Evidence, goals []goalOf, rounds
 		c.decideTails(role, gate)
 	}
 	return c
+}
+
+// test holds the samples against the goal.
+func (s *shapeComparison) test(draws *stats.Draws) {
+	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
+		s.ratio = s.ratio.With(s.offset())
+		s.tests = s.testsOf(draws, s.goal)
+	}
+	s.clueless = s.ratio == nil
+}
+
+// close tells whether a p-value lies so near to the error rate that the luck of few
+// resamples could decide: within a factor of 5, corrections for several shapes
+// included. Thousands of resamples are wasted on the others.
+func (s *shapeComparison) close(alpha float64) bool {
+	for _, t := range s.tests {
+		for _, p := range []float64{t.meet, t.miss} {
+			if p < 5*alpha && p > alpha/5/128 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // draw is nil where there are too few clean rounds to bootstrap.

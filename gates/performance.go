@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -42,30 +41,30 @@ func (j *judgement) performance() GateResult {
 			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
 		}
 	}
-	draws := newDraws(j.resamples)
-	c := j.compareAt(goals, done, clean, draws)
+	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, draws: newDraws(j.resamples), few: newDraws(fewResamples)}
+	c := q.take(done)
 	j.comparisons = c.rows()
 	j.measuring = c.measuring(gate, p, looks)
 	r := c.result(gate, j.evidence)
 	if r.Status == Passed && j.measuring.Spoiled > 0 {
-		return j.withMarked(r, goals, done, draws)
+		return j.withMarked(r, q, done)
 	}
 	return r
 }
 
-// compareAt takes the looks one by one up to the first that decides. What an earlier
+// take takes the looks one by one up to the first that decides. What an earlier
 // look decided, later rounds do not decide again.
-func (j *judgement) compareAt(goals []goalOf, done []look, v view, draws *stats.Draws) *comparison {
-	gate := j.rule.Gates.Performance
+func (q inquiry) take(done []look) *comparison {
 	var c *comparison
 	for i, l := range done {
-		c = compare(gate, j.evidence, goals, j.evidence.Performance.Rounds[:l.rounds], l.alpha, v, draws)
+		last := i == len(done)-1
+		c = q.compare(l)
 		c.look = i + 1
-		if v == clean {
+		if q.view == clean {
 			c.checkMarks()
 		}
-		if c.fault == "" && (c.outcome() != Open || i == len(done)-1) {
-			c.checkRunner(gate)
+		if c.fault == "" && (c.outcome() != Open || last) {
+			c.checkRunner(q.gate)
 		}
 		if c.fault != "" || c.outcome() != Open {
 			break
@@ -77,9 +76,10 @@ func (j *judgement) compareAt(goals []goalOf, done []look, v view, draws *stats.
 // withMarked lets a pass stand only where it holds with the samples that were marked
 // as disturbed as well: marks fall on whole blocks, and a candidate that brings them
 // about must not win by having its slow blocks left out.
-func (j *judgement) withMarked(passed GateResult, goals []goalOf, done []look, draws *stats.Draws) GateResult {
-	all := j.compareAt(goals, done, whole, draws)
-	r := all.result(j.rule.Gates.Performance, j.evidence)
+func (j *judgement) withMarked(passed GateResult, q inquiry, done []look) GateResult {
+	q.view = whole
+	all := q.take(done)
+	r := all.result(q.gate, j.evidence)
 	if r.Status == Passed {
 		return passed
 	}
@@ -196,6 +196,9 @@ func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, l
 	}
 	return m
 }
+
+// fewResamples is enough where nothing hangs on the last digit of a p-value.
+const fewResamples = 2_000
 
 // power is the chance that Detectable and RoundsNeeded promise.
 const power = 0.8

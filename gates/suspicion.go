@@ -21,13 +21,13 @@ func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outc
 		return ""
 	}
 	checks := []func(*shapeComparison) (float64, string){
-		func(s *shapeComparison) (float64, string) { return s.disturbs(gate) },
-		func(s *shapeComparison) (float64, string) { return s.samples.marks.moreBeside(c.draws, s.shape.Name) },
-		func(s *shapeComparison) (float64, string) { return s.aloneSlow(c.draws) },
-		func(s *shapeComparison) (float64, string) { return s.keeps(c.draws) },
+		func(s *shapeComparison) (float64, string) { return s.disturbs(c.few, gate) },
+		func(s *shapeComparison) (float64, string) { return s.samples.marks.moreBeside(c.few, s.shape.Name) },
+		func(s *shapeComparison) (float64, string) { return s.aloneSlow(c.few) },
+		func(s *shapeComparison) (float64, string) { return s.keeps(c.few) },
 	}
 	if e.Mode == "cuda" {
-		checks = append(checks, func(s *shapeComparison) (float64, string) { return s.unseenGain(c.draws) })
+		checks = append(checks, func(s *shapeComparison) (float64, string) { return s.unseenGain(c.few) })
 	}
 	for _, check := range checks {
 		var p []float64
@@ -46,13 +46,14 @@ func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outc
 }
 
 // disturbs finds a candidate that slows the baseline beside it.
-func (s *shapeComparison) disturbs(gate *policies.PerformanceGate) (float64, string) {
-	if s.solo == nil {
+func (s *shapeComparison) disturbs(draws *stats.Draws, gate *policies.PerformanceGate) (float64, string) {
+	solo := draw(draws, s.samples.solo, 0.5)
+	if solo == nil {
 		return 1, ""
 	}
-	return s.solo.PAbove(1 + float64(gate.SoloShift)), fmt.Sprintf(
+	return solo.PAbove(1 + float64(gate.SoloShift)), fmt.Sprintf(
 		"the baseline is %s slower beside the candidate than alone on %s (at most %s): the candidate disturbs what it is measured against",
-		percent(s.solo.Estimate-1), s.shape.Name, gate.SoloShift)
+		percent(solo.Estimate-1), s.shape.Name, gate.SoloShift)
 }
 
 // aloneSlow finds a launch that does the work of the others of its batch: honest

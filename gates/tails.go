@@ -69,7 +69,7 @@ func (c *comparison) decideTails(role string, gate *policies.PerformanceGate) {
 		if s.role != role || s.status != Passed {
 			continue
 		}
-		s.tails = s.tailsOf(c.draws, gate)
+		s.tails = s.tailsOf(c.few, gate)
 		for _, t := range s.tails {
 			of, misses = append(of, s), append(misses, t.miss)
 			if t.dist.Estimate < t.limit {

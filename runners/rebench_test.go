@@ -46,17 +46,17 @@ func TestRebench(t *testing.T) {
 		asked    string
 		attempts string
 	}{
-		{"a decided run measures on", fast, nil, fast, 2, builds + rounds(2), "11122"},
-		{"as many rounds as the last look asks", fast, nil, fast, 0, builds + rounds(6), "111222222"},
-		{"a third attempt", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Attempt = 2 }, fast, 1, builds + rounds(1), "1123"},
+		{"a decided run measures on", fast, nil, fast, 2, builds + rounds(2), "11111122"},
+		{"as many rounds as the last look asks", fast, nil, fast, 0, builds + rounds(12), "111111222222222222"},
+		{"a third attempt", fast, func(e *gates.Evidence) { e.Performance.Rounds[5].Attempt = 2 }, fast, 1, builds + rounds(1), "1111123"},
 		{"wrong code gains nothing from rounds", scripted{compile: true, ratio: 2, wrong: true}, nil, fast, 3, builds, ""},
-		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Failure = &gates.Failure{Kind: "crash"} }, fast, 3, builds, "111"},
+		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[5].Failure = &gates.Failure{Kind: "crash"} }, fast, 3, builds, "111111"},
 		{"a fault in the first attempt lets it go on to its looks", fast, func(e *gates.Evidence) {
-			e.Fault, e.Performance.Rounds = "the disk is full", e.Performance.Rounds[:2]
-		}, fast, 9, builds + rounds(1), "111"},
-		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, fast, 9, builds + rounds(3), "111"},
-		{"built now, not then", scripted{ratio: 2}, nil, fast, 9, builds + ", correctness" + rounds(3), "111"},
-		{"a fault of its own", fast, nil, scripted{compile: true, ratio: 2, fail: "round"}, 2, builds + rounds(1), "111"},
+			e.Fault, e.Performance.Rounds = "the disk is full", e.Performance.Rounds[:5]
+		}, fast, 9, builds + rounds(1), "111111"},
+		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, fast, 9, builds + rounds(6), "111111"},
+		{"built now, not then", scripted{ratio: 2}, nil, fast, 9, builds + ", correctness" + rounds(6), "111111"},
+		{"a fault of its own", fast, nil, scripted{compile: true, ratio: 2, fail: "round"}, 2, builds + rounds(1), "111111"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			earlier := gathered(t, c.first)
@@ -131,7 +131,7 @@ func TestRebenchHasABudgetOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Performance.Exhausted || attempts(e) != "11122" {
+	if e.Performance.Exhausted || attempts(e) != "11111122" {
 		t.Errorf("exhausted %v, attempts %s", e.Performance.Exhausted, attempts(e))
 	}
 	for i := range b.job.Policy.Rules {
@@ -140,7 +140,7 @@ func TestRebenchHasABudgetOfItsOwn(t *testing.T) {
 	if e, err = Rebench(t.Context(), b.job, b, earlier, 5, silent{}); err != nil {
 		t.Fatal(err)
 	}
-	if !e.Performance.Exhausted || attempts(e) != "11122" {
+	if !e.Performance.Exhausted || attempts(e) != "11111122" {
 		t.Errorf("with no time: exhausted %v, attempts %s", e.Performance.Exhausted, attempts(e))
 	}
 }

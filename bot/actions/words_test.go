@@ -126,7 +126,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestTightenAndFewer(t *testing.T) {
-	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 4, max: 12}, looks: [4, 8, 12]}\nrules:\n" +
+	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 6, max: 12}, looks: [6, 8, 12]}\nrules:\n" +
 		"  - name: one\n    when: {labels: [x]}\n  - name: two\n    gates: {performance: {confidence: 90%}}\n    when: {labels: [y]}\n  - name: default\n"
 	for _, test := range []struct {
 		attempt, rounds int

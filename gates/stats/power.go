@@ -42,6 +42,9 @@ func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
 		return (-stretch*t.quantile(alpha)+max(t.quantile(power), 0))*stdErr <= distance
 	}
 
+	if !enough(Never) {
+		return Never // an offset that no number of rounds takes away
+	}
 	high := 2
 	for !enough(high) {
 		if high > Never/2 {

@@ -46,7 +46,7 @@ func (r *resampler) quantile(weights []float64, q float64) float64 {
 		total += w * r.sizes[i]
 	}
 	i, frac := position(int(total), q)
-	rank, count := r.rungBelow(weights, float64(i)+1)
+	rank, count := r.rungBelow(weights, float64(i)+1, int(q*float64(len(r.values)))/r.stride)
 	rank, count = r.walk(weights, rank, count, float64(i)+1)
 	low := r.values[rank-1]
 	if frac == 0 {
@@ -59,19 +59,29 @@ func (r *resampler) quantile(weights []float64, q float64) float64 {
 // countAt is the number of resampled values at or below rung k, a whole number.
 func (r *resampler) countAt(weights []float64, k int) float64 {
 	n := len(weights)
-	count := 0.0
-	for i, c := range r.rungs[k*n : (k+1)*n] {
-		count += weights[i] * c
+	rung := r.rungs[k*n : (k+1)*n]
+	// Whole numbers add up to the same in any order, and four sums at a time do not
+	// wait for each other.
+	var a, b, c, d float64
+	for len(rung) >= 4 && len(weights) >= 4 {
+		a += weights[0] * rung[0]
+		b += weights[1] * rung[1]
+		c += weights[2] * rung[2]
+		d += weights[3] * rung[3]
+		rung, weights = rung[4:], weights[4:]
 	}
-	return count
+	for i, x := range rung {
+		a += weights[i] * x
+	}
+	return a + b + c + d
 }
 
 // rungBelow finds the last rung with fewer values than wanted, as the rank and the
-// count there. A rank is worth about one value, which makes what is lacking a good
+// count there. The search begins at a guess. A rank is worth about one value, which makes what is lacking a good
 // guess of the distance; bisection takes over where it is not.
-func (r *resampler) rungBelow(weights []float64, want float64) (rank int, count float64) {
+func (r *resampler) rungBelow(weights []float64, want float64, guess int) (rank int, count float64) {
 	low, high := 0, len(r.rungs)/len(r.sizes)-1
-	next := (low + high) / 2
+	next := max(low+1, min(guess, high-1))
 	for try := 0; high-low > 1; try++ {
 		have := r.countAt(weights, next)
 		if have < want {

@@ -35,7 +35,7 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
-    rounds: {min: 3, max: 3}
+    rounds: {min: 6, max: 6}
     pairs: 4
 rules:
   - name: default

@@ -23,7 +23,7 @@ func loops(n, tag int) string {
 }
 
 const (
-	rounds  = "rounds: {min: 4, max: 12}\n    pairs: 20\n    control: 2%\n    solo_shift: 5%"
+	rounds  = "rounds: {min: 6, max: 12}\n    pairs: 20\n    control: 2%\n    solo_shift: 5%"
 	guarded = `version: 1
 gates:
   correctness: {shapes: [mission], seeds: [0], norm_error: "<= 0.1%"}

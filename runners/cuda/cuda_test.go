@@ -74,7 +74,7 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +5%"}
     guard: {shapes: all, speedup: ">= -50%"}
-    rounds: {min: 4, max: 8}
+    rounds: {min: 6, max: 8}
     pairs: 10
     control: 3%
     solo_shift: 10%
