@@ -35,9 +35,13 @@ func (j *judgement) performance() GateResult {
 	}
 	done := reached(looks, len(p.Rounds), p.Exhausted)
 	if len(done) == 0 {
+		first := policies.MinRounds
+		if len(looks) > 0 {
+			first = looks[0].rounds
+		}
 		return GateResult{
 			Status: Open, Reason: ReasonInconclusive,
-			Text:   fmt.Sprintf("%d rounds were measured; the first look is after %d", len(p.Rounds), looks[0].rounds),
+			Text:   fmt.Sprintf("%d rounds were measured; the first look is after %d", len(p.Rounds), first),
 			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
 		}
 	}

@@ -148,3 +148,28 @@ func recordedModels(t testing.TB) []simulate.Model {
 		simulate.Recorded("recorded, with the offsets of whole runs", records, offsets, true),
 	}
 }
+
+// recordedSeries is every series of the committed evidence.
+func recordedSeries(t testing.TB) []Series {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "all", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Series
+	for _, file := range append(files, more...) {
+		if p := readEvidence(t, file).Performance; p != nil {
+			for _, r := range p.Rounds {
+				all = append(all, r.Series...)
+			}
+		}
+	}
+	if len(all) < 500 {
+		t.Fatalf("%d series", len(all))
+	}
+	return all
+}
