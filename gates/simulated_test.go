@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -24,11 +25,13 @@ type machine struct {
 
 const simulatedNanos = 1e5
 
-// rounds measures a run.
-func (m machine) rounds(rng *rand.Rand, n int) []Round {
+// run starts a run: every call measures one more round.
+func (m machine) run(rng *rand.Rand) func() Round {
 	start := m.model.Run(rng)
-	var rounds []Round
-	for r := range n {
+	r := -1
+	return func() Round {
+		r++
+		var text strings.Builder
 		s := Series{Shape: "mission", Batch: 1, Verified: m.blocks, Worst: &Errors{Elements: 100, Norm: 1e-4}}
 		draw := start(6 * m.blocks)
 		for block := range m.blocks {
@@ -36,7 +39,7 @@ func (m machine) rounds(rng *rand.Rand, n int) []Round {
 			rng.Shuffle(3, func(i, k int) { order[i], order[k] = order[k], order[i] })
 			order = append(order, order[2], order[1], order[0])
 			if block > 0 {
-				s.Order += " "
+				text.WriteByte(' ')
 			}
 			for place, side := range order {
 				ns := simulatedNanos * math.Exp(draw(side, place))
@@ -49,19 +52,22 @@ func (m machine) rounds(rng *rand.Rand, n int) []Round {
 				if m.tick > 0 {
 					ns = math.Round(ns/m.tick/simulatedNanos) * m.tick * simulatedNanos
 				}
-				s.Order += string(side)
+				text.WriteRune(side)
 				s.Nanos = append(s.Nanos, ns)
 			}
 		}
-		rounds = append(rounds, Round{Attempt: 1, Series: []Series{s}})
+		s.Order = text.String()
+		return Round{Attempt: 1, Series: []Series{s}}
 	}
-	return rounds
 }
 
 // measured is evidence with the rounds of a run.
 func (m machine) measured(rng *rand.Rand, n int) *Evidence {
 	e := evidence("mission")
-	e.Performance = &Performance{Rounds: m.rounds(rng, n)}
+	e.Performance = &Performance{}
+	for next := m.run(rng); len(e.Performance.Rounds) < n; {
+		e.Performance.Rounds = append(e.Performance.Rounds, next())
+	}
 	return e
 }
 

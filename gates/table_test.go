@@ -57,7 +57,18 @@ func simulateRates(p *policies.Policy, model simulate.Model, runs int) rates {
 			r.withheld++
 		}
 		above := machine{model: model, ratio: simulatedGain, blocks: 20, tick: tick}
-		v := judgeQuickly(p, above.measured(rand.New(rand.NewPCG(12, uint64(run))), 20))
+		next := above.run(rand.New(rand.NewPCG(12, uint64(run))))
+		e := evidence("mission")
+		e.Performance = &Performance{}
+		var v *Verdict
+		for _, look := range p.Rules[0].Gates.Performance.Looks {
+			for len(e.Performance.Rounds) < look {
+				e.Performance.Rounds = append(e.Performance.Rounds, next())
+			}
+			if v = judgeQuickly(p, e); v.Reason != ReasonInconclusive {
+				break
+			}
+		}
 		switch v.Outcome {
 		case Pass:
 			r.passed++

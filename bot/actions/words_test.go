@@ -133,9 +133,9 @@ func TestTightenAndFewer(t *testing.T) {
 		one, two        float64
 		looks           []int
 	}{
-		{1, 0, 0.95, 0.9, []int{4, 8, 12}},
-		{2, 6, 0.975, 0.95, []int{4, 6}},
-		{3, 20, 0.9875, 0.975, []int{4, 8, 12}},
+		{1, 0, 0.95, 0.9, []int{6, 8, 12}},
+		{2, 7, 0.975, 0.95, []int{6, 7}},
+		{3, 20, 0.9875, 0.975, []int{6, 8, 12}},
 	} {
 		p, err := policies.Parse("p.yaml", []byte(text))
 		if err != nil {
@@ -144,7 +144,7 @@ func TestTightenAndFewer(t *testing.T) {
 		if note := tighten(p, test.attempt); (note == "") != (test.attempt == 1) {
 			t.Errorf("attempt %d: %q", test.attempt, note)
 		}
-		if note := fewer(p, test.rounds); (note != "") != (test.rounds == 6) {
+		if note := fewer(p, test.rounds); (note != "") != (test.rounds == 7) {
 			t.Errorf("%d rounds: %q", test.rounds, note)
 		}
 		for i, want := range []float64{test.one, test.two, test.one} {
