@@ -9,7 +9,7 @@ import "github.com/kernelgate/kernelgate/gates/stats"
 // over runs, by shape), and TestRecordedControls holds the figure here against all of
 // them. Three degrees of freedom say how little it is worth on another machine: a
 // control that is far off outweighs it.
-var expectedOffset = stats.Offset{Scale: 0.001, Dof: 3}
+var expectedOffset = stats.Offset{Scale: 0.0012, Dof: 3}
 
 // offset is what the candidate's figures may be off for the whole run, by what the
 // control shows: the candidate is one more copy, placed by the same dice. A control

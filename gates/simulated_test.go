@@ -129,29 +129,24 @@ func (c control) sample() stats.Sample {
 	return s
 }
 
-// recordedModels is the noise of the recorded controls of the mission shape and its
-// neighbours, once with the runs' offsets taken out and once with them.
+// recordedModels is the noise of the recorded controls, once with the runs' offsets
+// taken out and once with them.
 func recordedModels(t testing.TB) []simulate.Model {
 	t.Helper()
-	var records [][][]float64
-	var offsets []float64
+	var records []simulate.Record
 	draws := newDraws(stats.MinResamples)
 	for _, c := range recordedControls(t) {
-		if c.shape == "small" {
-			continue
-		}
 		offset := math.Log(draw(draws, c.sample(), 0.5).Estimate)
-		offsets = append(offsets, offset)
 		for _, round := range c.rounds {
 			for i := range round {
 				round[i] -= offset
 			}
 		}
-		records = append(records, c.rounds)
+		records = append(records, simulate.Record{Shape: c.shape, Rounds: c.rounds, Offset: offset})
 	}
 	return []simulate.Model{
-		simulate.Recorded("recorded on an H200", records, offsets, false),
-		simulate.Recorded("recorded, with the offsets of whole runs", records, offsets, true),
+		simulate.Recorded("recorded on an H200", records, false),
+		simulate.Recorded("recorded, with the offsets of whole runs", records, true),
 	}
 }
 

@@ -139,32 +139,47 @@ func Models() []Model {
 	}
 }
 
-// Recorded makes a model from the controls of recorded runs: the log ratios of their
-// blocks, by round, and how far each run was off as a whole. A simulated run takes
-// rounds of one record for the candidate and of another for the control. Where keep is
-// true, each also keeps an offset that a run was seen to have.
-func Recorded(name string, records [][][]float64, offsets []float64, keep bool) Model {
+// A Record is the control of one recorded run: the log ratios of its blocks by round,
+// around 0, and how far the run was off as a whole.
+type Record struct {
+	Shape  string
+	Rounds [][]float64
+	Offset float64
+}
+
+// Recorded makes a model from recorded controls. A simulated run takes rounds of one
+// record for the candidate and of another on the same shape for the control. Where
+// offsets is true, each is also off by what a run on that shape was seen to be off.
+func Recorded(name string, records []Record, offsets bool) Model {
+	byShape := map[string][]Record{}
+	for _, r := range records {
+		byShape[r.Shape] = append(byShape[r.Shape], r)
+	}
 	return Model{name, func(rng *rand.Rand) func(int) Draw {
-		of := map[rune][][]float64{Candidate: records[rng.IntN(len(records))], Control: records[rng.IntN(len(records))]}
-		offset := map[rune]float64{}
-		if keep {
-			offset = perSide(func() float64 { return offsets[rng.IntN(len(offsets))] })
+		alike := byShape[records[rng.IntN(len(records))].Shape]
+		of, offset := map[rune]Record{}, map[rune]float64{}
+		for _, side := range []rune{Candidate, Control} {
+			of[side] = alike[rng.IntN(len(alike))]
+			if offsets {
+				offset[side] = alike[rng.IntN(len(alike))].Offset
+			}
 		}
 		return func(int) Draw {
-			block := map[rune][]float64{}
-			for side, rounds := range of {
-				block[side] = rounds[rng.IntN(len(rounds))]
+			round := map[rune][]float64{}
+			for _, side := range []rune{Candidate, Control} {
+				rounds := of[side].Rounds
+				round[side] = rounds[rng.IntN(len(rounds))]
 			}
-			current := map[rune]float64{}
+			block := map[rune]float64{}
 			return func(side rune, place int) float64 {
 				if side == Baseline {
 					return 0
 				}
 				// Both samples of a side in a block have the block's ratio.
 				if place < 3 {
-					current[side] = block[side][rng.IntN(len(block[side]))]
+					block[side] = round[side][rng.IntN(len(round[side]))]
 				}
-				return -current[side] - offset[side]
+				return -block[side] - offset[side]
 			}
 		}
 	}}
