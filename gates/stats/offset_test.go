@@ -144,3 +144,30 @@ func TestRatios(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// Drawing the values of a round again, as well as the rounds, counts the noise within
+// rounds twice: the intervals would be wider, and rounds wasted, for no better coverage.
+func TestRoundsAloneAreNarrower(t *testing.T) {
+	rng := rand.New(rand.NewPCG(51, 51))
+	var rounds, both float64
+	for range trials(48) {
+		s := gpu.Ratios(rng, 1.1, 8, 30)
+		rounds += bootstrap(t, s, stats.Options{Resamples: stats.MinResamples}).StdErr
+		var medians []float64
+		for range 300 {
+			var drawn []float64
+			for range s.Rounds {
+				round := s.Rounds[rng.IntN(len(s.Rounds))]
+				for range round {
+					drawn = append(drawn, math.Log(round[rng.IntN(len(round))]))
+				}
+			}
+			medians = append(medians, stats.Describe(drawn).P50)
+		}
+		both += stats.Describe(medians).Std * math.Sqrt(8.0/7)
+	}
+	t.Logf("the standard error is %.1f %% of the one that draws values too", 100*rounds/both)
+	if rounds > 0.97*both {
+		t.Errorf("the standard error is %.3f of the one that draws values too", rounds/both)
+	}
+}
