@@ -12,9 +12,8 @@ import (
 // A comparison is one look at all shapes.
 type comparison struct {
 	rounds, look int
-	alpha        float64      // one-sided, of this look
-	draws        *stats.Draws // of the figures that decide, where it is close
-	few          *stats.Draws // of all others
+	alpha        float64 // one-sided, of this look
+	few          *stats.Draws
 	shapes       []*shapeComparison
 	fault        string // why the samples cannot be used
 }
@@ -48,8 +47,8 @@ type inquiry struct {
 	evidence *Evidence
 	goals    []goalOf
 	view     view
-	draws    *stats.Draws
-	few      *stats.Draws
+	draws    *stats.Draws // of the figures that decide, where it is close
+	few      *stats.Draws // of all others
 }
 
 // compare holds the rounds against the goals at one look. Meeting all goals
@@ -58,7 +57,7 @@ type inquiry struct {
 func (q inquiry) compare(l look) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
-	c := &comparison{rounds: l.rounds, alpha: l.alpha, draws: q.draws, few: q.few}
+	c := &comparison{rounds: l.rounds, alpha: l.alpha, few: q.few}
 	for _, g := range q.goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
 		if e.Mode == "cpu" {

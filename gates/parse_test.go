@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,9 @@ func FuzzParseEvidence(f *testing.F) {
 			s.Order, s.Nanos = "bca bca", s.Nanos[:6]
 		}
 	}
+	first := &small.Performance.Rounds[0].Series[0]
+	first.Wall, first.Solo, first.SoloSpoiled, first.Spoiled = slices.Clone(first.Nanos), []float64{1e5, 1e5}, 1, []int{0, 0, 4}
+	first.Single, first.Kept, first.Referenced = &Singles{Baseline: []float64{1e5}, Candidate: []float64{9e4}}, []float64{8e4}, 1
 	rival := Rival{Name: "torch", Shape: small.Shapes[0].Name, Stats: stats.Describe([]float64{40, 42})}
 	for _, rivals := range [][]Rival{nil, {rival, {Name: "cudnn", Failure: "not installed"}}} {
 		small.Rivals = rivals

@@ -3,7 +3,6 @@ package gates
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -122,7 +121,7 @@ func TestSameEvidenceSameVerdict(t *testing.T) {
 			texts = append(texts, text)
 		}
 		if !bytes.Equal(texts[0], texts[1]) {
-			t.Error(fmt.Sprintf("run %d:\n%s\n%s", seed, texts[0], texts[1]))
+			t.Errorf("run %d:\n%s\n%s", seed, texts[0], texts[1])
 		}
 	}
 }

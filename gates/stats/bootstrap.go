@@ -81,6 +81,9 @@ func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
 	}
 	estimate := mean(once, sumA, countA) / mean(once, sumB, countB)
 	centre := math.Log(estimate)
+	if math.IsNaN(centre) || math.IsInf(centre, 0) {
+		return nil, fmt.Errorf("bootstrap: the means' ratio is %v: the values are too large to add up", estimate)
+	}
 	return d.distribution(estimate, len(a.Rounds), int(values), func(w []float64) float64 {
 		return math.Log(mean(w, sumA, countA)/mean(w, sumB, countB)) - centre
 	}), nil
