@@ -130,11 +130,7 @@ func (s *samples) add(series *Series, v view) {
 		}
 		appendRound(&s.solo, alone)
 	}
-	if step := clockStep(series); step > 0 {
-		s.steps = append(s.steps, step)
-	} else {
-		s.steps = append(s.steps, 0)
-	}
+	s.steps = append(s.steps, clockStep(series))
 }
 
 // spoiled marks the samples that something outside disturbed. An index that is named
