@@ -42,6 +42,7 @@ test: setup lint
 
 # Speeds and sizes, as ratios within one run.
 bench:
+	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
 	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/webhook ./bot/journal ./bot/ledger ./bot/serve ./bot
 
 # Every parser against random input, a minute each.

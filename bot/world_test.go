@@ -34,8 +34,8 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -2%"}
-    rounds: {min: 4, max: 8}
-    looks: [4, 8]
+    rounds: {min: 6, max: 8}
+    looks: [6, 8]
     pairs: 20
     budget: 1h
 rules:

@@ -13,6 +13,7 @@ import (
 type comparison struct {
 	rounds, look int
 	alpha        float64 // one-sided, of this look
+	few          *stats.Draws
 	shapes       []*shapeComparison
 	fault        string // why the samples cannot be used
 }
@@ -20,12 +21,13 @@ type comparison struct {
 // A shapeComparison is one look at one shape.
 type shapeComparison struct {
 	goalOf
-	samples  samples
-	ratio    *stats.Distribution
+	samples  *samples
+	ratio    *stats.Distribution // with the offset of the run
 	control  *stats.Distribution
-	solo     *stats.Distribution
 	tests    []test
+	tails    []tail
 	status   Status
+	waits    string  // why the clock on the wall counts; empty where it does not
 	floor    float64 // microseconds that the device needs at least; 0 where unknown
 	clueless bool    // the samples are too few to say anything
 }
@@ -39,46 +41,91 @@ type test struct {
 	dist          *stats.Distribution
 }
 
+// An inquiry is what all looks of a verdict have in common.
+type inquiry struct {
+	gate     *policies.PerformanceGate
+	evidence *Evidence
+	goals    []goalOf
+	view     view
+	draws    *stats.Draws // of the figures that decide, where it is close
+	few      *stats.Draws // of all others
+}
+
 // compare holds the rounds against the goals at one look. Meeting all goals
 // needs every test to be proven, which needs no correction; a miss on any of
 // them defers, so misses within a role are corrected together (Holm).
-func compare(gate *policies.PerformanceGate, device Device, goals []goalOf, rounds []Round, alpha float64) *comparison {
-	c := &comparison{rounds: len(rounds), alpha: alpha}
-	for _, g := range goals {
-		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name)}
-		s.ratio = draw(s.samples.ratios, 0.5)
-		s.clueless = s.ratio == nil
-		s.floor = floorMicros(device, g.shape, s.samples.cold)
-		if !s.clueless {
-			s.tests = s.testsOf(g.goal)
+func (q inquiry) compare(l look) *comparison {
+	gate, e := q.gate, q.evidence
+	rounds := e.Performance.Rounds[:l.rounds]
+	c := &comparison{rounds: l.rounds, alpha: l.alpha, few: q.few}
+	for _, g := range q.goals {
+		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
+		if e.Mode == "cpu" {
+			s.useWall(q.few, l.alpha)
 		}
+		s.control = draw(q.few, s.samples.control, 0.5)
+		if s.test(q.few); s.close(l.alpha) {
+			s.test(q.draws)
+		}
+		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
 		c.shapes = append(c.shapes, s)
 	}
 	for _, role := range []string{"target", "guard"} {
 		c.decide(role)
-	}
-	if c.outcome() != Open {
-		c.checkRunner(gate)
+		c.decideTails(role, gate)
 	}
 	return c
 }
 
+// test holds the samples against the goal.
+func (s *shapeComparison) test(draws *stats.Draws) {
+	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
+		s.ratio = s.ratio.With(s.offset())
+		s.tests = s.testsOf(draws, s.goal)
+	}
+	s.clueless = s.ratio == nil
+}
+
+// close tells whether a p-value lies so near to the error rate that the luck of few
+// resamples could decide: within a factor of 5, corrections for several shapes
+// included. Thousands of resamples are wasted on the others.
+func (s *shapeComparison) close(alpha float64) bool {
+	for _, t := range s.tests {
+		for _, p := range []float64{t.meet, t.miss} {
+			if p < 5*alpha && p > alpha/5/128 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // draw is nil where there are too few clean rounds to bootstrap.
-func draw(s stats.Sample, quantile float64) *stats.Distribution {
-	d, err := stats.Bootstrap(s, stats.Options{Seed: seed, Quantile: quantile})
+func draw(draws *stats.Draws, s stats.Sample, quantile float64) *stats.Distribution {
+	d, err := draws.Quantile(s, quantile)
 	if err != nil {
 		return nil
 	}
 	return d
 }
 
-func (s *shapeComparison) testsOf(goal *policies.Goal) []test {
+// newDraws is the resamples of one verdict.
+func newDraws(resamples int) *stats.Draws {
+	draws, err := stats.NewDraws(resamples, seed)
+	if err != nil {
+		panic("gates: " + err.Error()) // both callers give a constant that is allowed
+	}
+	return draws
+}
+
+func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) []test {
 	var tests []test
 	above := func(metric, asked string, threshold float64) {
 		tests = append(tests, test{metric, asked, s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio})
 	}
 	below := func(metric, asked string, quantile, limit float64) {
-		if d := draw(s.samples.latencies, quantile); d != nil {
+		if d := draw(draws, s.samples.absolute, quantile); d != nil {
+			d = d.With(s.offset())
 			tests = append(tests, test{metric, asked, d.PBelow(limit), d.PAbove(limit), limit, d})
 		}
 	}
@@ -142,63 +189,6 @@ func (c *comparison) outcome() Status {
 	return outcome
 }
 
-// checkRunner looks at what would make the figures worthless.
-func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
-	var low, high []float64
-	var where []*shapeComparison
-	for _, s := range c.shapes {
-		if s.control = draw(s.samples.control, 0.5); s.control != nil {
-			where = append(where, s)
-			low = append(low, s.control.PBelow(1-float64(gate.Control)))
-			high = append(high, s.control.PAbove(1+float64(gate.Control)))
-		}
-		s.solo = draw(s.samples.solo, 0.5)
-	}
-	for _, p := range [][]float64{low, high} {
-		for i, off := range stats.Holm(p, c.alpha) {
-			if off {
-				s := where[i]
-				c.fault = fmt.Sprintf("the A/A control on %s is %s instead of 0: two copies of the baseline differ by more than the allowed %s",
-					s.shape.Name, estimate(speedupOf(s.control, c.alpha)), gate.Control)
-			}
-		}
-	}
-	clean, spoiled := 0, 0
-	for _, s := range c.shapes {
-		clean += len(s.samples.baseline) + len(s.samples.candidate)
-		spoiled += s.samples.spoiled
-	}
-	if spoiled > clean {
-		c.fault = fmt.Sprintf("%d of %d samples were disturbed from outside", spoiled, spoiled+clean)
-	}
-}
-
-// suspicion is what makes figures too good to be true. A disturbed baseline counts
-// only against a pass: it flatters the candidate, so that one which is still too
-// slow is too slow all the more.
-func (c *comparison) suspicion(gate *policies.PerformanceGate, outcome Status) string {
-	var solo []float64
-	var where []*shapeComparison
-	for _, s := range c.shapes {
-		p50 := stats.Describe(s.samples.candidate).P50
-		if (gate.Roofline == nil || *gate.Roofline) && p50 > 0 && p50 < s.floor {
-			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Name, p50, s.floor)
-		}
-		if s.solo != nil && outcome == Passed {
-			where = append(where, s)
-			solo = append(solo, s.solo.PAbove(1+float64(gate.SoloShift)))
-		}
-	}
-	for i, shifted := range stats.Holm(solo, c.alpha) {
-		if shifted {
-			s := where[i]
-			return fmt.Sprintf("the baseline is %s slower beside the candidate than alone on %s (at most %s): the candidate disturbs what it is measured against",
-				percent(s.solo.Estimate-1), s.shape.Name, gate.SoloShift)
-		}
-	}
-	return ""
-}
-
 // floorMicros is the time that no kernel can beat: the work over the device's
 // limits. Traffic counts only where the caches were cold.
 func floorMicros(d Device, s Shape, cold bool) float64 {
@@ -222,7 +212,7 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 	}
 	outcome := c.outcome()
 	if outcome != Open {
-		if why := c.suspicion(gate, outcome); why != "" {
+		if why := c.suspicion(gate, e, outcome); why != "" {
 			return GateResult{
 				Status: Failed, Reason: ReasonSuspicious, Text: "Too good to be true: " + why,
 				ToPass: []string{"show that all of the work is done and timed, or ask a maintainer to /override with the reason"},
@@ -252,6 +242,10 @@ func (c *comparison) missed() GateResult {
 	r.Reason, r.Text = ReasonTooSlow, "Too slow: "+c.describeRole(Failed, "target")
 	for _, s := range c.shapes {
 		if s.status != Failed {
+			continue
+		}
+		if s.slowTail(c.alpha) != "" {
+			r.ToPass = append(r.ToPass, fmt.Sprintf("mend the slow launches on %s: what the median gains, they lose", s.shape.Name))
 			continue
 		}
 		for _, t := range s.tests {
@@ -294,6 +288,9 @@ func (c *comparison) undecided(p *Performance) GateResult {
 			}
 			r.Details = append(r.Details, detail)
 		}
+		if s.slowTail(c.alpha) != "" {
+			r.ToPass = append(r.ToPass, fmt.Sprintf("mend the slow launches on %s, or measure more rounds: comment /rebench", s.shape.Name))
+		}
 	}
 	return r
 }
@@ -320,8 +317,13 @@ func (c *comparison) describeRole(status Status, role string) string {
 		for i, t := range s.tests {
 			asked[i] = t.metric + " " + t.asked
 		}
-		parts = append(parts, fmt.Sprintf("speedup %s on %s (asked %s)",
-			estimate(speedupOf(s.ratio, c.alpha)), s.shape.Name, strings.Join(asked, " and ")))
+		text := fmt.Sprintf("speedup %s on %s (asked %s)", estimate(speedupOf(s.ratio, c.alpha)), s.shape.Name, strings.Join(asked, " and "))
+		for _, more := range []string{s.waits, s.slowTail(c.alpha)} {
+			if more != "" {
+				text += ", " + more
+			}
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
 }

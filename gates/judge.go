@@ -12,13 +12,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
 // Judge turns evidence into a verdict. The policy's file name is quoted in it.
 func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
+	return judge(p, file, e, stats.DefaultResamples)
+}
+
+func judge(p *policies.Policy, file string, e *Evidence, resamples int) *Verdict {
 	rule := ruleFor(p, e)
-	j := &judgement{rule: rule, evidence: e}
+	j := &judgement{rule: rule, evidence: e, resamples: resamples}
 	v := &Verdict{
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
 		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals,
@@ -46,8 +51,9 @@ func ruleFor(p *policies.Policy, e *Evidence) *policies.Rule {
 
 // A judgement is one pass of evidence through the gates of one rule.
 type judgement struct {
-	rule     *policies.Rule
-	evidence *Evidence
+	rule      *policies.Rule
+	evidence  *Evidence
+	resamples int
 
 	results     []GateResult
 	resources   []ResourceRow

@@ -39,12 +39,12 @@ func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
 	for first < len(rounds) && rounds[first].Attempt <= begun {
 		first++
 	}
-	// Looks that the first attempt did not reach are void once a second attempt
-	// has begun; their share stays unspent.
 	if first < len(rounds) {
-		for len(looks) > 0 && looks[len(looks)-1].rounds > first {
-			looks = looks[:len(looks)-1]
-		}
+		// A second attempt has begun. The budget ended the first one where it ended,
+		// and if that was between two looks, the next one took place there: it stays
+		// where it was, so that no later round decides it again. Looks beyond it are
+		// void; their share stays unspent.
+		looks = reached(looks, first, true)
 	}
 	for i, last := first, begun; i < len(rounds); {
 		attempt := rounds[i].Attempt
@@ -52,7 +52,9 @@ func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
 			i++
 		}
 		last = max(attempt, last+1) // whatever the numbers say, no share is spent twice
-		looks = append(looks, look{i, shareOf(alpha, last)})
+		if i >= policies.MinRounds {
+			looks = append(looks, look{i, shareOf(alpha, last)})
+		}
 	}
 	return looks, nil
 }
@@ -62,7 +64,8 @@ func shareOf(alpha float64, attempt int) float64 { return math.Ldexp(alpha, -att
 
 // reached is the looks that the rounds allow. Where the time budget ended the
 // measuring between two looks, the next one takes place early: its share is
-// unspent, and the budget does not depend on what was measured.
+// unspent, and the budget does not depend on what was measured. With fewer rounds
+// than any policy may ask for there is nothing to look at.
 func reached(looks []look, rounds int, exhausted bool) []look {
 	n := 0
 	for n < len(looks) && looks[n].rounds <= rounds {
@@ -73,7 +76,7 @@ func reached(looks []look, rounds int, exhausted bool) []look {
 	if n > 0 {
 		last = looks[n-1].rounds
 	}
-	if exhausted && n < len(looks) && rounds > last && rounds >= 3 {
+	if exhausted && n < len(looks) && rounds > last && rounds >= policies.MinRounds {
 		done = append(done, look{rounds, looks[n].alpha})
 	}
 	return done
@@ -92,9 +95,11 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 			if g.role != role {
 				continue
 			}
-			s := collect(e.Performance.Rounds, g.shape.Name)
-			if d := draw(s.ratios, 0.5); d != nil {
-				return fmt.Sprintf("%s %s so far", g.shape.Name, estimate(speedupOf(d, (1-float64(gate.Confidence))/2)))
+			draws := newDraws(stats.DefaultResamples)
+			s := &shapeComparison{samples: collect(e.Performance.Rounds, g.shape.Name, clean)}
+			s.control = draw(draws, s.samples.control, 0.5)
+			if d := draw(draws, s.samples.ratios, 0.5); d != nil {
+				return fmt.Sprintf("%s %s so far", g.shape.Name, estimate(speedupOf(d.With(s.offset()), (1-float64(gate.Confidence))/2)))
 			}
 			return ""
 		}

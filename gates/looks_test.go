@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -67,13 +68,125 @@ func TestAttemptsThatLeftNoRounds(t *testing.T) {
 		}
 	}
 	// Numbers that do not grow spend no share twice either.
-	looks, err := schedule(gate, []Round{{Attempt: 3}, {Attempt: 4}, {Attempt: 1}, {Attempt: 4}})
+	var rounds []Round
+	for _, attempt := range []int{3, 4, 1, 4} {
+		rounds = append(rounds, slices.Repeat([]Round{{Attempt: attempt}}, 6)...)
+	}
+	looks, err := schedule(gate, rounds)
 	if err != nil {
 		t.Fatal(err)
 	}
+	looks = looks[len(looks)-3:]
 	for i, want := range []float64{0.025 / 16, 0.025 / 32, 0.025 / 64} {
 		if got := looks[i].alpha; got < want-1e-12 || got > want+1e-12 {
 			t.Errorf("look %d spends %v, want %v", i, got, want)
 		}
 	}
+}
+
+// steps multiplies the candidate's times from a round on.
+func steps(e *Evidence, from int, factor float64) {
+	for r := from; r < len(e.Performance.Rounds); r++ {
+		s := &e.Performance.Rounds[r].Series[0]
+		for i, side := range strings.ReplaceAll(s.Order, " ", "") {
+			if side == SideCandidate {
+				s.Nanos[i] *= factor
+			}
+		}
+	}
+}
+
+// attempt makes rounds those of a later attempt.
+func attempt(e *Evidence, from, n int) {
+	for r := from; r < len(e.Performance.Rounds); r++ {
+		e.Performance.Rounds[r].Attempt = n
+	}
+}
+
+const lookPolicy = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, rounds: {min: 6, max: 20}, looks: [6, 12, 20]}`
+
+// Where the budget ended the measuring between two looks, the next look took place
+// there. What it decided stands, whatever is measured after it.
+func TestLooksTakenEarlyStand(t *testing.T) {
+	loud := func(ratio float64) machine {
+		m := quiet(ratio)
+		m.blocks = 8
+		m.model = heavy
+		return m
+	}
+	first := func(e *Evidence, n int, exhausted bool) *Evidence {
+		part := *e
+		part.Performance = &Performance{Rounds: e.Performance.Rounds[:n], Exhausted: exhausted}
+		return &part
+	}
+	found := 0
+	for seed := range uint64(40) {
+		// Open after 6 rounds, and too slow when the budget was spent after 9.
+		e := loud(1.086).measured(newRand(1, seed), 40)
+		if judged(t, lookPolicy, first(e, 6, false)).Reason != ReasonInconclusive {
+			continue
+		}
+		v := judged(t, lookPolicy, first(e, 9, true))
+		if v.Reason != ReasonTooSlow {
+			continue
+		}
+		found++
+		if v.Measuring.Rounds != 9 || v.Measuring.Look != 2 {
+			t.Fatalf("judged after %d rounds at look %d", v.Measuring.Rounds, v.Measuring.Look)
+		}
+		steps(e, 9, 1/1.6)
+		attempt(e, 9, 2)
+		again := judged(t, lookPolicy, e)
+		expect(t, again, Defer, ReasonTooSlow, "Too slow")
+		if again.Measuring.Rounds != 9 {
+			t.Errorf("decided again after %d rounds", again.Measuring.Rounds)
+		}
+	}
+	if found == 0 {
+		t.Fatal("no run is decided between its looks")
+	}
+}
+
+// The early look spends the share of the one that it takes the place of, and the looks
+// behind it are void.
+func TestScheduleAfterABudget(t *testing.T) {
+	gate := performancePolicy(t, lookPolicy).Rules[0].Gates.Performance
+	for _, c := range []struct {
+		first, second int
+		want          string
+	}{
+		{9, 11, "6 at 0.375 %, 9 at 0.375 %, 20 at 0.625 %"},
+		{12, 8, "6 at 0.375 %, 12 at 0.375 %, 20 at 0.625 %"},
+		{15, 5, "6 at 0.375 %, 12 at 0.375 %, 15 at 0.500 %, 20 at 0.625 %"},
+		{4, 1, ""},
+		{4, 2, "6 at 0.625 %"},
+	} {
+		var rounds []Round
+		for range c.first {
+			rounds = append(rounds, Round{Attempt: 1})
+		}
+		for range c.second {
+			rounds = append(rounds, Round{Attempt: 2})
+		}
+		looks, err := schedule(gate, rounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range looks {
+			got = append(got, fmt.Sprintf("%d at %.3f %%", l.rounds, 100*l.alpha))
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%d rounds and %d more: looks after %s; want %s", c.first, c.second, text, c.want)
+		}
+	}
+}
+
+// A budget that leaves too few rounds to look at leaves no look.
+func TestTooFewRoundsAreNoLook(t *testing.T) {
+	e := quiet(1.5).measured(newRand(1, 1), 4)
+	e.Performance.Exhausted = true
+	expect(t, judged(t, gate10, e), Defer, ReasonInconclusive, "4 rounds were measured")
+	attempt(e, 2, 2)
+	expect(t, judged(t, gate10, e), Defer, ReasonInconclusive, "4 rounds were measured")
 }

@@ -1,6 +1,9 @@
 package gates
 
-import "github.com/kernelgate/kernelgate/policies"
+import (
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
 
 // A Need is the evidence that is missing for a verdict.
 type Need struct {
@@ -12,7 +15,7 @@ type Need struct {
 // a run stops at the first required gate that fails, and measures not one round
 // more than the verdict needs.
 func Next(p *policies.Policy, e *Evidence) Need {
-	j := &judgement{rule: ruleFor(p, e), evidence: e}
+	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: stats.DefaultResamples}
 	if e.Fault != "" || e.Removed {
 		return Need{}
 	}

@@ -57,7 +57,7 @@ func TestNextStops(t *testing.T) {
 
 // An undecided run is measured up to the last look and not one round further.
 func TestNextEndsAtTheLastLook(t *testing.T) {
-	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 10, control: 10%, rounds: {min: 4, max: 9}, looks: [4, 9]}`)
+	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 10, control: 10%, rounds: {min: 6, max: 9}, looks: [6, 9]}`)
 	e := evidence("mission")
 	tr := truth{heavyTailed, map[string]float64{"mission": 1.1}, 1, 10}
 	var asked []int
@@ -65,8 +65,8 @@ func TestNextEndsAtTheLastLook(t *testing.T) {
 		asked = append(asked, need.Rounds)
 		tr.measure(e, rand.New(rand.NewPCG(3, uint64(need.Rounds))), need.Rounds, 1)
 	}
-	if !slices.Equal(asked, []int{4, 9}) {
-		t.Errorf("asked for %v rounds, want [4 9]", asked)
+	if !slices.Equal(asked, []int{6, 9}) {
+		t.Errorf("asked for %v rounds, want [6 9]", asked)
 	}
 	v := Judge(p, "test.yaml", e)
 	if v.Reason != ReasonInconclusive || v.Comparisons[0].RoundsNeeded <= 9 || v.Comparisons[0].Detectable <= 0 {
@@ -110,9 +110,9 @@ func TestScheduleNeverOverspends(t *testing.T) {
 // A rebench adds evidence to what is there: the verdict of the second attempt
 // rests on all rounds.
 func TestRebenchAddsRounds(t *testing.T) {
-	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, control: 10%, rounds: {min: 4, max: 6}, looks: [4, 6]}`)
+	p := performancePolicy(t, `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20, control: 10%, rounds: {min: 6, max: 6}, looks: [6]}`)
 	e := evidence("mission")
-	tr := truth{heavyTailed, map[string]float64{"mission": 1.115}, 1, 20}
+	tr := truth{heavyTailed, map[string]float64{"mission": 1.108}, 1, 20}
 	tr.measure(e, rand.New(rand.NewPCG(5, 5)), 6, 1)
 	if v := Judge(p, "test.yaml", e); v.Reason != ReasonInconclusive {
 		t.Fatalf("the first attempt is not inconclusive, but %s (%s): %s", v.Outcome, v.Reason, v.Summary)

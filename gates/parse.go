@@ -246,6 +246,12 @@ func (s Series) problem() (field, problem string) {
 			}
 		}
 	}
+	if s.SoloSpoiled < 0 || s.SoloSpoiled > len(s.Solo) {
+		return "solo_spoiled", fmt.Sprintf("is %d of %d samples", s.SoloSpoiled, len(s.Solo))
+	}
+	if s.Referenced < 0 {
+		return "referenced", fmt.Sprintf("is %d", s.Referenced)
+	}
 	for _, i := range s.Spoiled {
 		if i < 0 || i >= samples {
 			return "spoiled", fmt.Sprintf("names sample %d of %d", i, samples)

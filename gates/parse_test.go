@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,8 @@ func TestParseEvidenceRefuses(t *testing.T) {
 		{"a series that does not add up", edit(`"order": "bca bca`, `"order": "bca bc`), "performance.rounds[0].series[0].ns: has 60 samples, but order names 59"},
 		{"a letter that is no side", edit(`"order": "bca`, `"order": "bxa`), `performance.rounds[0].series[0].order: has 'x' (only b, c, a and spaces between blocks)`},
 		{"a negative time", edit(`100000,`, `-100000,`), "performance.rounds[0].series[0].ns: has the time -100000, which is not above 0"},
+		{"more spoiled than taken", edit(`"verified": 20`, `"verified": 20, "solo_ns": [5, 5], "solo_spoiled": 3`), "performance.rounds[0].series[0].solo_spoiled: is 3 of 2 samples"},
+		{"fewer than no references", edit(`"verified": 20`, `"verified": 20, "referenced": -1`), "performance.rounds[0].series[0].referenced: is -1"},
 		{"an unknown shape", edit(`"name": "mission"`, `"name": "missing"`), `performance.rounds[0].series[0].shape: "mission" is not among the shapes`},
 		{"a rival of an unknown shape", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "shape": "moon", "stats": {}}],`), `e.json:3:53: rivals[0].shape: "moon" is not among the shapes`},
 		{"a rival without a name", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "", "failure": "gone", "stats": {}}],`), "rivals[0].name: is empty"},
@@ -72,6 +75,9 @@ func FuzzParseEvidence(f *testing.F) {
 			s.Order, s.Nanos = "bca bca", s.Nanos[:6]
 		}
 	}
+	first := &small.Performance.Rounds[0].Series[0]
+	first.Wall, first.Solo, first.SoloSpoiled, first.Spoiled = slices.Clone(first.Nanos), []float64{1e5, 1e5}, 1, []int{0, 0, 4}
+	first.Single, first.Kept, first.Referenced = &Singles{Baseline: []float64{1e5}, Candidate: []float64{9e4}}, []float64{8e4}, 1
 	rival := Rival{Name: "torch", Shape: small.Shapes[0].Name, Stats: stats.Describe([]float64{40, 42})}
 	for _, rivals := range [][]Rival{nil, {rival, {Name: "cudnn", Failure: "not installed"}}} {
 		small.Rivals = rivals

@@ -35,23 +35,63 @@ func (j *judgement) performance() GateResult {
 	}
 	done := reached(looks, len(p.Rounds), p.Exhausted)
 	if len(done) == 0 {
+		first := policies.MinRounds
+		if len(looks) > 0 {
+			first = looks[0].rounds
+		}
 		return GateResult{
 			Status: Open, Reason: ReasonInconclusive,
-			Text:   fmt.Sprintf("%d rounds were measured; the first look is after %d", len(p.Rounds), looks[0].rounds),
+			Text:   fmt.Sprintf("%d rounds were measured; the first look is after %d", len(p.Rounds), first),
 			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
 		}
 	}
+	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, draws: newDraws(j.resamples), few: newDraws(min(fewResamples, j.resamples))}
+	c := q.take(done)
+	j.comparisons = c.rows()
+	j.measuring = c.measuring(gate, p, looks)
+	r := c.result(gate, j.evidence)
+	if r.Status == Passed && j.measuring.Spoiled > 0 {
+		return j.withMarked(r, q, done)
+	}
+	return r
+}
+
+// take takes the looks one by one up to the first that decides. What an earlier
+// look decided, later rounds do not decide again.
+func (q inquiry) take(done []look) *comparison {
 	var c *comparison
 	for i, l := range done {
-		c = compare(gate, j.evidence.Device, goals, p.Rounds[:l.rounds], l.alpha)
+		last := i == len(done)-1
+		c = q.compare(l)
 		c.look = i + 1
-		if c.outcome() != Open {
+		if q.view == clean {
+			c.checkMarks()
+		}
+		if c.fault == "" && (c.outcome() != Open || last) {
+			c.checkRunner(q.gate)
+		}
+		if c.fault != "" || c.outcome() != Open {
 			break
 		}
 	}
-	j.comparisons = c.rows()
-	j.measuring = c.measuring(gate, p, looks)
-	return c.result(gate, j.evidence)
+	return c
+}
+
+// withMarked lets a pass stand only where it holds with the samples that were marked
+// as disturbed as well: marks fall on whole blocks, and a candidate that brings them
+// about must not win by having its slow blocks left out.
+func (j *judgement) withMarked(passed GateResult, q inquiry, done []look) GateResult {
+	q.view = whole
+	all := q.take(done)
+	r := all.result(q.gate, j.evidence)
+	if r.Status == Passed {
+		return passed
+	}
+	return GateResult{
+		Status: Open, Reason: ReasonInconclusive,
+		Text:   fmt.Sprintf("Not decided: it passes only without the %d samples that were marked as disturbed. With them: %s", j.measuring.Spoiled, r.Text),
+		ToPass: []string{"measure again on a machine that nothing disturbs: comment /rebench"},
+	}
 }
 
 // sameCode decides without measuring what cannot differ.
@@ -156,10 +196,13 @@ func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, l
 	}
 	for _, s := range c.shapes {
 		m.Pairs += s.samples.pairs
-		m.Spoiled += s.samples.spoiled
+		m.Spoiled += s.samples.marks.spoiled
 	}
 	return m
 }
+
+// fewResamples is enough where nothing hangs on the last digit of a p-value.
+const fewResamples = 2_000
 
 // power is the chance that Detectable and RoundsNeeded promise.
 const power = 0.8

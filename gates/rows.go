@@ -30,8 +30,8 @@ func (c *comparison) rows() []Comparison {
 			e := speedupOf(s.control, c.alpha)
 			row.Control = &e
 		}
-		if s.solo != nil {
-			e := speedupOf(s.solo, c.alpha)
+		if solo := draw(c.few, s.samples.solo, 0.5); solo != nil {
+			e := speedupOf(solo, c.alpha)
 			row.SoloShift = &e
 		}
 		s.rates(&row, cand.P50)

@@ -1,7 +1,7 @@
 package gates
 
 import (
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -14,84 +14,146 @@ type samples struct {
 	control   stats.Sample // baseline/control
 	solo      stats.Sample // baseline beside the candidate / baseline alone
 	latencies stats.Sample // of the candidate, in microseconds
+	absolute  stats.Sample // the same, by the clock that counts
+	besides   stats.Sample // the baseline's in the same rounds
+	clocks    clocks
+	marks     marks
 
-	baseline, candidate []float64 // all clean samples in microseconds, for the reader
-	pairs, spoiled      int
+	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
+	pairs               int
 	cold                bool
+	steps               []float64 // of the clock, as a share of the median, a value a round
 }
 
-// collect reads one shape out of rounds. A block with a spoiled sample gives no
-// pair; nothing is dropped from the evidence itself.
-func collect(rounds []Round, shape string) samples {
-	s := samples{cold: true}
+// A view says which samples are in use.
+type view int
+
+const (
+	clean view = iota // those that nothing disturbed
+	whole             // all of them, as if none were marked
+)
+
+// collect reads one shape out of rounds. In the clean view a block with a spoiled
+// sample gives no pair; nothing is dropped from the evidence itself.
+func collect(rounds []Round, shape string, v view) *samples {
+	s := &samples{cold: true}
 	for _, r := range rounds {
-		for _, series := range r.Series {
-			if series.Shape == shape {
-				s.add(series)
+		for i := range r.Series {
+			if r.Series[i].Shape == shape {
+				s.add(&r.Series[i], v)
 			}
 		}
 	}
 	return s
 }
 
-func (s *samples) add(series Series) {
-	var ratios, control, latencies, beside []float64
+// A side is one side's samples in a block.
+type side struct {
+	sum, wall float64
+	n         int
+	spoiled   bool
+}
+
+func (s side) ok() bool            { return s.n > 0 && !s.spoiled }
+func (s side) mean() float64       { return s.sum / float64(s.n) }
+func (s side) wallMean() float64   { return s.wall / float64(s.n) }
+func (s side) waiting() float64    { return s.wallMean() - s.mean() }
+func over(a, b side) float64       { return a.mean() / b.mean() }
+func gained(b, c side) float64     { return b.mean() - c.mean() }
+func gainedWall(b, c side) float64 { return b.wallMean() - c.wallMean() }
+
+func (s *samples) add(series *Series, v view) {
+	spoiled := series.spoiled()
+	s.marks.add(series, spoiled)
+	if v == whole {
+		clear(spoiled)
+	}
+	var ratios, control, latencies, besides, alone []float64
+	var walls clockRound
 	at := 0
 	for block := range strings.FieldsSeq(series.Order) {
-		sum, n := map[rune]float64{}, map[rune]float64{}
-		spoiled := map[rune]bool{}
-		for _, side := range block {
+		var b, c, a side
+		for _, letter := range []byte(block) {
+			of := &b
+			switch letter {
+			case SideCandidate:
+				of = &c
+			case SideControl:
+				of = &a
+			}
 			micros := series.Nanos[at] / 1e3
-			if slices.Contains(series.Spoiled, at) {
-				spoiled[side] = true
-				s.spoiled++
-			} else {
-				sum[side] += micros
-				n[side]++
-				s.keep(side, micros)
-				if side == SideCandidate {
+			switch {
+			case spoiled[at]:
+				of.spoiled = true
+			default:
+				of.sum += micros
+				of.n++
+				if series.Wall != nil {
+					of.wall += series.Wall[at] / 1e3
+				}
+				if letter == SideBaseline {
+					besides = append(besides, micros)
+				} else if letter == SideCandidate {
 					latencies = append(latencies, micros)
 				}
 			}
 			at++
 		}
-		mean := func(side rune) (float64, bool) { return sum[side] / n[side], n[side] > 0 && !spoiled[side] }
-		b, okB := mean(SideBaseline)
-		if c, ok := mean(SideCandidate); ok && okB {
-			ratios = append(ratios, b/c)
+		if b.ok() && c.ok() {
+			ratios = append(ratios, over(b, c))
+			if series.Wall != nil {
+				walls.add(b, c)
+			}
 		}
-		if a, ok := mean(SideControl); ok && okB {
-			control = append(control, b/a)
+		if b.ok() && a.ok() {
+			control = append(control, over(b, a))
 		}
-		if okB {
-			beside = append(beside, b)
+		if b.ok() {
+			alone = append(alone, b.mean())
 		}
 	}
 	s.pairs += len(ratios)
 	s.cold = s.cold && series.Cold
+	s.baseline, s.candidate = append(s.baseline, besides...), append(s.candidate, latencies...)
 	appendRound(&s.ratios, ratios)
 	appendRound(&s.control, control)
-	appendRound(&s.latencies, latencies)
-	if len(series.Solo) > 0 && len(beside) > 0 {
-		alone := stats.Describe(series.Solo).P50 / 1e3
-		for i := range beside {
-			beside[i] /= alone
-		}
-		appendRound(&s.solo, beside)
+	if len(latencies) > 0 && len(besides) > 0 {
+		appendRound(&s.latencies, latencies)
+		appendRound(&s.absolute, latencies)
+		appendRound(&s.besides, besides)
 	}
+	s.clocks.add(series, walls)
+	if len(series.Solo) > 0 && len(alone) > 0 {
+		p50 := stats.Describe(series.Solo).P50 / 1e3
+		for i := range alone {
+			alone[i] /= p50
+		}
+		appendRound(&s.solo, alone)
+	}
+	s.steps = append(s.steps, clockStep(series))
 }
 
-func (s *samples) keep(side rune, micros float64) {
-	switch side {
-	case SideBaseline:
-		s.baseline = append(s.baseline, micros)
-	case SideCandidate:
-		s.candidate = append(s.candidate, micros)
+// spoiled marks the samples that something outside disturbed. An index that is named
+// twice is one sample.
+func (s *Series) spoiled() []bool {
+	marked := make([]bool, len(s.Nanos))
+	for _, i := range s.Spoiled {
+		marked[i] = true
 	}
+	return marked
 }
 
 func appendRound(s *stats.Sample, values []float64) {
 	if len(values) > 0 {
 		s.Rounds = append(s.Rounds, values)
 	}
+}
+
+// clip keeps what is far away from being farther away: once a figure is many times
+// beyond its limit, how much more must not look like noise.
+func clip(x, low, high float64) float64 {
+	if math.IsNaN(x) {
+		return low
+	}
+	return max(low, min(x, high))
 }

@@ -144,11 +144,31 @@ func (g *PerformanceGate) asked() string {
 	if g.Guard != nil {
 		parts = append(parts, "not lost: "+g.Guard.String())
 	}
+	if tails := g.Tails.asked(); tails != "" {
+		parts = append(parts, tails)
+	}
 	for _, look := range g.Looks {
 		looks = append(looks, fmt.Sprint(look))
 	}
 	return fmt.Sprintf("against %s: %s; proven at %s in %s to %s rounds of %s pairs, looks after %s, within %v",
 		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, strings.Join(looks, ", "), g.Budget)
+}
+
+func (t *Tails) asked() string {
+	var parts []string
+	if t != nil && t.Mean != nil && t.P90 != nil && *t.Mean == *t.P90 {
+		return fmt.Sprintf("mean and p90 at most %s short of that", *t.Mean)
+	}
+	if t != nil && t.Mean != nil {
+		parts = append(parts, fmt.Sprintf("mean at most %s", *t.Mean))
+	}
+	if t != nil && t.P90 != nil {
+		parts = append(parts, fmt.Sprintf("p90 at most %s", *t.P90))
+	}
+	if parts == nil {
+		return ""
+	}
+	return strings.Join(parts, " and ") + " short of that"
 }
 
 func (g *ProfileGate) asked() string {

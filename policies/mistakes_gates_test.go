@@ -84,10 +84,14 @@ var performanceMistakes = []mistake{
 	{"solo shift: negative", "control: 2%", "solo_shift: -1%", []string{"26:17: gates.performance.solo_shift: -1% is outside 0.1% to 1000% (write e.g. 2%)"}},
 	{"pairs: zero is no default", "pairs: 50", "pairs: 0", []string{"25:12: gates.performance.pairs: 0 is outside 4 to 100000 (write e.g. 50)"}},
 	{"pairs: too many", "pairs: 50", "pairs: 1000000", []string{"25:12: gates.performance.pairs: 1000000 is outside 4 to 100000 (write e.g. 50)"}},
+	{"rounds: one too few", "{min: 6, max: 20}", "{min: 5, max: 20}", []string{
+		"23:19: gates.performance.rounds.min: 5 rounds cannot show the noise between processes (write at least 6)"}},
+	{"tails: negative", "control: 2%", "tails: {mean: -1%}", []string{"26:19: gates.performance.tails.mean: -1% is outside 0% to 50% (write e.g. 3%, or none)"}},
+	{"tails: a word that is not none", "control: 2%", "tails: {p90: off}", []string{`26:18: gates.performance.tails.p90: "off" is not a percentage (write e.g. 10%)`}},
 	{"rounds: too few", "{min: 6, max: 20}", "{min: 0, max: 20}", []string{
-		"23:19: gates.performance.rounds.min: 0 rounds cannot show the noise between processes (write at least 3)"}},
+		"23:19: gates.performance.rounds.min: 0 rounds cannot show the noise between processes (write at least 6)"}},
 	{"rounds: the default end gives way", "rounds: {min: 6, max: 20}\n    looks: [6, 12, 20]", "rounds: {max: 2}", []string{
-		"23:13: gates.performance.rounds.min: 2 rounds cannot show the noise between processes (write at least 3)"}},
+		"23:13: gates.performance.rounds.min: 2 rounds cannot show the noise between processes (write at least 6)"}},
 	{"rounds: the wrong way round", "{min: 6, max: 20}", "{min: 20, max: 6}", []string{
 		"23:28: gates.performance.rounds.max: 6 is less than rounds.min 20 (write at least 20)"}},
 	{"rounds: too many", "{min: 6, max: 20}", "{min: 6, max: 2000}", []string{"23:27: gates.performance.rounds.max: 2000 rounds are too many (write at most 1000)"}},

@@ -36,8 +36,9 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 
 // AtMost bounds the rounds of every rule, and tells whether that cut any. The looks
 // within the bound keep their places, so that what is decided is decided by the
-// policy's rule.
+// policy's rule; fewer than [MinRounds] decide nothing, so it allows that many.
 func (p *Policy) AtMost(rounds int) (cut bool) {
+	rounds = max(rounds, MinRounds)
 	for i := range p.Rules {
 		gate := p.Rules[i].Gates.Performance
 		if gate == nil || rounds >= int(gate.Rounds.Max) {

@@ -30,3 +30,29 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("after naming seed 7: %v on %s", rule.Gates.Correctness.Seeds, rule.Gates.Performance.Guard.Shapes)
 	}
 }
+
+func TestAtMost(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rounds int
+		looks  []int
+		cut    bool
+	}{
+		{20, []int{6, 12, 20}, false},
+		{15, []int{6, 12, 15}, true},
+		{12, []int{6, 12}, true},
+		{2, []int{policies.MinRounds}, true}, // fewer would decide by luck
+	} {
+		p, err := policies.Parse("l4.yaml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := p.AtMost(c.rounds)
+		if looks := p.RuleFor(policies.Change{}).Gates.Performance.Looks; cut != c.cut || !slices.Equal(looks, c.looks) {
+			t.Errorf("at most %d rounds: looks %v, cut %v", c.rounds, looks, cut)
+		}
+	}
+}

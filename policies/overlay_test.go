@@ -77,9 +77,12 @@ func TestOverlay(t *testing.T) {
 		{"rounds of one look", "{performance: {rounds: {min: 6, max: 6}}}", func(g *policies.Gates) {
 			g.Performance.Rounds.Max, g.Performance.Looks = 6, []int{6}
 		}},
-		{"rounds and looks", "{performance: {rounds: {min: 4, max: 9}, looks: [5, 9]}}", func(g *policies.Gates) {
-			g.Performance.Rounds, g.Performance.Looks = policies.Rounds{Min: 4, Max: 9}, []int{5, 9}
+		{"rounds and looks", "{performance: {rounds: {min: 7, max: 12}, looks: [8, 12]}}", func(g *policies.Gates) {
+			g.Performance.Rounds, g.Performance.Looks = policies.Rounds{Min: 7, Max: 12}, []int{8, 12}
 		}},
+		{"tails are let go by a word alone", "{performance: {tails: none}}", func(g *policies.Gates) { g.Performance.Tails = nil }},
+		{"one tail is let go", "{performance: {tails: {p90: none}}}", func(g *policies.Gates) { g.Performance.Tails.P90 = nil }},
+		{"one tail has another limit", "{performance: {tails: {mean: 10%}}}", func(g *policies.Gates) { g.Performance.Tails.Mean = share(0.1) }},
 		{"looks alone", "{performance: {looks: [10, 20]}}", func(g *policies.Gates) { g.Performance.Looks = []int{10, 20} }},
 		{"the baseline and the time", "{build: {timeout: 2m}, performance: {baseline: 'tag:v1.2', budget: 1m}}", func(g *policies.Gates) {
 			g.Build.Timeout = quantity.Duration(2 * time.Minute)
@@ -137,7 +140,7 @@ rules:
 			Target:     &policies.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", 0.1)},
 			Guard:      &policies.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", -0.02)},
 			Confidence: 0.95, Rounds: policies.Rounds{Min: 6, Max: 20}, Pairs: 50, Looks: []int{6, 13, 20},
-			Control: 0.02, SoloShift: 0.02, Budget: quantity.Duration(5 * time.Minute),
+			Control: 0.02, SoloShift: 0.02, Tails: &policies.Tails{Mean: share(0.03), P90: share(0.03)}, Budget: quantity.Duration(5 * time.Minute),
 		},
 		Profile: &policies.ProfileGate{Shapes: all, All: []policies.MetricCondition{{Metric: "sm__throughput", Is: *bound[quantity.Number](">", 50)}}},
 	}
@@ -156,11 +159,13 @@ rules:
 	}
 }
 
+func share(of quantity.Percent) *quantity.Percent { return &of }
+
 func TestDefaultRounds(t *testing.T) {
 	for _, tt := range []struct{ rounds, want string }{
 		{"{min: 8}", "8 to 20, looks [8 14 20]"},
 		{"{min: 30}", "30 to 30, looks [30]"},
-		{"{max: 4}", "4 to 4, looks [4]"},
+		{"{max: 6}", "6 to 6, looks [6]"},
 		{"{max: 7}", "6 to 7, looks [6 7]"},
 		{"{}", "6 to 20, looks [6 13 20]"},
 	} {

@@ -23,8 +23,17 @@ type PerformanceGate struct {
 	Looks      []int             `yaml:"looks" eg:"[6, 13, 20]" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
 	Control    quantity.Percent  `yaml:"control" eg:"2%" doc:"How far the A/A control may be from 1."`
 	SoloShift  quantity.Percent  `yaml:"solo_shift" eg:"2%" doc:"How much slower the baseline may be beside the candidate than alone."`
+	Tails      *Tails            `yaml:"tails" doc:"How far the mean and the p90 may fall short of what the median is asked; none to let them be as slow as they like."`
 	Budget     quantity.Duration `yaml:"budget" eg:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
 	Roofline   *bool             `yaml:"roofline" doc:"Defer a time below the physical floor as suspicious. Default true."`
+}
+
+// Tails keeps a fast median from hiding slow launches: the speedup of the mean and of
+// the p90 must not fall below the one that the goal asks of the median by more than a
+// share. It defers where that is proven; an estimate below is open.
+type Tails struct {
+	Mean *quantity.Percent `yaml:"mean" eg:"3%" doc:"How far the mean's speedup may lie below the goal; none for any. Default 3%."`
+	P90  *quantity.Percent `yaml:"p90" eg:"3%" doc:"How far the p90's speedup may lie below the goal; none for any. Default 3%."`
 }
 
 // Rounds is how many fresh processes are measured.
@@ -66,7 +75,11 @@ func (b Baseline) String() string {
 }
 
 const (
-	defaultRounds    = 6
+	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
+	// fewer rest on a spread that is itself a draw of luck.
+	MinRounds = 6
+
+	defaultRounds    = MinRounds
 	defaultMaxRounds = 20
 	maxRounds        = 1000
 )
@@ -94,6 +107,12 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	if g.Baseline.Kind == "" {
 		g.Baseline.Kind = mergeBase
 	}
+	if !n.Has("tails") {
+		g.Tails = &Tails{}
+	}
+	if g.Tails != nil {
+		g.Tails.fill(n.Child("tails"))
+	}
 	g.Rounds.fill(n.Child("rounds"))
 	if !n.Has("pairs") {
 		g.Pairs = 50
@@ -107,6 +126,18 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	for _, goal := range []*Goal{g.Target, g.Guard} {
 		if goal != nil {
 			goal.Shapes.fill()
+		}
+	}
+}
+
+func (t *Tails) fill(n *strict.Node) {
+	for _, share := range []struct {
+		field string
+		v     **quantity.Percent
+	}{{"mean", &t.Mean}, {"p90", &t.P90}} {
+		if !n.Has(share.field) {
+			allowed := quantity.Percent(0.03)
+			*share.v = &allowed
 		}
 	}
 }
@@ -154,6 +185,9 @@ func (g *PerformanceGate) check(n *strict.Node) {
 			n.Child(share.field).Errorf("%s is outside %s to %s (write e.g. %s)", share.v, share.from, share.to, share.example)
 		}
 	}
+	if g.Tails != nil {
+		g.Tails.check(n.Child("tails"))
+	}
 	if g.Pairs < 4 || g.Pairs > 100_000 {
 		n.Child("pairs").Errorf("%s is outside 4 to 100000 (write e.g. 50)", g.Pairs)
 	}
@@ -162,10 +196,18 @@ func (g *PerformanceGate) check(n *strict.Node) {
 	}
 }
 
+func (t *Tails) check(n *strict.Node) {
+	for field, v := range map[string]*quantity.Percent{"mean": t.Mean, "p90": t.P90} {
+		if v != nil && (*v < 0 || *v > 0.5) {
+			n.Child(field).Errorf("%s is outside 0%% to 50%% (write e.g. 3%%, or none)", *v)
+		}
+	}
+}
+
 func (r Rounds) check(n *strict.Node) bool {
 	switch {
-	case r.Min < 3:
-		n.Child("min").Errorf("%s rounds cannot show the noise between processes (write at least 3)", r.Min)
+	case r.Min < MinRounds:
+		n.Child("min").Errorf("%s rounds cannot show the noise between processes (write at least %d)", r.Min, MinRounds)
 	case r.Max < r.Min:
 		n.Child("max").Errorf("%s is less than rounds.min %s (write at least %s)", r.Max, r.Min, r.Min)
 	case r.Max > maxRounds:

@@ -195,9 +195,9 @@ gates:
     target: {shapes: [mission], speedup: ">=+10%", latency_reduction: "> 9%", p50: "<= 5 us", p90: "<= 6µs"}
     guard: none
     confidence: 99.9%
-    rounds: {min: 4, max: 12}
+    rounds: {min: 8, max: 12}
     pairs: 20
-    looks: [4, 12]
+    looks: [8, 12]
     control: 2.5%
     solo_shift: 3%
     budget: 5m
@@ -253,7 +253,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		{"a metric that is none", "E: ", "-E: "},
 		{"a title that matches everything", `"^perf"`, "''"},
 		{"yes for true", "draft: false", "draft: 'no'"},
-		{"none where it means nothing", "rounds: {min: 4, max: 12}", "rounds: none"},
+		{"none where it means nothing", "rounds: {min: 8, max: 12}", "rounds: none"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.Count(everything, tt.old) != 1 {

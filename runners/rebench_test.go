@@ -73,19 +73,19 @@ func TestRecall(t *testing.T) {
 		attempts string
 		begun    int // attempts before this one
 	}{
-		{"a decided run stands", fast, nil, false, 2, fast, builds, "111", 1},
-		{"an undecided one too", scripted{compile: true, ratio: 1.1}, nil, false, 2, fast, builds, "111111", 1},
+		{"a decided run stands", fast, nil, false, 2, fast, builds, "111111", 1},
+		{"an undecided one too", scripted{compile: true, ratio: 1.1}, nil, false, 2, fast, builds, "111111111111", 1},
 		{"wrong code stays wrong", scripted{compile: true, ratio: 2, wrong: true}, nil, false, 3, fast, builds, "", 0},
-		{"what a rule asks beyond that is an attempt of its own", fast, func(e *gates.Evidence) { e.Performance.Rounds = e.Performance.Rounds[:2] }, false, 0, fast, builds + rounds(1), "112", 1},
-		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, false, 9, fast, builds + rounds(3), "111", 0},
-		{"nothing kept of two attempts", scripted{}, nil, false, 9, fast, builds + ", correctness" + rounds(3), "333", 2},
-		{"a rebench measures on", fast, nil, true, 2, fast, builds + rounds(2), "11122", 1},
-		{"as many rounds as the last look asks", fast, nil, true, 0, fast, builds + rounds(6), "111222222", 1},
-		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1114", 3},
-		{"a rebench of wrong code does everything anew", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness" + rounds(3), "111", 0},
-		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[2].Failure = &gates.Failure{Kind: "crash"} }, true, 3, fast, builds, "111", 1},
+		{"what a rule asks beyond that is an attempt of its own", fast, func(e *gates.Evidence) { e.Performance.Rounds = e.Performance.Rounds[:5] }, false, 0, fast, builds + rounds(1), "111112", 1},
+		{"nothing timed yet", fast, func(e *gates.Evidence) { e.Performance = nil }, false, 9, fast, builds + rounds(6), "111111", 0},
+		{"nothing kept of two attempts", scripted{}, nil, false, 9, fast, builds + ", correctness" + rounds(6), "333333", 2},
+		{"a rebench measures on", fast, nil, true, 2, fast, builds + rounds(2), "11111122", 1},
+		{"as many rounds as the last look asks", fast, nil, true, 0, fast, builds + rounds(12), "111111222222222222", 1},
+		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1111114", 3},
+		{"a rebench of wrong code does everything anew", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness" + rounds(6), "111111", 0},
+		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[5].Failure = &gates.Failure{Kind: "crash"} }, true, 3, fast, builds, "111111", 1},
 		{"a fault before the first round is no attempt", scripted{}, nil, false, 0, scripted{compile: true, ratio: 2, fail: "correctness"}, builds + ", correctness", "", 0},
-		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111", 1},
+		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111111", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &memory{earlier: Earlier{Evidence: gathered(t, c.first), Head: "0123456789abcdef", Again: c.again}, attempts: c.begun}
@@ -212,13 +212,13 @@ func TestRebenchHasABudgetOfItsOwn(t *testing.T) {
 		}
 		return e
 	}
-	if e := again(2); e.Performance.Exhausted || attempts(e) != "11122" {
+	if e := again(2); e.Performance.Exhausted || attempts(e) != "11111122" {
 		t.Errorf("exhausted %v, attempts %s", e.Performance.Exhausted, attempts(e))
 	}
 	for i := range b.job.Policy.Rules {
 		b.job.Policy.Rules[i].Gates.Performance.Budget = 1
 	}
-	if e := again(5); !e.Performance.Exhausted || attempts(e) != "11122" {
+	if e := again(5); !e.Performance.Exhausted || attempts(e) != "11111122" {
 		t.Errorf("with no time: exhausted %v, attempts %s", e.Performance.Exhausted, attempts(e))
 	}
 }

@@ -114,5 +114,5 @@ func fewer(p *policies.Policy, rounds int) (note string) {
 	if rounds <= 0 || !p.AtMost(rounds) {
 		return ""
 	}
-	return fmt.Sprintf("At most %d rounds were allowed.", rounds)
+	return fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policies.MinRounds))
 }

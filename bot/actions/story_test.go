@@ -336,10 +336,10 @@ func TestFewerRounds(t *testing.T) {
 		return out, err
 	}
 	w.propose("undecided", source("speed 1.1"), fakehub.PROptions{})
-	j := w.actIn(t.Context(), "pull_request", func(c *actions.Config) { c.Rounds = 5 })
+	j := w.actIn(t.Context(), "pull_request", func(c *actions.Config) { c.Rounds = 7 })
 	w.must(j, "DEFER", string(gates.ReasonInconclusive), 1)
-	if rounds != 5 {
-		t.Errorf("%d rounds, want 5", rounds)
+	if rounds != 7 {
+		t.Errorf("%d rounds, want 7", rounds)
 	}
-	w.holds(j.summary, "At most 5 rounds were allowed.")
+	w.holds(j.summary, "At most 7 rounds were allowed.")
 }

@@ -126,21 +126,21 @@ func TestHistory(t *testing.T) {
 }
 
 func TestFewer(t *testing.T) {
-	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 4, max: 12}, looks: [4, 8, 12]}\nrules:\n" +
+	text := "version: 1\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\n  performance: {target: {shapes: [a], speedup: \">= +10%\"}, rounds: {min: 6, max: 12}, looks: [6, 8, 12]}\nrules:\n" +
 		"  - name: one\n    when: {labels: [x]}\n  - name: two\n    gates: {performance: {confidence: 90%}}\n    when: {labels: [y]}\n  - name: default\n"
 	for _, test := range []struct {
 		rounds int
 		looks  []int
 	}{
-		{0, []int{4, 8, 12}},
-		{6, []int{4, 6}},
-		{20, []int{4, 8, 12}},
+		{0, []int{6, 8, 12}},
+		{7, []int{6, 7}},
+		{20, []int{6, 8, 12}},
 	} {
 		p, err := policies.Parse("p.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if note := fewer(p, test.rounds); (note != "") != (test.rounds == 6) {
+		if note := fewer(p, test.rounds); (note != "") != (test.rounds == 7) {
 			t.Errorf("%d rounds: %q", test.rounds, note)
 		}
 		for _, rule := range p.Rules {

@@ -34,8 +34,8 @@ gates:
   correctness: {shapes: all, seeds: [0], distributions: [normal], norm_error: "<= 1%"}
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
-    rounds: {min: 4, max: 8}
-    looks: [4, 8]
+    rounds: {min: 6, max: 8}
+    looks: [6, 8]
     pairs: 6
     budget: 1h
 rules:

@@ -128,9 +128,9 @@ func measuring(v *gates.Verdict) line {
 	if d := duration(m.Seconds); d != dash {
 		fmt.Fprintf(&b, ", in %s", d)
 	}
-	b.WriteString(".")
+	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block: the two p50 may give another one.")
 	if proper(m.Confidence) {
-		fmt.Fprintf(&b, " Intervals at %s", confidence(m.Confidence))
+		fmt.Fprintf(&b, " Intervals at %s, the offset that the A/A control shows included", confidence(m.Confidence))
 		if proper(m.Policy) {
 			fmt.Fprintf(&b, ", so that all looks and attempts together keep the policy's %s", confidence(m.Policy))
 		}
@@ -141,9 +141,9 @@ func measuring(v *gates.Verdict) line {
 	}
 	switch {
 	case m.Spoiled == 1:
-		b.WriteString(" 1 sample was spoiled from outside: kept, marked, not used.")
+		b.WriteString(" 1 sample was spoiled from outside: kept, marked, not used; a pass must hold with it too.")
 	case m.Spoiled > 1:
-		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used.", m.Spoiled)
+		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Spoiled)
 	}
 	return line{text(b.String())}
 }

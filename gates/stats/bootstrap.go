@@ -1,61 +1,120 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
-// stream keeps the generator apart from others that use the same seed.
-const stream = 0x6b65726e656c6774
-
-// Bootstrap draws the sampling distribution of the pooled quantile of s: rounds
-// with replacement, then values within each drawn round with replacement. The
-// package comment says how one draw stands for a whole resample; the
-// approximation is good for quantiles with ten or more values on either side.
+// Bootstrap draws the sampling distribution of the pooled quantile of s.
 func Bootstrap(s Sample, opt Options) (*Distribution, error) {
-	opt, err := opt.withDefaults()
+	draws, err := NewDraws(opt.Resamples, opt.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
+	}
+	if opt.Quantile == 0 {
+		opt.Quantile = 0.5
+	}
+	return draws.Quantile(s, opt.Quantile)
+}
+
+// Quantile is what the draws say about the pooled quantile of s.
+func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
+	if !inUnit(q) {
+		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
-
-	all := s.pool()
-	logs := make([]float64, len(all))
-	for i, p := range all {
-		logs[i] = math.Log(p.value)
-	}
+	all, logs, centre := s.logs(q)
 	// The neighbours bound the estimate to the last bit: a sample without noise
 	// gives back its value, and a ratio of 1.1 does not miss a threshold of 1.1.
-	i, frac := position(len(all), opt.Quantile)
+	i, frac := position(len(all), q)
 	next := min(i+1, len(all)-1)
-	centre := logs[i] + float64(frac*(logs[next]-logs[i]))
 	estimate := min(max(math.Exp(centre), all[i].value), all[next].value)
 	if frac == 0 {
 		estimate = all[i].value
 	}
+	r := newResampler(s, all, logs)
+	return d.distribution(estimate, len(s.Rounds), len(all), func(w []float64) float64 { return r.quantile(w, q) }), nil
+}
 
-	d := &Distribution{
-		Estimate: estimate,
-		Rounds:   len(s.Rounds),
-		Values:   len(all),
-		offsets:  make([]float64, opt.Resamples),
+// QuantileRatio is what the draws say about the q-quantile of a over that of b. The
+// two were measured in the same rounds, in the same order.
+func (d *Draws) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
+	if !inUnit(q) {
+		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
-	for i := range logs {
-		logs[i] -= centre
+	if err := sameRounds(a, b); err != nil {
+		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
+	allA, logsA, centreA := a.logs(q)
+	allB, logsB, centreB := b.logs(q)
+	ra, rb := newResampler(a, allA, logsA), newResampler(b, allB, logsB)
+	return d.distribution(math.Exp(centreA-centreB), len(a.Rounds), len(allA)+len(allB), func(w []float64) float64 {
+		return ra.quantile(w, q) - rb.quantile(w, q)
+	}), nil
+}
 
-	draw := newResampler(s, all, logs)
-	rng := rand.New(rand.NewPCG(opt.Seed, stream))
-	for i := range d.offsets {
-		d.offsets[i] = draw.quantile(rng, opt.Quantile)
+// MeanRatio is what the draws say about the mean of a over that of b. The two were
+// measured in the same rounds, in the same order.
+func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
+	if err := sameRounds(a, b); err != nil {
+		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
-	slices.Sort(d.offsets)
-	d.StdErr = spread(d.offsets) * smallSample(d.Rounds)
-	return d, nil
+	sumA, countA := a.sums()
+	sumB, countB := b.sums()
+	mean := func(w, sums, counts []float64) float64 {
+		sum, count := 0.0, 0.0
+		for i, times := range w {
+			sum += float64(times * sums[i])
+			count += times * counts[i]
+		}
+		return sum / count
+	}
+	once := make([]float64, len(a.Rounds))
+	values := 0.0
+	for i := range once {
+		once[i] = 1
+		values += countA[i] + countB[i]
+	}
+	estimate := mean(once, sumA, countA) / mean(once, sumB, countB)
+	centre := math.Log(estimate)
+	if math.IsNaN(centre) || math.IsInf(centre, 0) {
+		return nil, fmt.Errorf("bootstrap: the means' ratio is %v: the values are too large to add up", estimate)
+	}
+	return d.distribution(estimate, len(a.Rounds), int(values), func(w []float64) float64 {
+		return math.Log(mean(w, sumA, countA)/mean(w, sumB, countB)) - centre
+	}), nil
+}
+
+// distribution gathers a statistic, as a log distance from its estimate, over all
+// resamples.
+func (d *Draws) distribution(estimate float64, rounds, values int, statistic func(weights []float64) float64) *Distribution {
+	t := d.of(rounds)
+	out := &Distribution{Estimate: estimate, Rounds: rounds, Values: values, offsets: make([]float64, 0, d.resamples), dof: float64(rounds - 1)}
+	for i, times := range t.times {
+		value := statistic(t.row(i))
+		for range times {
+			out.offsets = append(out.offsets, value)
+		}
+	}
+	slices.Sort(out.offsets)
+	out.StdErr = spread(out.offsets) * smallSample(rounds)
+	return out
+}
+
+var errOtherRounds = errors.New("the two samples are not of the same rounds")
+
+func sameRounds(a, b Sample) error {
+	if len(a.Rounds) != len(b.Rounds) {
+		return errOtherRounds
+	}
+	if err := a.validate(); err != nil {
+		return err
+	}
+	return b.validate()
 }
 
 // smallSample undoes the narrowness of resampling n rounds: the spread of the

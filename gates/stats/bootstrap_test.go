@@ -23,7 +23,8 @@ func bootstrap(t testing.TB, s stats.Sample, opt stats.Options) *stats.Distribut
 	return d
 }
 
-// resampleByHand does what Bootstrap stands for: it draws every value.
+// resampleByHand does what Bootstrap stands for: it lists the values of every round
+// drawn, and sorts them.
 func resampleByHand(s stats.Sample, q float64, resamples int, rng *rand.Rand) []float64 {
 	quantile := func(values []float64) float64 {
 		slices.Sort(values)
@@ -43,13 +44,11 @@ func resampleByHand(s stats.Sample, q float64, resamples int, rng *rand.Rand) []
 	}
 	centre := quantile(all)
 	offsets := make([]float64, resamples)
+	var drawn []float64
 	for i := range offsets {
-		drawn := all[:0]
+		drawn = drawn[:0]
 		for range logs {
-			round := logs[rng.IntN(len(logs))]
-			for range round {
-				drawn = append(drawn, round[rng.IntN(len(round))])
-			}
+			drawn = append(drawn, logs[rng.IntN(len(logs))]...)
 		}
 		offsets[i] = quantile(drawn) - centre
 	}

@@ -23,8 +23,10 @@ type Distribution struct {
 	Estimate float64 // the pooled sample quantile
 	Rounds   int
 	Values   int
-	StdErr   float64 // of the logarithm, corrected for few rounds
+	StdErr   float64 // of the logarithm, corrected for few rounds, with the Offset
 
+	offset  Offset
+	dof     float64
 	offsets []float64 // resampled quantiles, ascending: log distance from Estimate
 }
 
@@ -140,4 +142,4 @@ func (d *Distribution) studentP(distance float64) float64 {
 	}
 }
 
-func (d *Distribution) student() student { return student(d.Rounds - 1) }
+func (d *Distribution) student() student { return student(d.dof) }

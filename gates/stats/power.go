@@ -35,12 +35,16 @@ func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
 	if d.StdErr > 0 {
 		stretch = d.reach(alpha) / (-d.student().quantile(alpha) * d.StdErr)
 	}
+	between := math.Sqrt(max(0, d.StdErr*d.StdErr-d.offset.Scale*d.offset.Scale))
 	enough := func(rounds int) bool {
-		t := student(rounds - 1)
-		stdErr := d.StdErr * math.Sqrt(float64(d.Rounds)/float64(rounds))
+		stdErr, dof := d.offset.widen(between*math.Sqrt(float64(d.Rounds)/float64(rounds)), rounds)
+		t := student(dof)
 		return (-stretch*t.quantile(alpha)+max(t.quantile(power), 0))*stdErr <= distance
 	}
 
+	if !enough(Never) {
+		return Never // an offset that no number of rounds takes away
+	}
 	high := 2
 	for !enough(high) {
 		if high > Never/2 {

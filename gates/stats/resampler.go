@@ -1,157 +1,109 @@
 package stats
 
-import (
-	"math"
-	"math/rand/v2"
-)
-
-// A resampler draws quantiles of resamples. It keeps the pooled values in
-// ascending order and, at every stride-th rank, a rung: how many values of each
-// round lie at or below that rank. A search jumps from rung to rung and walks
-// the last few ranks. A rung at every rank would save the walk, but take memory
-// of rounds × values; with a stride in proportion to the rounds it is linear in
-// the values.
+// A resampler finds quantiles of resamples. It keeps the pooled values in ascending
+// order and, at every stride-th rank, a rung: how many values of each round lie at
+// or below that rank. A search jumps from rung to rung and walks the last few
+// ranks. A rung at every rank would save the walk, but take memory of rounds ×
+// values; with a stride in proportion to the rounds it is linear in the values.
 type resampler struct {
 	values []float64 // ascending
 	owner  []int32   // the round of each value
 	sizes  []float64 // values per round
-	rungs  []int32   // one row of counts per rung, after 0, stride, 2·stride … values
+	rungs  []float64 // one row of counts per rung, after 0, stride, 2·stride … values
 	stride int
-
-	// State of one draw.
-	weights []float64 // how often each round was drawn
-	shares  []float64 // weights / sizes
-	counts  []int32
 }
 
 // newResampler takes the values to draw in the order of all.
 func newResampler(s Sample, all []pooled, values []float64) *resampler {
 	n := len(s.Rounds)
 	r := &resampler{
-		values:  values,
-		owner:   make([]int32, len(all)),
-		sizes:   make([]float64, n),
-		stride:  (n + 3) / 4,
-		weights: make([]float64, n),
-		shares:  make([]float64, n),
-		counts:  make([]int32, n),
+		values: values,
+		owner:  make([]int32, len(all)),
+		sizes:  make([]float64, n),
+		stride: (n + 3) / 4,
 	}
 	for i, round := range s.Rounds {
 		r.sizes[i] = float64(len(round))
 	}
-	r.rungs = make([]int32, 0, (len(all)/r.stride+2)*n)
+	counts := make([]float64, n)
+	r.rungs = make([]float64, 0, (len(all)/r.stride+2)*n)
 	for i, p := range all {
 		if i%r.stride == 0 {
-			r.rungs = append(r.rungs, r.counts...)
+			r.rungs = append(r.rungs, counts...)
 		}
 		r.owner[i] = p.round
-		r.counts[p.round]++
+		counts[p.round]++
 	}
-	r.rungs = append(r.rungs, r.counts...)
+	r.rungs = append(r.rungs, counts...)
 	return r
 }
 
-// quantile draws the q-quantile of one resample.
-func (r *resampler) quantile(rng *rand.Rand, q float64) float64 {
-	total := r.drawRounds(rng)
-	z := rng.NormFloat64()
-	i, frac := position(total, q)
-	target := float64(i) + 0.5
-
-	w := r.rungBelow(target, z)
-	low := w.to(target, z)
-	if frac == 0 {
-		return r.values[low]
-	}
-	high := w.to(target+1, z)
-	return r.values[low] + float64(frac*(r.values[high]-r.values[low]))
-}
-
-// drawRounds draws as many rounds as there are and returns how many values
-// they hold.
-func (r *resampler) drawRounds(rng *rand.Rand) int {
-	clear(r.weights)
-	n := len(r.weights)
-	for range n {
-		r.weights[rng.IntN(n)]++
-	}
+// quantile is the q-quantile of the values of a resample, which holds round i
+// weights[i] times.
+func (r *resampler) quantile(weights []float64, q float64) float64 {
 	total := 0.0
-	for i, w := range r.weights {
+	for i, w := range weights {
 		total += w * r.sizes[i]
-		r.shares[i] = w / r.sizes[i]
 	}
-	return int(total)
-}
-
-// momentsAt gives the mean and the variance of the number of resampled values
-// at or below rung k. The mean is a whole number and exact.
-func (r *resampler) momentsAt(k int) (mean, variance float64) {
-	n := len(r.sizes)
-	sizes, weights, shares := r.sizes, r.weights[:n], r.shares[:n]
-	for i, c := range r.rungs[k*n : (k+1)*n] {
-		count := float64(c)
-		mean += weights[i] * count
-		variance += float64(shares[i] * (count * (sizes[i] - count)))
+	i, frac := position(int(total), q)
+	rank, count := r.rungBelow(weights, float64(i)+1, int(q*float64(len(r.values)))/r.stride)
+	rank, count = r.walk(weights, rank, count, float64(i)+1)
+	low := r.values[rank-1]
+	if frac == 0 {
+		return low
 	}
-	return mean, variance
+	rank, _ = r.walk(weights, rank, count, float64(i)+2)
+	return low + float64(frac*(r.values[rank-1]-low))
 }
 
-// shortfall is how much the mean lacks to reach the target; at 0 or less it
-// does.
-func shortfall(mean, variance, target, z float64) float64 {
-	return target - mean + float64(z*math.Sqrt(max(variance, 0)))
+// countAt is the number of resampled values at or below rung k, a whole number.
+func (r *resampler) countAt(weights []float64, k int) float64 {
+	n := len(weights)
+	rung := r.rungs[k*n : (k+1)*n]
+	// Whole numbers add up to the same in any order, and four sums at a time do not
+	// wait for each other.
+	var a, b, c, d float64
+	for len(rung) >= 4 && len(weights) >= 4 {
+		a += weights[0] * rung[0]
+		b += weights[1] * rung[1]
+		c += weights[2] * rung[2]
+		d += weights[3] * rung[3]
+		rung, weights = rung[4:], weights[4:]
+	}
+	for i, x := range rung {
+		a += weights[i] * x
+	}
+	return a + b + c + d
 }
 
-// rungBelow finds the last rung short of the target.
-//
-// The shortfall need not fall from each rung to the next where rounds lie far
-// apart, but the first rung is always short and the last one never, so
-// there is a crossing to close in on. A rank is worth about one value, which
-// makes the shortfall itself a good guess of the distance; bisection takes
-// over where it is not.
-func (r *resampler) rungBelow(target, z float64) walk {
+// rungBelow finds the last rung with fewer values than wanted, as the rank and the
+// count there. The search begins at a guess. A rank is worth about one value, which makes what is lacking a good
+// guess of the distance; bisection takes over where it is not.
+func (r *resampler) rungBelow(weights []float64, want float64, guess int) (rank int, count float64) {
 	low, high := 0, len(r.rungs)/len(r.sizes)-1
-	below := walk{resampler: r}
-	next := (low + high) / 2
+	next := max(low+1, min(guess, high-1))
 	for try := 0; high-low > 1; try++ {
-		mean, variance := r.momentsAt(next)
-		lack := shortfall(mean, variance, target, z)
-		if lack > 0 {
-			low, below.mean, below.variance = next, mean, variance
+		have := r.countAt(weights, next)
+		if have < want {
+			low, count = next, have
 		} else {
 			high = next
 		}
 		if try < 4 {
-			next += int(lack / float64(r.stride))
+			next += int((want - have) / float64(r.stride))
 			next = max(low+1, min(next, high-1))
 		} else {
 			next = (low + high) / 2
 		}
 	}
-	n := len(r.sizes)
-	copy(r.counts, r.rungs[low*n:(low+1)*n])
-	below.rank = low * r.stride
-	return below
+	return low * r.stride, count
 }
 
-// A walk goes up the ranks one by one.
-type walk struct {
-	*resampler
-	rank           int // values passed
-	mean, variance float64
-}
-
-// to returns the index of the first value, from the last one passed on, that
-// reaches the target.
-func (w *walk) to(target, z float64) int {
-	for w.rank < len(w.values) && shortfall(w.mean, w.variance, target, z) > 0 {
-		round := w.owner[w.rank]
-		count := float64(w.counts[round])
-		// c·(n−c) grows by n−2c−1 when c grows by 1.
-		w.mean += w.weights[round]
-		w.variance += float64(w.shares[round] * (w.sizes[round] - 2*count - 1))
-		w.counts[round]++
-		w.rank++
+// walk goes up from a rank until as many values as wanted were passed.
+func (r *resampler) walk(weights []float64, rank int, count, want float64) (int, float64) {
+	for count < want {
+		count += weights[r.owner[rank]]
+		rank++
 	}
-	return max(w.rank-1, 0)
+	return rank, count
 }

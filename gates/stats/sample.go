@@ -11,35 +11,23 @@
 //
 // Two launches in one process share their allocations, clocks and module
 // placement, so they say less about the next process than their number
-// suggests. The unit of evidence is the round. [Bootstrap] resamples rounds
-// first and values within each drawn round second; the number of rounds, never
-// the number of values, sets the degrees of freedom.
+// suggests. The unit of evidence is the round: a resample draws rounds with
+// replacement and takes each with all of its values, and the number of rounds,
+// never the number of values, sets the degrees of freedom.
 //
-// Drawing the values of a round again counts the noise within rounds twice,
-// because the spread between rounds already contains it. Where rounds differ
-// by much more than the error of their own medians, this is nothing. Where they
-// do not differ at all, the intervals are up to √2 too wide: the safe side.
+// Drawing the values of a round again as well would count the noise within rounds
+// twice, because the spread between rounds already contains it.
+//
+// # What does not average out
+//
+// Some of the noise is the same in all rounds of a run: where the two sides were
+// loaded, which came first. No number of rounds shrinks it, and no resampling of
+// rounds shows it. An [Offset] carries it as a variance of its own.
 //
 // # Why logarithms
 //
 // A ratio of 2 and a ratio of ½ are equally far from 1. On the log scale the
 // estimate does not depend on which side is called the baseline.
-//
-// # How a resample is drawn
-//
-// A resample of 20 rounds of 200 values would take 4,000 draws and a
-// selection, ten thousand times over. Only its quantile is wanted. Once the
-// multiset of rounds is drawn, with round r of size n_r taken w_r times, the
-// number of resampled values at or below x is a sum of independent binomials
-// whose mean Σ w_r·n_r·F_r(x) and variance Σ w_r·n_r·F_r(x)·(1−F_r(x)) are
-// known. The j-th smallest resampled value is at or below x exactly when that
-// number reaches j. So one normal draw z and a search for the first x with
-//
-//	mean(x) − (j − ½) ≥ z·sd(x)
-//
-// draws the j-th smallest value with the distribution it has, up to the normal
-// approximation of the binomials; the ½ is the continuity correction. Ties need
-// no care: breaking them in any order yields the same values.
 package stats
 
 import (
@@ -73,18 +61,6 @@ type Options struct {
 	Resamples int
 	Seed      uint64
 	Quantile  float64 // in (0, 1); 0 means 0.5
-}
-
-func (o Options) withDefaults() (Options, error) {
-	o.Resamples = cmp.Or(o.Resamples, DefaultResamples)
-	o.Quantile = cmp.Or(o.Quantile, 0.5)
-	if o.Resamples < MinResamples {
-		return o, fmt.Errorf("%d resamples: ask for at least %d", o.Resamples, MinResamples)
-	}
-	if !inUnit(o.Quantile) {
-		return o, fmt.Errorf("quantile %v: choose one between 0 and 1", o.Quantile)
-	}
-	return o, nil
 }
 
 func (s Sample) validate() error {
@@ -127,6 +103,34 @@ func (s Sample) pool() []pooled {
 		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.round, b.round))
 	})
 	return all
+}
+
+// logs is the pooled values in ascending order, and the distances of their logarithms
+// from that of the q-quantile, which is the centre.
+func (s Sample) logs(q float64) (all []pooled, logs []float64, centre float64) {
+	all = s.pool()
+	logs = make([]float64, len(all))
+	for i, p := range all {
+		logs[i] = math.Log(p.value)
+	}
+	i, frac := position(len(all), q)
+	centre = logs[i] + float64(frac*(logs[min(i+1, len(all)-1)]-logs[i]))
+	for i := range logs {
+		logs[i] -= centre
+	}
+	return all, logs, centre
+}
+
+// sums is the sum and the number of the values of each round.
+func (s Sample) sums() (sums, counts []float64) {
+	for _, values := range s.Rounds {
+		sum := 0.0
+		for _, v := range values {
+			sum += v
+		}
+		sums, counts = append(sums, sum), append(counts, float64(len(values)))
+	}
+	return sums, counts
 }
 
 // position locates the q-quantile of n sorted values by linear interpolation

@@ -3,7 +3,7 @@ package stats
 import "gonum.org/v1/gonum/stat/distuv"
 
 // student is Student's t distribution with so many degrees of freedom.
-type student int
+type student float64
 
 // From here on the normal distribution is used: it differs by about 0.1 % at
 // the usual levels, while gonum's quantile of t loses its tails at 10⁵ degrees.

@@ -50,7 +50,7 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
-    rounds: {min: 5, max: 15}
+    rounds: {min: 6, max: 15}
     pairs: 6
     control: 40%
     solo_shift: 100%

@@ -80,7 +80,7 @@ func TestTensorMapOnGPU(t *testing.T) {
 	const policy = `version: 1
 gates:
   correctness: {shapes: all, seeds: [0, 1], secret_cases: 4, norm_error: "<= 0.1%", determinism: true}
-  performance: {guard: {shapes: [mission], speedup: ">= -50%"}, rounds: {min: 3, max: 3}, pairs: 5, control: 5%, solo_shift: 20%}
+  performance: {guard: {shapes: [mission], speedup: ">= -50%"}, rounds: {min: 6, max: 6}, pairs: 5, control: 5%, solo_shift: 20%}
 rules:
   - name: default
 `

@@ -32,8 +32,8 @@ gates:
   correctness: {shapes: [small], seeds: [0], norm_error: "<= 1%"}
   performance:
     target: {shapes: [small], speedup: ">= +10%"}
-    rounds: {min: 3, max: 6}
-    looks: [3, 6]
+    rounds: {min: 6, max: 8}
+    looks: [6, 8]
     pairs: 4
     control: 50%
     solo_shift: 900%

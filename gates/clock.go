@@ -1,0 +1,83 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// coarse is the largest step of a clock, as a share of the median, whose samples can be
+// judged. With a coarser one all samples of a side may read the same, and a
+// difference of half a step looks like none, or like a whole one without any noise.
+const coarse = 0.005
+
+// clockStep is the step of the clock behind a series as a share of the median, as far
+// as the samples show it: the greatest step that all differences of the times are
+// multiples of. It is 0 where that is finer than anybody cares for. The clock ticks
+// over whole samples, so times are taken times the batch.
+//
+// A quiet machine has few distinct times too. So a step is believed only where the
+// samples lie on three places of its lattice or more, two of them next to each other.
+func clockStep(s *Series) float64 {
+	if len(s.Nanos) == 0 {
+		return 0
+	}
+	batch := float64(max(s.Batch, 1))
+	times := make([]float64, len(s.Nanos))
+	for i, ns := range s.Nanos {
+		times[i] = ns * batch
+	}
+	first, highest := times[0], slices.Max(times)
+	// Runners keep times in 32-bit floats, or round them.
+	noise := highest * 1e-6
+	limit := coarse * first
+	step := 0.0
+	for _, t := range times[1:] {
+		step = commonStep(step, math.Abs(t-first), noise)
+		if step > 0 && step < limit/2 {
+			return 0
+		}
+	}
+	slices.Sort(times)
+	places, nearest := 1, math.Inf(1)
+	for i := 1; i < len(times); i++ {
+		if gap := times[i] - times[i-1]; gap > noise {
+			places++
+			nearest = min(nearest, gap)
+		}
+	}
+	if places < 3 || nearest > 1.5*step {
+		return 0
+	}
+	return step / times[len(times)/2]
+}
+
+// commonStep is the greatest common step of two lengths by Euclid's method, where what
+// is within the noise of zero is zero.
+func commonStep(a, b, noise float64) float64 {
+	for b > noise {
+		rest := math.Mod(a, b)
+		if b-rest <= noise {
+			rest = 0
+		}
+		a, b = b, rest
+	}
+	if a <= noise {
+		return 0
+	}
+	return a
+}
+
+// coarseClock is why the clock is not fit for the shape, judged by the round in the
+// middle so that a single odd one decides nothing.
+func (s *shapeComparison) coarseClock() string {
+	steps := slices.Sorted(slices.Values(s.samples.steps))
+	if len(steps) == 0 {
+		return ""
+	}
+	if step := steps[len(steps)/2]; step > coarse {
+		return fmt.Sprintf("the clock's step is %s of a sample on %s (at most %s can be judged); take more launches into a sample, or a finer clock",
+			percent(step), s.shape.Name, percent(coarse))
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// checkRunner looks at what would make the figures worthless: it is the runner's
+// fault, never the code's.
+func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
+	var low, high []float64
+	var where []*shapeComparison
+	for _, s := range c.shapes {
+		if fault := s.coarseClock(); fault != "" {
+			c.fault = fault
+		}
+		if s.control == nil {
+			continue
+		}
+		where = append(where, s)
+		low = append(low, s.control.PBelow(1-float64(gate.Control)))
+		high = append(high, s.control.PAbove(1+float64(gate.Control)))
+	}
+	for _, p := range [][]float64{low, high} {
+		for i, off := range stats.Holm(p, c.alpha) {
+			if off {
+				s := where[i]
+				c.fault = fmt.Sprintf("the A/A control on %s is %s instead of 0: two copies of the baseline differ by more than the allowed %s",
+					s.shape.Name, estimate(speedupOf(s.control, c.alpha)), gate.Control)
+			}
+		}
+	}
+}
+
+// checkMarks finds a shape of which more was disturbed than not. It needs no verdict
+// to be close: where all is disturbed, none ever is.
+func (c *comparison) checkMarks() {
+	for _, s := range c.shapes {
+		if fault := s.samples.marks.fault(s.shape.Name); fault != "" {
+			c.fault = fault
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
+
+// marks counts the samples that a runner marked as disturbed from outside. A mark is
+// the runner's word about the device, and a kernel can have a hand in it: one that
+// draws much power is throttled, and a block of slow samples that is left out may
+// have been slow by its own fault. So a pass must hold with the marked samples too,
+// and marks that come with the candidate are suspicious.
+type marks struct {
+	taken, spoiled int // on all three sides
+	// A value a sample, 2 where it is marked and else 1: with the candidate, and with
+	// the baseline alone before the candidate was loaded.
+	beside, alone stats.Sample
+}
+
+func (m *marks) add(series *Series, spoiled []bool) {
+	m.taken += len(spoiled)
+	n := 0
+	for _, marked := range spoiled {
+		if marked {
+			n++
+		}
+	}
+	m.spoiled += n
+	if len(series.Solo) == 0 || len(spoiled) == 0 {
+		return
+	}
+	m.beside.Rounds = append(m.beside.Rounds, twos(n, len(spoiled)))
+	m.alone.Rounds = append(m.alone.Rounds, twos(series.SoloSpoiled, len(series.Solo)))
+}
+
+// twos is a list of n values of which the first so many are 2, and else 1.
+func twos(first, n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = 1
+		if i < first {
+			values[i] = 2
+		}
+	}
+	return values
+}
+
+// markedMore is how much more often a sample may be marked beside the candidate than
+// alone: (1 + share beside) / (1 + share alone).
+const markedMore = 1.05
+
+// moreBeside is the p-value of "the candidate brings no more marks than there were
+// without it".
+func (m *marks) moreBeside(draws *stats.Draws, shape string) (float64, string) {
+	if m.spoiled == 0 {
+		return 1, ""
+	}
+	d, err := draws.MeanRatio(m.beside, m.alone)
+	if err != nil || d.Estimate <= markedMore {
+		return 1, ""
+	}
+	beside, alone := share(m.beside), share(m.alone)
+	return d.PAbove(markedMore), fmt.Sprintf("%s of the samples on %s were disturbed from outside while the candidate was loaded, and %s before", percent(beside), shape, percent(alone))
+}
+
+func share(s stats.Sample) float64 {
+	n, marked := 0, 0
+	for _, round := range s.Rounds {
+		n += len(round)
+		for _, v := range round {
+			if v == 2 {
+				marked++
+			}
+		}
+	}
+	return float64(marked) / float64(max(n, 1))
+}
+
+// fault is why so many marks make the figures worthless.
+func (m *marks) fault(shape string) string {
+	if 2*m.spoiled <= m.taken {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d samples on %s were disturbed from outside", m.spoiled, m.taken, shape)
+}

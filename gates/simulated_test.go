@@ -1,0 +1,176 @@
+package gates
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A machine makes the samples of a run whose truth is known: baseline, candidate and
+// control alternate in mirrored blocks of random order.
+type machine struct {
+	model  simulate.Model
+	ratio  float64 // baseline/candidate, the truth
+	blocks int
+	tick   float64 // of the clock, as a share of the baseline's time; 0 for a fine one
+	// alter changes a sample after it was drawn; nil for none.
+	alter func(round, block int, side rune, ns float64) float64
+}
+
+const simulatedNanos = 1e5
+
+// run starts a run: every call measures one more round.
+func (m machine) run(rng *rand.Rand) func() Round {
+	start := m.model.Run(rng)
+	r := -1
+	return func() Round {
+		r++
+		var text strings.Builder
+		s := Series{Shape: "mission", Batch: 1, Verified: m.blocks, Worst: &Errors{Elements: 100, Norm: 1e-4}}
+		draw := start(6 * m.blocks)
+		for block := range m.blocks {
+			order := []rune{SideBaseline, SideCandidate, SideControl}
+			rng.Shuffle(3, func(i, k int) { order[i], order[k] = order[k], order[i] })
+			order = append(order, order[2], order[1], order[0])
+			if block > 0 {
+				text.WriteByte(' ')
+			}
+			for place, side := range order {
+				ns := simulatedNanos * math.Exp(draw(side, place))
+				if side == SideCandidate {
+					ns /= m.ratio
+				}
+				if m.alter != nil {
+					ns = m.alter(r, block, side, ns)
+				}
+				if m.tick > 0 {
+					ns = math.Round(ns/m.tick/simulatedNanos) * m.tick * simulatedNanos
+				}
+				text.WriteRune(side)
+				s.Nanos = append(s.Nanos, ns)
+			}
+		}
+		s.Order = text.String()
+		return Round{Attempt: 1, Series: []Series{s}}
+	}
+}
+
+// measured is evidence with the rounds of a run.
+func (m machine) measured(rng *rand.Rand, n int) *Evidence {
+	e := evidence("mission")
+	e.Performance = &Performance{}
+	for next := m.run(rng); len(e.Performance.Rounds) < n; {
+		e.Performance.Rounds = append(e.Performance.Rounds, next())
+	}
+	return e
+}
+
+// judgeQuickly is Judge with fewer resamples: over many runs their noise averages out.
+func judgeQuickly(p *policies.Policy, e *Evidence) *Verdict {
+	return judge(p, "test.yaml", e, stats.MinResamples)
+}
+
+// A control is a recorded A/A series: the log ratios of its blocks, by round.
+type control struct {
+	file, shape string
+	rounds      [][]float64
+}
+
+// recordedControls is every A/A control of the committed evidence.
+func recordedControls(t testing.TB) []control {
+	t.Helper()
+	var controls []control
+	for _, pattern := range []string{"*.json", "all/*.json"} {
+		files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			e := readEvidence(t, file)
+			if e.Performance == nil {
+				continue
+			}
+			for _, shape := range e.Shapes {
+				s := collect(e.Performance.Rounds, shape.Name, clean)
+				if len(s.control.Rounds) == 0 {
+					continue
+				}
+				c := control{file: file, shape: shape.Name}
+				for _, round := range s.control.Rounds {
+					var logs []float64
+					for _, ratio := range round {
+						logs = append(logs, math.Log(ratio))
+					}
+					c.rounds = append(c.rounds, logs)
+				}
+				controls = append(controls, c)
+			}
+		}
+	}
+	return controls
+}
+
+// sample is the control as the ratios that it was measured as.
+func (c control) sample() stats.Sample {
+	var s stats.Sample
+	for _, round := range c.rounds {
+		var ratios []float64
+		for _, x := range round {
+			ratios = append(ratios, math.Exp(x))
+		}
+		s.Rounds = append(s.Rounds, ratios)
+	}
+	return s
+}
+
+// recordedModels is the noise of the recorded controls, once with the runs' offsets
+// taken out and once with them.
+func recordedModels(t testing.TB) []simulate.Model {
+	t.Helper()
+	var records []simulate.Record
+	draws := newDraws(stats.MinResamples)
+	for _, c := range recordedControls(t) {
+		offset := math.Log(draw(draws, c.sample(), 0.5).Estimate)
+		for _, round := range c.rounds {
+			for i := range round {
+				round[i] -= offset
+			}
+		}
+		records = append(records, simulate.Record{Shape: c.shape, Rounds: c.rounds, Offset: offset})
+	}
+	return []simulate.Model{
+		simulate.Recorded("recorded on an H200", records, false),
+		simulate.Recorded("recorded, with the offsets of whole runs", records, true),
+	}
+}
+
+// recordedSeries is every series of the committed evidence.
+func recordedSeries(t testing.TB) []Series {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "all", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Series
+	for _, file := range append(files, more...) {
+		if p := readEvidence(t, file).Performance; p != nil {
+			for _, r := range p.Rounds {
+				all = append(all, r.Series...)
+			}
+		}
+	}
+	if len(all) < 500 {
+		t.Fatalf("%d series", len(all))
+	}
+	return all
+}

@@ -1,0 +1,93 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// suspicion is what makes figures too good to be true. All but a time below the
+// physical floor counts only against a pass: it flatters the candidate, so that one
+// which is still too slow is too slow all the more.
+func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outcome Status) string {
+	for _, s := range c.shapes {
+		p50 := stats.Describe(s.samples.candidate).P50
+		if (gate.Roofline == nil || *gate.Roofline) && p50 > 0 && p50 < s.floor {
+			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Name, p50, s.floor)
+		}
+	}
+	if outcome != Passed {
+		return ""
+	}
+	checks := []func(*shapeComparison) (float64, string){
+		func(s *shapeComparison) (float64, string) { return s.disturbs(c.few, gate) },
+		func(s *shapeComparison) (float64, string) { return s.samples.marks.moreBeside(c.few, s.shape.Name) },
+		func(s *shapeComparison) (float64, string) { return s.aloneSlow(c.few) },
+		func(s *shapeComparison) (float64, string) { return s.keeps(c.few) },
+	}
+	if e.Mode == "cuda" {
+		checks = append(checks, func(s *shapeComparison) (float64, string) { return s.unseenGain(c.few) })
+	}
+	for _, check := range checks {
+		var p []float64
+		var why []string
+		for _, s := range c.shapes {
+			value, text := check(s)
+			p, why = append(p, value), append(why, text)
+		}
+		for i, proven := range stats.Holm(p, c.alpha) {
+			if proven {
+				return why[i]
+			}
+		}
+	}
+	return ""
+}
+
+// disturbs finds a candidate that slows the baseline beside it.
+func (s *shapeComparison) disturbs(draws *stats.Draws, gate *policies.PerformanceGate) (float64, string) {
+	solo := draw(draws, s.samples.solo, 0.5)
+	if solo == nil {
+		return 1, ""
+	}
+	return solo.PAbove(1 + float64(gate.SoloShift)), fmt.Sprintf(
+		"the baseline is %s slower beside the candidate than alone on %s (at most %s): the candidate disturbs what it is measured against",
+		percent(solo.Estimate-1), s.shape.Name, gate.SoloShift)
+}
+
+// aloneSlow finds a launch that does the work of the others of its batch: honest
+// kernels pay about the same for standing alone.
+func (s *shapeComparison) aloneSlow(draws *stats.Draws) (float64, string) {
+	d := draw(draws, s.samples.clocks.single, 0.5)
+	if d == nil {
+		return 1, ""
+	}
+	return d.PAbove(1), fmt.Sprintf("on %s a launch that stands alone takes longer than one of a batch by more than the baseline's does: a launch does the work of others of its batch", s.shape.Name)
+}
+
+// keeps finds a candidate whose time depends on what an earlier launch left behind.
+func (s *shapeComparison) keeps(draws *stats.Draws) (float64, string) {
+	d := draw(draws, s.samples.clocks.kept, 0.5)
+	if d == nil {
+		return 1, ""
+	}
+	return d.PAbove(1 + keptFaster), fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", percent(d.Estimate-1), s.shape.Name)
+}
+
+// unseenGain finds a gain that the device's clock claims and the clock on the wall
+// does not see. What lies around a launch is the same on both sides, so the wall must
+// show the gain too; where its noise is too large to tell, nothing is said.
+func (s *shapeComparison) unseenGain(draws *stats.Draws) (float64, string) {
+	k := &s.samples.clocks
+	gain := stats.Describe(k.gain).P50
+	if gain < hostGain {
+		return 1, ""
+	}
+	d := draw(draws, k.host, 0.5)
+	if d == nil {
+		return 1, ""
+	}
+	return d.PBelow(1), fmt.Sprintf("the clock on the wall does not see the gain on %s: it shows %s of the baseline's time where the device's shows %s",
+		s.shape.Name, signed(d.Estimate-1+gain/2), signed(gain))
+}

@@ -1,0 +1,164 @@
+//go:build !race
+
+package gates
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+var (
+	fullTable = flag.Int("simulate", 0, "runs per kind of noise of the table of error rates")
+	record    = flag.Bool("record", false, "record the table of error rates")
+)
+
+// rates is how the gate does on one kind of noise.
+type rates struct {
+	model     string
+	falsePass int // of a truth right on the threshold
+	passed    int // of a truth above it
+	runs      int
+	rounds    float64 // on average, until a truth above it was decided
+	withheld  int     // runs that ended in ERROR (runner), of either truth
+}
+
+const (
+	simulatedPolicy = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20}`
+	simulatedGain   = 1.12
+	policyRate      = 0.025 // one side of 95 %
+)
+
+// simulatedModels is every kind of noise of the table.
+func simulatedModels(t testing.TB) []simulate.Model {
+	return append(simulate.Models(), recordedModels(t)...)
+}
+
+// simulateRates takes runs of both truths through the judge.
+func simulateRates(p *policies.Policy, model simulate.Model, runs int) rates {
+	r := rates{model: model.Name, runs: runs}
+	tick := 0.0
+	if model.Name == "three clock ticks" {
+		tick = 0.004
+	}
+	for run := range runs {
+		on := machine{model: model, ratio: 1.1, blocks: 20, tick: tick}
+		switch v := judgeQuickly(p, on.measured(rand.New(rand.NewPCG(11, uint64(run))), 20)); v.Outcome {
+		case Pass:
+			r.falsePass++
+		case Error:
+			r.withheld++
+		}
+		above := machine{model: model, ratio: simulatedGain, blocks: 20, tick: tick}
+		next := above.run(rand.New(rand.NewPCG(12, uint64(run))))
+		e := evidence("mission")
+		e.Performance = &Performance{}
+		var v *Verdict
+		for _, look := range p.Rules[0].Gates.Performance.Looks {
+			for len(e.Performance.Rounds) < look {
+				e.Performance.Rounds = append(e.Performance.Rounds, next())
+			}
+			if v = judgeQuickly(p, e); v.Reason != ReasonInconclusive {
+				break
+			}
+		}
+		switch v.Outcome {
+		case Pass:
+			r.passed++
+		case Error:
+			r.withheld++
+		}
+		r.rounds += float64(v.Measuring.Rounds) / float64(runs)
+	}
+	return r
+}
+
+// markdown is the table as the README shows it.
+func markdown(table []rates) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| noise | false PASS at +10 %% | PASS at +12 %% | rounds |\n| --- | --: | --: | --: |\n")
+	for _, r := range table {
+		fmt.Fprintf(&b, "| %s | %.1f %% | %.0f %% | %.1f |\n", r.model,
+			100*float64(r.falsePass)/float64(r.runs), 100*float64(r.passed)/float64(r.runs), r.rounds)
+	}
+	return b.String()
+}
+
+// The gate's error rates over fourteen kinds of noise, through the judge itself: a
+// truth right on the threshold passes no more often than the policy allows. In `make
+// test` a few hundred runs each; `make bench` takes more, and prints the table.
+func TestErrorRatesOfAllNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates many runs")
+	}
+	runs := 50
+	if *fullTable > 0 {
+		runs = *fullTable
+	}
+	p := performancePolicy(t, simulatedPolicy)
+	models := simulatedModels(t)
+	if len(models) < 14 {
+		t.Fatalf("%d kinds of noise", len(models))
+	}
+	table := make([]rates, len(models))
+	var work sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, model := range models {
+		work.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			table[i] = simulateRates(p, model, runs)
+		})
+	}
+	work.Wait()
+	withheld := 0
+	all, allRuns := 0, 0
+	for _, r := range table {
+		withheld += r.withheld
+		all, allRuns = all+r.falsePass, allRuns+r.runs
+		limit := policyRate + 3*math.Sqrt(policyRate*(1-policyRate)/float64(r.runs))
+		if share := float64(r.falsePass) / float64(r.runs); share > limit {
+			t.Errorf("%s: %.3f of %d runs right on the threshold passed, want at most %.3f", r.model, share, r.runs, limit)
+		}
+	}
+	if limit := policyRate + 3*math.Sqrt(policyRate*(1-policyRate)/float64(allRuns)); float64(all)/float64(allRuns) > limit {
+		t.Errorf("%d of %d runs of all kinds passed, want at most %.3f", all, allRuns, limit)
+	}
+	t.Logf("%d runs a kind and truth, %d of them ERROR:\n%s", runs, withheld, markdown(table))
+	if *record {
+		text := fmt.Sprintf("Of %d runs each:\n\n%s", runs, markdown(table))
+		if err := os.WriteFile(recordedTable, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The README shows the table that was recorded last, as it was.
+func TestReadmeHasTheTable(t *testing.T) {
+	table, err := os.ReadFile(recordedTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(table), "\n| "); n != 1+1+len(simulatedModels(t)) {
+		t.Errorf("the recorded table has %d lines for %d kinds of noise; record it with -simulate 1000 -record", n, len(simulatedModels(t)))
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), string(table)) {
+		t.Errorf("the README does not show %s:\n%s", recordedTable, table)
+	}
+}
+
+var recordedTable = filepath.Join("testdata", "simulation", "table.md")

@@ -1,0 +1,96 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A tail is the mean or the p90 held against the goal of the median. A median does not
+// feel the slowest launches; whoever waits for them does.
+//
+// The gain of the median is what the change claims, so it must be proven. That the
+// tails are no worse is claimed by nobody, and to prove it takes many times the
+// rounds on a machine with noise of its own; so a tail defers a change only where it is
+// proven to lie below its limit. But one whose estimate lies there does not pass
+// either: it is open, and more rounds decide.
+type tail struct {
+	metric string
+	limit  float64 // of baseline/candidate
+	dist   *stats.Distribution
+	miss   float64 // p-value of having missed
+}
+
+// tailsOf is the tails of a shape, from the goal's own figure: so much
+// below what was asked of the median. A goal that asks for microseconds alone says nothing of
+// the baseline, and has none.
+func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.PerformanceGate) []tail {
+	asked := 0.0
+	if b := s.goal.Speedup; b != nil {
+		asked = 1 + float64(b.Value)
+	}
+	if b := s.goal.LatencyReduction; b != nil {
+		asked = max(asked, 1/(1-float64(b.Value)))
+	}
+	if asked == 0 || gate.Tails == nil {
+		return nil
+	}
+	offset := s.offset()
+	var tails []tail
+	add := func(metric string, allowed float64, d *stats.Distribution, err error) {
+		if err != nil {
+			return
+		}
+		t := tail{metric: metric, limit: asked * (1 - allowed), dist: d.With(offset), miss: 1}
+		if d.Estimate < t.limit {
+			t.miss = t.dist.PBelow(t.limit)
+		}
+		tails = append(tails, t)
+	}
+	if allowed := gate.Tails.Mean; allowed != nil {
+		d, err := draws.MeanRatio(s.samples.besides, s.samples.latencies)
+		add("mean", float64(*allowed), d, err)
+	}
+	if allowed := gate.Tails.P90; allowed != nil {
+		d, err := draws.QuantileRatio(s.samples.besides, s.samples.latencies, 0.9)
+		add("p90", float64(*allowed), d, err)
+	}
+	return tails
+}
+
+// decideTails looks at the tails of the shapes of a role whose goals are met. They are
+// corrected together, apart from the goals: where a goal is just met, its tails are far
+// from their limits.
+func (c *comparison) decideTails(role string, gate *policies.PerformanceGate) {
+	var misses []float64
+	var of []*shapeComparison
+	for _, s := range c.shapes {
+		if s.role != role || s.status != Passed {
+			continue
+		}
+		s.tails = s.tailsOf(c.few, gate)
+		for _, t := range s.tails {
+			of, misses = append(of, s), append(misses, t.miss)
+			if t.dist.Estimate < t.limit {
+				s.status = Open
+			}
+		}
+	}
+	for i, missed := range stats.Holm(misses, c.alpha) {
+		if missed {
+			of[i].status = Failed
+		}
+	}
+}
+
+// slowTail says which tail keeps the shape from passing.
+func (s *shapeComparison) slowTail(alpha float64) string {
+	for _, t := range s.tails {
+		if t.dist.Estimate < t.limit {
+			return fmt.Sprintf("but the speedup of the %s is %s (at least %s: slow launches count as well)",
+				t.metric, estimate(speedupOf(t.dist, alpha)), signed(t.limit-1))
+		}
+	}
+	return ""
+}
