@@ -219,13 +219,19 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 			}
 		}
 	}
+	r := GateResult{Status: Passed, Text: "Proven: " + c.describe(Passed)}
 	switch outcome {
-	case Passed:
-		return GateResult{Status: Passed, Text: "Proven: " + c.describe(Passed)}
 	case Failed:
-		return c.missed()
+		r = c.missed()
+	case Open:
+		r = c.undecided(e.Performance)
 	}
-	return c.undecided(e.Performance)
+	for _, s := range c.shapes {
+		if s.samples.strata.differs() {
+			r.Details = append(r.Details, fmt.Sprintf("%s by inputs: %s", s.shape.Name, &s.samples.strata))
+		}
+	}
+	return r
 }
 
 func (c *comparison) missed() GateResult {
@@ -318,7 +324,11 @@ func (c *comparison) describeRole(status Status, role string) string {
 			asked[i] = t.metric + " " + t.asked
 		}
 		text := fmt.Sprintf("speedup %s on %s (asked %s)", estimate(speedupOf(s.ratio, c.alpha)), s.shape.Name, strings.Join(asked, " and "))
-		for _, more := range []string{s.waits, s.slowTail(c.alpha)} {
+		kinds := ""
+		if status == Failed && s.samples.strata.differs() {
+			kinds = "by inputs " + s.samples.strata.String()
+		}
+		for _, more := range []string{kinds, s.waits, s.slowTail(c.alpha)} {
 			if more != "" {
 				text += ", " + more
 			}

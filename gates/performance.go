@@ -196,6 +196,9 @@ func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, l
 	}
 	for _, s := range c.shapes {
 		m.Pairs += s.samples.pairs
+		if n := len(s.samples.strata.kinds); n > 1 {
+			m.Inputs = max(m.Inputs, n)
+		}
 		m.Spoiled += s.samples.marks.spoiled
 	}
 	return m

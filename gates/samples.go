@@ -18,6 +18,7 @@ type samples struct {
 	besides   stats.Sample // the baseline's in the same rounds
 	clocks    clocks
 	marks     marks
+	strata    strata // of ratios
 
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int
@@ -44,6 +45,8 @@ func collect(rounds []Round, shape string, v view) *samples {
 			}
 		}
 	}
+	s.strata.medians = s.strata.level(s.ratios)
+	s.strata.level(s.clocks.wall)
 	return s
 }
 
@@ -69,9 +72,11 @@ func (s *samples) add(series *Series, v view) {
 		clear(spoiled)
 	}
 	var ratios, control, latencies, besides, alone []float64
+	var kinds []int
 	var walls clockRound
-	at := 0
+	at, number := 0, -1
 	for block := range strings.FieldsSeq(series.Order) {
+		number++
 		var b, c, a side
 		for _, letter := range []byte(block) {
 			of := &b
@@ -101,6 +106,7 @@ func (s *samples) add(series *Series, v view) {
 		}
 		if b.ok() && c.ok() {
 			ratios = append(ratios, over(b, c))
+			kinds = append(kinds, s.strata.kind(series, number))
 			if series.Wall != nil {
 				walls.add(b, c)
 			}
@@ -116,6 +122,9 @@ func (s *samples) add(series *Series, v view) {
 	s.cold = s.cold && series.Cold
 	s.baseline, s.candidate = append(s.baseline, besides...), append(s.candidate, latencies...)
 	appendRound(&s.ratios, ratios)
+	if len(kinds) > 0 {
+		s.strata.rounds = append(s.strata.rounds, kinds)
+	}
 	appendRound(&s.control, control)
 	if len(latencies) > 0 && len(besides) > 0 {
 		appendRound(&s.latencies, latencies)

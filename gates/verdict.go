@@ -165,6 +165,7 @@ type Measuring struct {
 	Confidence float64 `json:"confidence"` // of the shown intervals; all looks together spend the policy's
 	Policy     float64 `json:"policy_confidence"`
 	Pairs      int     `json:"pairs"`
+	Inputs     int     `json:"inputs,omitempty"` // kinds of input that were timed in turn, where there is more than one
 	Spoiled    int     `json:"spoiled"`
 	Seconds    float64 `json:"seconds"`
 }

@@ -128,7 +128,11 @@ func measuring(v *gates.Verdict) line {
 	if d := duration(m.Seconds); d != dash {
 		fmt.Fprintf(&b, ", in %s", d)
 	}
-	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block: the two p50 may give another one.")
+	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
+	if m.Inputs > 1 {
+		fmt.Fprintf(&b, ", for each of %d kinds of input, and their geometric mean", m.Inputs)
+	}
+	b.WriteString(": the two p50 may give another one.")
 	if proper(m.Confidence) {
 		fmt.Fprintf(&b, " Intervals at %s, the offset that the A/A control shows included", confidence(m.Confidence))
 		if proper(m.Policy) {

@@ -1,0 +1,92 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
+
+// strata is which inputs each block of each round was timed on. A kernel may take
+// another way for another kind of input and gain more on the one than on the
+// other. The median of all blocks would then be that of the kinds in the middle,
+// and jump from one to the next with the noise. So every kind counts the same:
+// the figure is the geometric mean of the kinds' medians, and a ratio is held
+// against those of its own kind alone.
+type strata struct {
+	kinds   []string
+	rounds  [][]int   // of a round's blocks, in the order of its ratios
+	medians []float64 // of the ratios, by kind
+}
+
+// kind is the number of a block's distribution.
+func (s *strata) kind(series *Series, block int) int {
+	if len(series.Distributions) == 0 {
+		return s.number("")
+	}
+	return s.number(series.Distributions[block%len(series.Distributions)])
+}
+
+func (s *strata) number(name string) int {
+	for i, k := range s.kinds {
+		if k == name {
+			return i
+		}
+	}
+	s.kinds = append(s.kinds, name)
+	return len(s.kinds) - 1
+}
+
+// level brings ratios of all kinds to the geometric mean of the kinds' medians. It
+// returns the medians; with one kind it changes nothing.
+func (s *strata) level(sample stats.Sample) []float64 {
+	if len(s.kinds) < 2 || len(sample.Rounds) != len(s.rounds) {
+		return nil
+	}
+	byKind := make([][]float64, len(s.kinds))
+	for r, ratios := range sample.Rounds {
+		for i, ratio := range ratios {
+			k := s.rounds[r][i]
+			byKind[k] = append(byKind[k], ratio)
+		}
+	}
+	medians, mean, n := make([]float64, len(byKind)), 0.0, 0
+	for k, ratios := range byKind {
+		if len(ratios) > 0 {
+			medians[k] = stats.Describe(ratios).P50
+			mean += math.Log(medians[k])
+			n++
+		}
+	}
+	centre := math.Exp(mean / float64(n))
+	for r, ratios := range sample.Rounds {
+		for i := range ratios {
+			ratios[i] *= centre / medians[s.rounds[r][i]]
+		}
+	}
+	return medians
+}
+
+// differs tells whether the kinds of input have speedups that a reader should see
+// side by side.
+func (s *strata) differs() bool {
+	least, most := math.Inf(1), 0.0
+	for _, m := range s.medians {
+		if m > 0 {
+			least, most = min(least, m), max(most, m)
+		}
+	}
+	return most > 1.02*least
+}
+
+// String is the speedup of every kind.
+func (s *strata) String() string {
+	var parts []string
+	for k, name := range s.kinds {
+		if s.medians[k] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", name, signed(s.medians[k]-1)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
