@@ -83,7 +83,7 @@ const (
 func TestPushOfTheSameMachineCode(t *testing.T) {
 	for name, c := range map[string]struct{ source, attempts string }{
 		"inconclusive": {onTheEdge, "11111111"},
-		"too slow":     {tooSlow, "1111"},
+		"too slow":     {tooSlow, "111111"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{})
@@ -103,7 +103,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 			w.said(pr, "| 2 | `runner`")
 			w.expect("documents again", w.attempts(w.push(pr, "close", "README.md", "Best.\n", "failure")), c.attempts+"222")
 			w.said(pr, "| 2 | `runner`")
-			w.expect("other code", w.attempts(w.push(pr, "close", sourceFile, "// speed 1.3\n", "success")), "1111")
+			w.expect("other code", w.attempts(w.push(pr, "close", sourceFile, "// speed 1.3\n", "success")), "111111")
 			w.said(pr, "| 1 | `runner`")
 		})
 	}
@@ -134,7 +134,7 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 			close(w.hold)
 			w.rebench(pr, "/rebench", "success")
 			return pr
-		}, "2222"},
+		}, "222222"},
 		"cancelled twice, with a restart": {held, func(w *world, pr *fakehub.PR) *fakehub.PR {
 			cancel(w, pr)
 			restart(w)
@@ -144,7 +144,7 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 			close(w.hold)
 			w.rebench(pr, "/rebench", "success")
 			return pr
-		}, "3333"},
+		}, "333333"},
 		"superseded": {held, func(w *world, pr *fakehub.PR) *fakehub.PR {
 			w.measuring(pr.HeadSHA())
 			_, err := w.repo.Push("early", map[string]string{"README.md": "Better.\n"}, "Documents")
@@ -153,7 +153,7 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 			close(w.hold)
 			w.concluded(pr.HeadSHA(), "success")
 			return pr
-		}, "2222"},
+		}, "222222"},
 		"closed, and opened elsewhere": {held, func(w *world, pr *fakehub.PR) *fakehub.PR {
 			w.measuring(pr.HeadSHA())
 			w.no(pr.Close("walt"))
@@ -162,14 +162,14 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 			other := w.propose("elsewhere", held, fakehub.PROptions{Title: "Again"})
 			w.concluded(other.HeadSHA(), "success")
 			return other
-		}, "2222"},
+		}, "222222"},
 		"a runner's fault": {failing, func(w *world, pr *fakehub.PR) *fakehub.PR {
 			w.concluded(pr.HeadSHA(), "failure")
 			w.push(pr, "early", "README.md", "Better.\n", "failure")
 			close(w.hold)
 			w.rebench(pr, "/rebench", "success")
 			return pr
-		}, "3333"},
+		}, "333333"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{})
@@ -189,16 +189,16 @@ func TestBackAndForth(t *testing.T) {
 	first := pr.HeadSHA()
 	w.concluded(first, "failure")
 	second := w.push(pr, "waver", sourceFile, tooSlow, "failure")
-	w.expect("the other version", w.attempts(second), "1111")
+	w.expect("the other version", w.attempts(second), "111111")
 	w.rebench(pr, "/rebench rounds=2", "failure")
 	w.expect("the first version", w.attempts(w.push(pr, "waver", sourceFile, onTheEdge, "failure")), "11111111")
 	w.said(pr, fmt.Sprintf("what was measured at %.12s: its evidence stands", first))
 	other := w.propose("twin", "/* Mine. */\n"+tooSlow, fakehub.PROptions{Title: "Twin"})
 	w.concluded(other.HeadSHA(), "failure")
-	w.expect("another pull request", w.attempts(other.HeadSHA()), "111122")
+	w.expect("another pull request", w.attempts(other.HeadSHA()), "11111122")
 	w.said(other, fmt.Sprintf("what was measured at %.12s: its evidence stands", second))
 	w.rebench(other, "/rebench rounds=1", "failure")
-	w.expect("a rebench there", w.attempts(other.HeadSHA()), "1111223")
+	w.expect("a rebench there", w.attempts(other.HeadSHA()), "111111223")
 }
 
 // Machine code that is other with every build is no new chance while the sources

@@ -14,8 +14,10 @@ type Need struct {
 // Next says what a runner must gather next. It is the judge's own question, so
 // a run stops at the first required gate that fails, and measures not one round
 // more than the verdict needs.
-func Next(p *policies.Policy, e *Evidence) Need {
-	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: stats.DefaultResamples}
+func Next(p *policies.Policy, e *Evidence) Need { return next(p, e, stats.DefaultResamples) }
+
+func next(p *policies.Policy, e *Evidence, resamples int) Need {
+	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: resamples}
 	if e.Fault != "" || e.Removed {
 		return Need{}
 	}

@@ -71,7 +71,12 @@ func (s *samples) add(series *Series, v view) {
 	if v == whole {
 		clear(spoiled)
 	}
-	var ratios, control, latencies, besides, alone []float64
+	lists := make([]float64, 5*len(series.Nanos)) // room for all that follows
+	list := func() (part []float64) {
+		part, lists = lists[:0:len(series.Nanos)], lists[len(series.Nanos):]
+		return part
+	}
+	ratios, control, latencies, besides, alone := list(), list(), list(), list(), list()
 	var kinds []int
 	var walls clockRound
 	at, number := 0, -1

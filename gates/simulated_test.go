@@ -174,3 +174,43 @@ func recordedSeries(t testing.TB) []Series {
 	}
 	return all
 }
+
+// quiet is a machine with hardly any noise: what a test puts on top of it decides.
+func quiet(ratio float64) machine {
+	return machine{model: simulate.Model{Name: "quiet", Run: func(rng *rand.Rand) func(int) simulate.Draw {
+		return func(int) simulate.Draw {
+			round := 0.0005 * rng.NormFloat64()
+			return func(side rune, _ int) float64 {
+				x := 0.002 * rng.NormFloat64()
+				if side == SideCandidate {
+					x += round
+				}
+				return x
+			}
+		}
+	}}, ratio: ratio, blocks: 20}
+}
+
+func newRand(a, b uint64) *rand.Rand { return rand.New(rand.NewPCG(a, b)) }
+
+func judged(t testing.TB, performance string, e *Evidence) *Verdict {
+	t.Helper()
+	return Judge(performancePolicy(t, performance), "test.yaml", e)
+}
+
+const gate10 = `{target: {shapes: [mission], speedup: ">= +10%"}, pairs: 20}`
+
+func expect(t *testing.T, v *Verdict, outcome Outcome, reason Reason, says string) {
+	t.Helper()
+	if v.Outcome != outcome || v.Reason != reason || !strings.Contains(v.Summary, says) {
+		t.Errorf("got %s (%s): %q\nwant %s (%s): …%q…", v.Outcome, v.Reason, v.Summary, outcome, reason, says)
+	}
+}
+
+// heavy is noise of 1 % between processes and 2 % within them.
+var heavy = simulate.Model{Name: "heavy", Run: func(rng *rand.Rand) func(int) simulate.Draw {
+	return func(int) simulate.Draw {
+		level := map[rune]float64{SideBaseline: 0.007 * rng.NormFloat64(), SideCandidate: 0.007 * rng.NormFloat64(), SideControl: 0.007 * rng.NormFloat64()}
+		return func(side rune, _ int) float64 { return level[side] + 0.02*rng.NormFloat64() }
+	}
+}}

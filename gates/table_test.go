@@ -101,7 +101,7 @@ func TestErrorRatesOfAllNoise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates many runs")
 	}
-	runs := 50
+	runs := 100
 	if *fullTable > 0 {
 		runs = *fullTable
 	}

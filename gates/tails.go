@@ -22,10 +22,10 @@ type tail struct {
 	miss   float64 // p-value of having missed
 }
 
-// tailsOf is the tails of a shape, from the goal's own figure: so much
-// below what was asked of the median. A goal that asks for microseconds alone says nothing of
-// the baseline, and has none.
-func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.PerformanceGate) []tail {
+// tailsOf is the tails of a shape, from the goal's own figure: so much below what was
+// asked of the median. A goal that asks for microseconds alone says nothing of the
+// baseline, and has none. It is not ok where the samples do not show them.
+func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.PerformanceGate) (tails []tail, ok bool) {
 	asked := 0.0
 	if b := s.goal.Speedup; b != nil {
 		asked = 1 + float64(b.Value)
@@ -34,12 +34,12 @@ func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.Performance
 		asked = max(asked, 1/(1-float64(b.Value)))
 	}
 	if asked == 0 || gate.Tails == nil {
-		return nil
+		return nil, true
 	}
-	offset := s.offset()
-	var tails []tail
+	offset, ok := s.offset(), true
 	add := func(metric string, allowed float64, d *stats.Distribution, err error) {
 		if err != nil {
+			ok = false
 			return
 		}
 		t := tail{metric: metric, limit: asked * (1 - allowed), dist: d.With(offset), miss: 1}
@@ -56,7 +56,7 @@ func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.Performance
 		d, err := draws.QuantileRatio(s.samples.besides, s.samples.latencies, 0.9)
 		add("p90", float64(*allowed), d, err)
 	}
-	return tails
+	return tails, ok
 }
 
 // decideTails looks at the tails of the shapes of a role whose goals are met. They are
@@ -69,7 +69,10 @@ func (c *comparison) decideTails(role string, gate *policies.PerformanceGate) {
 		if s.role != role || s.status != Passed {
 			continue
 		}
-		s.tails = s.tailsOf(c.few, gate)
+		var ok bool
+		if s.tails, ok = s.tailsOf(c.few, gate); !ok {
+			s.status = Open
+		}
 		for _, t := range s.tails {
 			of, misses = append(of, s), append(misses, t.miss)
 			if t.dist.Estimate < t.limit {

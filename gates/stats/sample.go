@@ -31,7 +31,6 @@
 package stats
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -100,7 +99,13 @@ func (s Sample) pool() []pooled {
 		}
 	}
 	slices.SortFunc(all, func(a, b pooled) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.round, b.round))
+		switch {
+		case a.value < b.value:
+			return -1
+		case a.value > b.value:
+			return 1
+		}
+		return int(a.round - b.round)
 	})
 	return all
 }

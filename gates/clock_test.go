@@ -1,0 +1,60 @@
+package gates
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+)
+
+func TestCoarseClock(t *testing.T) {
+	ticking := func(m machine, tick float64) machine { m.tick = tick; return m }
+	loud := quiet(1.2)
+	loud.model = simulate.Models()[0]
+	for _, c := range []struct {
+		name    string
+		machine machine
+		batch   int
+		outcome Outcome
+	}{
+		{"a fine clock", loud, 1, Pass},
+		{"ticks of 0.1 %", ticking(loud, 0.001), 1, Pass},
+		{"ticks of 1 %", ticking(loud, 0.01), 1, Error},
+		{"ticks of 10 %", ticking(loud, 0.1), 1, Error},
+		{"ticks of 1 % on a quiet machine", ticking(quiet(1.2), 0.01), 1, Error},
+		{"ticks of 0.032 % on a quiet machine: few distinct times", ticking(quiet(1.2), 0.00032), 1, Pass},
+		{"32 launches a sample", ticking(loud, 0.01), 32, Error},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := c.machine.measured(newRand(4, 4), 6)
+			for r := range e.Performance.Rounds {
+				s := &e.Performance.Rounds[r].Series[0]
+				s.Batch = c.batch
+				for i, ns := range s.Nanos {
+					s.Nanos[i] = float64(float32(ns / float64(c.batch))) // as an event's time is kept
+				}
+			}
+			v := judged(t, gate10, e)
+			if v.Outcome != c.outcome || c.outcome == Error && !strings.Contains(v.Summary, "the clock's step is") {
+				t.Errorf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+		})
+	}
+	t.Run("a constant time says nothing of the clock", func(t *testing.T) {
+		e := quiet(1.25).measured(newRand(4, 4), 6)
+		for r := range e.Performance.Rounds {
+			s := &e.Performance.Rounds[r].Series[0]
+			for i, side := range strings.ReplaceAll(s.Order, " ", "") {
+				s.Nanos[i] = map[rune]float64{SideBaseline: 1e5, SideControl: 1e5, SideCandidate: 8e4}[side]
+			}
+		}
+		expect(t, judged(t, gate10, e), Pass, "", "Proven")
+	})
+	t.Run("no recorded clock is coarse", func(t *testing.T) {
+		for _, c := range recordedSeries(t) {
+			if step := clockStep(&c); step > 0 {
+				t.Errorf("%s has a step of %v", c.Shape, step)
+			}
+		}
+	})
+}

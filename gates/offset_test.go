@@ -1,0 +1,110 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+)
+
+// The recorded A/A controls, each as if it were the candidate of a run in which
+// another run's control on the same shape was seen: the intervals hold the truth, which
+// is 1, and the p-values are those of no effect. Without the offset of whole runs they
+// do not.
+func TestRecordedControls(t *testing.T) {
+	draws := newDraws(stats.DefaultResamples)
+	controls := recordedControls(t)
+	if len(controls) < 100 {
+		t.Fatalf("only %d controls are recorded", len(controls))
+	}
+	byShape := map[string][]*stats.Distribution{}
+	for _, c := range controls {
+		byShape[c.shape] = append(byShape[c.shape], draw(draws, c.sample(), 0.5))
+	}
+	count := func(shape string, with func(d, other *stats.Distribution) *stats.Distribution) (covered, low float64) {
+		n := 0.0
+		for name, all := range byShape {
+			if shape != "" && name != shape {
+				continue
+			}
+			for i, d := range all {
+				weight := 1 / float64(len(all)-1)
+				for k, other := range all {
+					if k == i {
+						continue
+					}
+					wide := with(d, other)
+					n += weight
+					if wide.Lower(0.025) <= 1 && 1 <= wide.Upper(0.025) {
+						covered += weight
+					}
+					if 2*min(wide.PAbove(1), wide.PBelow(1)) <= 0.05 {
+						low += weight
+					}
+				}
+			}
+		}
+		return covered / n, low / n
+	}
+	plain, plainLow := count("", func(d, _ *stats.Distribution) *stats.Distribution { return d })
+	seen := func(d, other *stats.Distribution) *stats.Distribution { return d.With(expectedOffset.Seen(other)) }
+	covered, low := count("", seen)
+	// The shortest launches are the ones that are most off.
+	small, smallLow := count("small", seen)
+	blind, blindLow := count("", func(d, _ *stats.Distribution) *stats.Distribution { return d.With(expectedOffset) })
+	t.Logf("%d recorded controls: 95 %% intervals hold 1 in %.1f %%, p below 5 %% in %.1f %%; with no control to see %.1f %% and %.1f %%; on small alone %.1f %% and %.1f %%; without the offset %.1f %% and %.1f %%",
+		len(controls), 100*covered, 100*low, 100*blind, 100*blindLow, 100*small, 100*smallLow, 100*plain, 100*plainLow)
+	if min(covered, blind, small) < 0.93 {
+		t.Errorf("the intervals hold the truth in %.3f of the controls, in %.3f with no control to see, in %.3f of those on small; want at least 0.93", covered, blind, small)
+	}
+	if max(low, blindLow, smallLow) > 0.08 {
+		t.Errorf("p is below 5 %% in %.3f of the controls, in %.3f with no control to see, in %.3f of those on small; want at most 0.08", low, blindLow, smallLow)
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := fmt.Sprintf("Over the %d A/A controls recorded on an H200 the 95 %% interval holds the truth in %.0f %%; without\n  that part it would be %.0f %%.", len(controls), 100*covered, 100*plain)
+	if !strings.Contains(string(readme), claim) {
+		t.Errorf("the README does not say: %s", claim)
+	}
+	if plain > 0.9 {
+		t.Errorf("without the offset %.3f are covered: it is not in these records", plain)
+	}
+}
+
+// An offset of the whole run does not shrink with the rounds.
+func TestOffsetDoesNotShrink(t *testing.T) {
+	for _, rounds := range []int{6, 20, 200} {
+		sample := simulate.Noise{Between: 1e-5, Within: 1e-5}.Ratios(newRand(1, 1), 1.2, rounds, 10)
+		d := draw(newDraws(stats.MinResamples), sample, 0.5).With(expectedOffset)
+		if reach := math.Log(d.Estimate / d.Lower(0.00375)); reach < 2*expectedOffset.Scale {
+			t.Errorf("after %d rounds the bound is %.5f below the estimate, for an offset of %v", rounds, reach, expectedOffset.Scale)
+		}
+	}
+}
+
+// A baseline that is itself 1.9 % slow in every round lets its candidate look that
+// much better. The control shows it, and what it shows widens the interval.
+func TestControlWidens(t *testing.T) {
+	slow := func(_, _ int, side rune, ns float64) float64 {
+		if side == SideBaseline {
+			return ns * 1.019
+		}
+		return ns
+	}
+	for seed := range uint64(20) {
+		m := quiet(1.09)
+		m.alter = slow
+		if v := judged(t, gate10, m.measured(newRand(5, seed), 20)); v.Outcome == Pass {
+			t.Fatalf("a true +9 %% passes a +10 %% gate: %s", v.Summary)
+		}
+	}
+	v := judged(t, gate10, quiet(1.14).measured(newRand(5, 5), 20))
+	expect(t, v, Pass, "", "Proven")
+}
