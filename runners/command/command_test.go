@@ -216,7 +216,7 @@ func alive(t *testing.T, argument string) bool {
 func TestEvidenceIsComplete(t *testing.T) {
 	t.Parallel()
 	e, v, w := trial{candidate: "before() { sleep 31415926 & }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80,79.5,900,80.5,80]}' >&3; }"}.gate(t)
-	if v.Outcome != gates.Pass || !strings.HasPrefix(v.Summary, "Proven: speedup +25.0\u00a0% [+24.6\u00a0%, +25.4\u00a0%] on mission") {
+	if v.Outcome != gates.Pass || !strings.HasPrefix(v.Summary, "Proven: speedup +25.0\u00a0% [+24.5\u00a0%, +25.5\u00a0%] on mission") {
 		t.Fatalf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 	if alive(t, "31415926") {
