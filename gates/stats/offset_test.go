@@ -14,7 +14,7 @@ import (
 // the less often the more rounds there are.
 func TestCoverageWithAnOffset(t *testing.T) {
 	const truth = 1.1
-	n := trials(800)
+	n := trials(400)
 	expected := stats.Offset{Scale: 0.001, Dof: 3}
 	for _, c := range []struct {
 		name   string
