@@ -224,3 +224,17 @@ func TestUncountedRounds(t *testing.T) {
 		t.Errorf("the check says %s\n%s", c.Title, c.Summary)
 	}
 }
+
+// What was wrong once stays wrong, although other secret cases are drawn.
+func TestWrongStaysWrong(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	pr := w.propose("wrong", "// WRONG-UNTIL speed 1.5\n", fakehub.PROptions{Title: "Wrong"})
+	w.concluded(pr.HeadSHA(), "failure")
+	close(w.hold)
+	w.rebench(pr, "/rebench", "failure")
+	w.said(pr, "wrong in 4 of 8 cases")
+	w.rebench(pr, "/rebench", "failure")
+	w.said(pr, "wrong in 4 of 12 cases")
+	w.push(pr, "wrong", "README.md", "Better.\n", "failure")
+	w.expect("a push", w.attempts(w.push(pr, "wrong", sourceFile, "// speed 1.5\n", "success")), "1111")
+}
