@@ -186,6 +186,7 @@ func (b *Bot) remember(ctx context.Context, s *change.State, run change.Run, tok
 	claim := account.Claim{Job: run.Job, Token: token}
 	_, err = b.note(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code), func(now *account.State) (string, any) {
 		_, own := now.Number(claim)
+		own = own || result.Attempt == 0 && run.Attempt > 1 // other cases were drawn
 		if have, ok := now.Of(result.Attempt); ok && (have.Claim == claim || !own) {
 			return "", nil // it was written already, or is what stood
 		}

@@ -169,7 +169,7 @@ func (b *Bot) again(ctx context.Context, s *change.State, runs []change.Run, r c
 			busy = append(busy, run)
 			continue
 		}
-		// Before anything was timed there are no dice, and an ERROR has decided nothing.
+		// Before anything was timed no round has decided, and neither has an ERROR.
 		if r := run.Result; r != nil && r.Attempt > 0 && r.Outcome != gates.Error && r.Reason != gates.ReasonInconclusive {
 			decided = append(decided, run)
 		}

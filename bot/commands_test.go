@@ -103,13 +103,14 @@ func TestCancelAndAgain(t *testing.T) {
 	}
 	w.golden("cancelled", []*fakehub.PR{pr})
 	close(w.hold)
-	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "rocket")
-	w.concluded(pr.HeadSHA(), "success")
+	w.rebench(pr, "/rebench", "success")
+	w.expect("after one that was cancelled", w.attempts(pr.HeadSHA()), "2222")
 	w.no(pr.Merge("olga"))
 }
 
 // The runner's fault blocks the merge and never blames the code. Its evidence is
-// worth nothing, so a rebench starts anew.
+// worth nothing, so a rebench measures anew; the attempts that failed are counted,
+// on whatever commit.
 func TestRunnerFault(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	pr := w.propose("unlucky", "// FAULT speed 1.5\n", fakehub.PROptions{Title: "Unlucky"})
@@ -117,9 +118,11 @@ func TestRunnerFault(t *testing.T) {
 		t.Errorf("the check of a runner's fault is titled %q", c.Title)
 	}
 	w.golden("runner-fault", []*fakehub.PR{pr})
+	w.push(pr, "unlucky", "README.md", "Better.\n", "failure")
 	close(w.hold)
-	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "rocket")
-	w.concluded(pr.HeadSHA(), "success")
+	w.rebench(pr, "/rebench", "success")
+	w.expect("after two that failed", w.attempts(pr.HeadSHA()), "3333")
+	w.said(pr, "| 3 | `runner`")
 	w.no(pr.Merge("olga"))
 }
 

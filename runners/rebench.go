@@ -32,11 +32,15 @@ func (g *gatherer) recall(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking what was measured before: %w", err)
 	}
-	if was.Evidence == nil || was.Again && !rounds(was.Evidence) {
-		return nil // before anything was timed there are no dice: everything is done anew
+	if was.Evidence == nil {
+		return nil
 	}
 	if err := belongs(g.evidence, was.Evidence); err != nil {
 		return fmt.Errorf("going on with the evidence about %s: %w", g.job.Manifest.Name, err)
+	}
+	if was.Again && !rounds(was.Evidence) {
+		g.keepCases(was.Evidence.Correctness)
+		return nil
 	}
 	g.adopt(was)
 	if was.Again {
@@ -64,6 +68,20 @@ func (g *gatherer) adopt(was Earlier) {
 		e.Notes = append(slices.Clip(e.Notes), fmt.Sprintf("The machine code of both sides is what was measured at %.12s: its evidence stands for this commit too.", was.Head))
 	}
 	*g.evidence = e
+}
+
+// keepCases remembers outputs that were compared, while everything is done anew:
+// secret cases are drawn by chance, and what was wrong once would otherwise be
+// right as soon as the wrong ones are not drawn. A launch that failed may have been
+// the host's trouble, and has its new chance.
+func (g *gatherer) keepCases(c *gates.Correctness) {
+	if c == nil {
+		return
+	}
+	g.cases = slices.DeleteFunc(slices.Clone(c.Cases), func(k gates.Case) bool { return k.Failure != nil })
+	if len(g.cases) > 0 {
+		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), "The cases of earlier runs of this machine code are among those below: what was wrong stays so.")
+	}
 }
 
 func rounds(e *gates.Evidence) bool { return e.Performance != nil && len(e.Performance.Rounds) > 0 }

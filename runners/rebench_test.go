@@ -82,7 +82,10 @@ func TestRecall(t *testing.T) {
 		{"a rebench measures on", fast, nil, true, 2, fast, builds + rounds(2), "11111122", 1},
 		{"as many rounds as the last look asks", fast, nil, true, 0, fast, builds + rounds(12), "111111222222222222", 1},
 		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1111114", 3},
-		{"a rebench of wrong code does everything anew", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness" + rounds(6), "111111", 0},
+		{"a rebench of wrong code draws other cases, and it stays wrong", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness", "", 0},
+		{"a launch that failed has a new chance", fast, func(e *gates.Evidence) {
+			e.Performance, e.Correctness.Cases[0].Failure = nil, &gates.Failure{Kind: "timeout", Detail: "too long"}
+		}, true, 3, fast, builds + ", correctness" + rounds(6), "111111", 0},
 		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[5].Failure = &gates.Failure{Kind: "crash"} }, true, 3, fast, builds, "111111", 1},
 		{"a fault before the first round is no attempt", scripted{}, nil, false, 0, scripted{compile: true, ratio: 2, fail: "correctness"}, builds + ", correctness", "", 0},
 		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111111", 1},

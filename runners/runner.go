@@ -169,9 +169,10 @@ type gatherer struct {
 	progress Progress
 	rule     *policies.Rule
 
-	attempt int     // at measuring; 0 before the first round
-	before  int     // rounds of earlier attempts
-	spent   float64 // seconds that they took
+	cases   []gates.Case // of earlier runs, to be judged with this one's
+	attempt int          // at measuring; 0 before the first round
+	before  int          // rounds of earlier attempts
+	spent   float64      // seconds that they took
 }
 
 // step does something. What goes wrong becomes the evidence's fault; only a
@@ -249,6 +250,7 @@ func (g *gatherer) correctness(ctx context.Context) error {
 		return fmt.Errorf("comparing outputs: %w", err)
 	}
 	c.Seconds = time.Since(start).Seconds()
+	c.Cases = slices.Concat(g.cases, c.Cases)
 	g.evidence.Correctness = c
 	return nil
 }

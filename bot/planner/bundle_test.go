@@ -93,6 +93,39 @@ func TestSourcesWhenTheBaseMoves(t *testing.T) {
 			if same := before.Kernels[0].Sources == after.Kernels[0].Sources; same != c.same {
 				t.Errorf("the digests are equal: %v, want %v", same, c.same)
 			}
+			if same := before.Kernels[0].Asks == after.Kernels[0].Asks; same != c.same {
+				t.Errorf("what is asked is the same: %v, want %v", same, c.same)
+			}
+		})
+	}
+}
+
+// What is asked of a kernel is the base's alone: nothing that a change brings makes
+// it another question, and so a new chance.
+func TestAsksAreTheBases(t *testing.T) {
+	asked := func(t *testing.T, base, head tree) string {
+		t.Helper()
+		w := newWorld(t, base)
+		id, facts := w.propose(head)
+		return w.plan(id, facts).Kernels[0].Asks
+	}
+	base, head := usual(), tree{folder + "/scale.c": "// head\n"}
+	first := asked(t, base, head)
+	for name, c := range map[string]struct {
+		base, head tree
+		same       bool
+	}{
+		"another head": {base, tree{
+			folder + "/scale.c": "// other\n", folder + "/reference.c": "// a lie\n", folder + "/kernel.yaml": manifest + "# mild\n", folder + "/README.md": "More.\n",
+		}, true},
+		"documents of the base": {base.with(tree{folder + "/README.md": "More.\n"}), head, true},
+		"another manifest":      {base.with(tree{folder + "/kernel.yaml": manifest + "# other\n"}), head, false},
+		"another reference":     {base.with(tree{folder + "/reference.c": "// better\n"}), head, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if same := asked(t, c.base, c.head) == first; same != c.same {
+				t.Errorf("what is asked is the same: %v, want %v", same, c.same)
+			}
 		})
 	}
 }

@@ -85,6 +85,31 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+func TestCommits(t *testing.T) {
+	r := repository(t)
+	topic, err := r.Resolve(t.Context(), "topic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		base, head string
+		limit      int
+		want       []string
+	}{
+		{"main", "topic", 5, []string{topic}},
+		{"topic", "main", 5, nil},
+		{"main", "topic", 0, nil},
+	} {
+		got, err := r.Commits(t.Context(), c.base, c.head, c.limit)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s..%s, at most %d: %q, %v; want %q", c.base, c.head, c.limit, got, err, c.want)
+		}
+	}
+	if _, err := r.Commits(t.Context(), "main", "nowhere", 5); err == nil {
+		t.Error("a head that is not there has commits")
+	}
+}
+
 func TestExport(t *testing.T) {
 	r := repository(t)
 	for _, c := range []struct {

@@ -40,7 +40,8 @@ tolerance: {abs: 0.1}
 `
 
 // A Runner reads what it would have measured from the kernel's source: how fast it
-// is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"), whether it races ("RACE"),
+// is ("speed 1.2"), whether it compiles ("BROKEN"), whether it is right ("WRONG"; "WRONG-UNTIL" is, once Hold is closed),
+// whether it races ("RACE"),
 // whether it waits ("HOLD") and whether the runner itself fails ("FAULT"), both
 // until Hold is closed. Its machine code is the source but for remarks in /* */; with
 // __TIME__ in it, every build is another.
@@ -130,7 +131,7 @@ func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, 
 	for _, c := range runners.Cases(b.job.Job, gate, b.rng) {
 		e := c.Evidence()
 		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
-		if strings.Contains(b.script(b.job.Candidate), "WRONG") {
+		if b.wrong() {
 			e.Errors = &gates.Errors{Elements: 100, MaxAbs: 3, MeanAbs: 1, Norm: 0.8, Bad: 90}
 		}
 		if gate.EndToEnd != nil {
@@ -142,6 +143,19 @@ func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, 
 		out.Cases = append(out.Cases, e)
 	}
 	return out, nil
+}
+
+// wrong tells whether the output is; with WRONG-UNTIL it is until Hold is closed.
+func (b backend) wrong() bool {
+	script := b.script(b.job.Candidate)
+	if strings.Contains(script, "WRONG-UNTIL") {
+		select {
+		case <-b.Hold:
+			return false
+		default:
+		}
+	}
+	return strings.Contains(script, "WRONG")
 }
 
 func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
