@@ -104,7 +104,7 @@ func TestCancelAndAgain(t *testing.T) {
 	w.golden("cancelled", []*fakehub.PR{pr})
 	close(w.hold)
 	w.rebench(pr, "/rebench", "success")
-	w.expect("after one that was cancelled", w.attempts(pr.HeadSHA()), "2222")
+	w.expect("after one that was cancelled", w.attempts(pr.HeadSHA()), "222222")
 	w.no(pr.Merge("olga"))
 }
 
@@ -121,7 +121,7 @@ func TestRunnerFault(t *testing.T) {
 	w.push(pr, "unlucky", "README.md", "Better.\n", "failure")
 	close(w.hold)
 	w.rebench(pr, "/rebench", "success")
-	w.expect("after two that failed", w.attempts(pr.HeadSHA()), "3333")
+	w.expect("after two that failed", w.attempts(pr.HeadSHA()), "333333")
 	w.said(pr, "| 3 | `runner`")
 	w.no(pr.Merge("olga"))
 }

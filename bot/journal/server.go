@@ -85,12 +85,13 @@ func writeAt0(f *os.File, s string) error {
 	return err
 }
 
-// release leaves the file: removing it would let two later processes lock two files of one name.
+// release leaves the file: removing it would let two later processes lock two files of one name. It unlocks, and does
+// not leave that to closing: a child that is just being started still has the file open.
 func (l *dirLock) release() error {
 	if l == nil {
 		return nil
 	}
-	return l.f.Close()
+	return errors.Join(syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN), l.f.Close())
 }
 
 // checkServer refuses servers without atomic batches, which came with 2.12.

@@ -64,7 +64,7 @@ var attacks = []struct {
         if (next[i] == 12345.0f) return;
     }
 ` + loop + "    y[i] = r;"), gates.ReasonCorrectness, "illegal memory access"},
-	{"does the work of the whole batch in its first launch", `__device__ const float *inputs[64]; __device__ float *outputs[64]; __device__ int known;
+	{"does the work of the whole batch in its first launch", `__device__ const float *volatile inputs[64]; __device__ float *volatile outputs[64]; __device__ int known;
 ` + around(`    if (i >= N) return;
     if (N == 1000000) {
         float have = y[i];

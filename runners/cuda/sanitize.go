@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -38,38 +39,55 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
 	}
 	files := sanitize.FilesOf(b.job.Candidate.Dir)
+	p.Report(runners.Event{Gate: "sanitize", Text: "all tools at once"})
+	request, err := b.request(ctx, worker.TaskLaunch)
+	if err != nil {
+		return nil, err
+	}
+	request.Baseline = nil
+	request.Cases, request.Launch, request.Apart = cases, 1, true
+	// Nothing is timed here, so that the tools need not wait for each other.
+	type outcome struct {
+		report sanitize.Report
+		err    error
+		took   time.Duration
+	}
+	outcomes := make([]outcome, len(gate.Tools))
+	var all sync.WaitGroup
 	for i, tool := range gate.Tools {
-		p.Report(runners.Event{Gate: "sanitize", Text: string(tool), Done: i, Total: len(gate.Tools), Unit: "tools"})
-		start := time.Now()
-		run, err := b.sanitizeWith(ctx, program, tool, cases, files)
+		all.Go(func() {
+			start := time.Now()
+			report, err := b.sanitizeTask(ctx, program, tool, request, files)
+			outcomes[i] = outcome{report, err, time.Since(start)}
+		})
+	}
+	all.Wait()
+	for i, tool := range gate.Tools {
+		o := outcomes[i]
+		run := gates.SanitizerRun{Findings: o.report.Findings, Hidden: o.report.Hidden}
+		if o.err != nil || o.report.Found() || o.report.Trouble == "" {
+			run, err = tooLate(ctx, run, o.err)
+		} else {
+			run, err = b.troubled(ctx, program, tool, request, run, o.report.Trouble)
+		}
 		if err != nil {
 			return nil, err
 		}
-		run.Tool, run.With, run.Seconds = string(tool), "compute-sanitizer "+program.Version, time.Since(start).Seconds()
+		run.Tool, run.With, run.Seconds = string(tool), "compute-sanitizer "+program.Version, o.took.Seconds()
 		result.Tools = append(result.Tools, run)
 	}
 	return result, nil
 }
 
-func (b *Backend) sanitizeWith(ctx context.Context, program sanitize.Compute, tool policies.Sanitizer, cases []worker.Case, files sanitize.Files) (gates.SanitizerRun, error) {
-	request, err := b.request(ctx, worker.TaskLaunch)
-	if err != nil {
-		return gates.SanitizerRun{}, err
-	}
-	request.Baseline = nil
-	request.Cases, request.Launch, request.Apart = cases, 1, true
-	report, err := b.sanitizeTask(ctx, program, tool, request, files)
-	run := gates.SanitizerRun{Findings: report.Findings, Hidden: report.Hidden}
-	if err != nil || report.Found() || report.Trouble == "" {
-		return tooLate(ctx, run, err)
-	}
-	// Whether the tool works on this host at all, the base's reference tells: the
-	// candidate has no say in that.
+// troubled tells a tool that does not work from a kernel that cannot be looked at.
+// Whether the tool works on this host at all, the base's reference tells: the
+// candidate has no say in that.
+func (b *Backend) troubled(ctx context.Context, program sanitize.Compute, tool policies.Sanitizer, request worker.Request, run gates.SanitizerRun, trouble string) (gates.SanitizerRun, error) {
 	reference, err := b.reference(ctx)
 	if err != nil {
 		return tooLate(ctx, run, err)
 	}
-	request.Reference, request.Candidate, request.Cases = reference, nil, cases[:1]
+	request.Reference, request.Candidate, request.Cases = reference, nil, request.Cases[:1]
 	known, err := b.sanitizeTask(ctx, program, tool, request, sanitize.Files{})
 	switch {
 	case err != nil:
@@ -77,7 +95,7 @@ func (b *Backend) sanitizeWith(ctx context.Context, program sanitize.Compute, to
 	case known.Trouble != "":
 		run.Skipped = fmt.Sprintf("%s does not work on this host: %s (try it by hand: compute-sanitizer --tool %s on any CUDA program)", tool, known.Trouble, tool)
 	default:
-		run.Failure = &gates.Failure{Kind: "tool", Detail: "the kernel could not be looked at: " + report.Trouble}
+		run.Failure = &gates.Failure{Kind: "tool", Detail: "the kernel could not be looked at: " + trouble}
 	}
 	return run, nil
 }

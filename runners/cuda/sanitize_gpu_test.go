@@ -38,6 +38,10 @@ func TestSanitizersOnGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	policy, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {build: {timeout: 1m}}\nrules: [{name: default}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	gate := &policies.SanitizeGate{
 		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal"}, SecretCases: 1,
 		Tools: []policies.Sanitizer{policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck},
@@ -51,7 +55,7 @@ func TestSanitizersOnGPU(t *testing.T) {
 	} {
 		t.Run(variant, func(t *testing.T) {
 			side := runners.Side{Dir: dir, Variant: variant}
-			job := runners.Job{Manifest: m, Trusted: dir, Candidate: side}
+			job := runners.Job{Manifest: m, Policy: policy, Trusted: dir, Candidate: side}
 			b, err := New(t.Context(), job, Config{
 				Scratch: t.TempDir(), Cache: buildCache(t), Manifest: string(manifest), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv,
 			})
