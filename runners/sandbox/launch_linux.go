@@ -53,7 +53,7 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if err := c.Layout.landlock(); err != nil {
 		return err
 	}
-	filter, err := newFilter(c.Layout.devices())
+	filter, err := c.filter()
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,14 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 		return nil
 	}
 	return fmt.Errorf("run %s: %w", path, run())
+}
+
+// filter is what the program may ask of the kernel. To be started is a call of its own.
+func (c *config) filter() (filter, error) {
+	if c.Calls == nil {
+		return newFilter(c.Layout.devices())
+	}
+	return Allow(append(c.Calls, Call{Number: unix.SYS_EXECVE}), Denied)
 }
 
 // prepareExec does now what takes memory. The function that it returns comes back only with an error.
@@ -154,6 +162,9 @@ func (l Limits) rlimits() []rlimit {
 		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)},
 		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles)},
 		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes), uint64(l.Processes)},
+	}
+	if l.AddressSpace > 0 {
+		limits = append(limits, rlimit{"address space", unix.RLIMIT_AS, uint64(l.AddressSpace), uint64(l.AddressSpace)})
 	}
 	if l.CPU > 0 {
 		// The second more is for the program that handles the warning.
