@@ -118,9 +118,9 @@ func (r *Run) fresh(phase string, side rune, launches int) (Times, error) {
 	return r.bench.Time(side, launches)
 }
 
-// warm launches a side until the clocks have risen.
+// warm launches a side until the clocks have risen, once at least.
 func (r *Run) warm(side rune) error {
-	for spent, n := time.Duration(0), 0; n < 2 || spent < r.plan.Warm; n++ {
+	for spent, n := time.Duration(0), 0; n < 1 || spent < r.plan.Warm; n++ {
 		t, err := r.fresh("warm", side, r.series.Batch)
 		if err != nil {
 			return err
