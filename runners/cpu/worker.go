@@ -1,8 +1,8 @@
 // Package cpu gathers evidence about kernels written in C for the CPU: it
-// builds them with the system's compiler and runs each side in a process of its
-// own over shared memory. The worker keeps inputs, clock, poison, guards and
-// verification; the child only runs the kernel, and whatever it does to itself
-// is evidence.
+// builds them with the system's compiler and runs each side in a sandbox of its
+// own, over shared memory, in a process for every sample. The worker keeps inputs,
+// clock, poison, guards and verification; the child only runs the kernel, and
+// whatever it does to itself is evidence.
 package cpu
 
 import (
@@ -55,6 +55,9 @@ type executable struct {
 func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, error) {
 	if job.Manifest.Mode != kernels.ModeCPU {
 		return nil, fmt.Errorf("%s is a %s kernel: the cpu runner builds cpu kernels", job.Manifest.Name, job.Manifest.Mode)
+	}
+	if _, err := filterText(); err != nil {
+		return nil, err
 	}
 	cc, err := toolchain.FindCC(ctx, config.Getenv, isCXX(job.Manifest))
 	if err != nil {
