@@ -50,6 +50,8 @@ func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
 		return t, &interleave.Failed{Failure: *failure}
 	case failure != nil:
 		return t, fmt.Errorf("the baseline failed: %s", failure.Detail)
+	case side == gates.SideCandidate && c.memory.beyond():
+		return t, outOfBounds()
 	}
 	return t, nil
 }
@@ -68,15 +70,11 @@ func (b *bench) Throttled() bool { return false }
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	candidate, baseline := b.children[gates.SideCandidate].memory, b.children[gates.SideBaseline].memory
 	all := make([]interleave.Difference, launches)
-	err := each(launches, func(i int) error {
+	return all, each(launches, func(i int) error {
 		var err error
 		all[i], err = b.compare(b.slot(candidate, i), b.slot(baseline, i), b.images[i])
 		return err
 	})
-	if err == nil && candidate.beyond() {
-		err = outOfBounds()
-	}
-	return all, err
 }
 
 func (b *bench) compare(candidate, baseline, image []byte) (interleave.Difference, error) {

@@ -80,7 +80,11 @@ func newTestWorker(t testing.TB, m *kernels.Manifest, p *policies.Policy, base, 
 	root := t.TempDir()
 	side := func(name, source string) runners.Side {
 		dir := filepath.Join(root, name)
-		for file, text := range map[string]string{"scale.c": source, "reference.c": reference} {
+		v, err := m.Variant(m.DefaultVariant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{v.Source: source, "reference.c": reference} {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -226,6 +230,35 @@ func TestEvidenceIsComplete(t *testing.T) {
 		if b.Resources == nil || *b.Resources.CodeSize <= 0 || b.Code == "" || b.Compiler == "" {
 			t.Errorf("build evidence is not whole: %+v", b)
 		}
+	}
+}
+
+// A kernel in C++ is called like one in C.
+func TestCXX(t *testing.T) {
+	text, err := os.ReadFile("testdata/kernel.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(text), "source: scale.c", "source: scale.cpp", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(correctOnly))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const kernel = "#include <cstdint>\nextern \"C\" void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
+	w := newTestWorker(t, m, p, kernel, kernel, time.Minute)
+	// A C++ compiler takes the reference for C++ too.
+	if err := os.WriteFile(filepath.Join(w.job.Trusted, "reference.c"), []byte(strings.Replace(reference, "void", "extern \"C\" void", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := runners.Gather(t.Context(), w.job, w, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
+		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
 	}
 }
 

@@ -207,7 +207,9 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 			if err != nil || failure != nil {
 				return n, failure, err
 			}
-			fastest = min(fastest, took.Device)
+			if fastest = min(fastest, took.Device); fastest >= sampleTime {
+				break
+			}
 		}
 		if n == most || fastest*5 >= sampleTime*4 {
 			return n, nil, nil

@@ -73,6 +73,7 @@ __attribute__((noinline)) static void settle(void)
     char *heap = (char *)malloc(HEAP);
     for (size_t i = 0; i < STACK; i += 1024)
         stack[i] = 1;
+    (void)stack[0];
     if (heap != NULL)
         memset(heap, 1, HEAP);
     free(heap);
