@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,15 +88,4 @@ func newFilter(devices bool) (filter, error) {
 		unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ALLOW},
 		unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 	), nil
-}
-
-// install binds this thread and all that come of it.
-func (f filter) install() error {
-	p := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	// Without the flag, older kernels slow the program down against attacks on itself, which would show in measurements.
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&p)))
-	if errno != 0 {
-		return fmt.Errorf("filter the system calls: %w", errno)
-	}
-	return nil
 }
