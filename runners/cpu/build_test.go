@@ -16,8 +16,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// built takes sources through the build as a runner does, and judges it: a verdict without performance gates ends with it.
-func built(t *testing.T, manifest func(string) string, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
+// compiled takes sources through the build as a runner does, and judges it: a verdict without performance gates ends with it.
+func compiled(t *testing.T, manifest func(string) string, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/kernel.yaml")
 	if err != nil {
@@ -57,11 +57,11 @@ func built(t *testing.T, manifest func(string) string, files map[string]string) 
 	return w, e, gates.Judge(p, "test.yaml", e)
 }
 
-const plain = "#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
+const ordinary = "#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
 
 // assembly is a source with lines for the assembler beside the kernel.
 func assembly(lines string) string {
-	return plain + "__asm__(\"" + strings.ReplaceAll(strings.ReplaceAll(lines, `"`, `\"`), "\n", `\n`) + "\\n.text\\n\");\n"
+	return ordinary + "__asm__(\"" + strings.ReplaceAll(strings.ReplaceAll(lines, `"`, `\"`), "\n", `\n`) + "\\n.text\\n\");\n"
 }
 
 // Whatever would make the linker or the loader do more than put the kernel's bytes into memory is the code's fault, and the
@@ -69,28 +69,28 @@ func assembly(lines string) string {
 func TestBuildRefuses(t *testing.T) {
 	const constructor = "holds a constructor or destructor"
 	for name, test := range map[string]struct{ source, says string }{
-		"a constructor":            {plain + "__attribute__((constructor)) static void first(void) { for (;;) ; }\n", "section .init_array " + constructor},
-		"one with a priority":      {plain + "__attribute__((constructor(101))) static void first(void) { for (;;) ; }\n", "section .init_array.00101 " + constructor},
-		"a destructor":             {plain + "__attribute__((destructor)) static void last(void) { for (;;) ; }\n", "section .fini_array " + constructor},
+		"a constructor":            {ordinary + "__attribute__((constructor)) static void first(void) { for (;;) ; }\n", "section .init_array " + constructor},
+		"one with a priority":      {ordinary + "__attribute__((constructor(101))) static void first(void) { for (;;) ; }\n", "section .init_array.00101 " + constructor},
+		"a destructor":             {ordinary + "__attribute__((destructor)) static void last(void) { for (;;) ; }\n", "section .fini_array " + constructor},
 		"an array of its own":      {assembly(".pushsection .init_array,\"aw\",%init_array\n.quad scale\n.popsection"), "section .init_array " + constructor},
 		"an array by another name": {assembly(".pushsection .data.x,\"aw\",%init_array\n.quad scale\n.popsection"), "section .data.x " + constructor},
 		"before the libraries":     {assembly(".pushsection .preinit_array,\"aw\",%preinit_array\n.quad scale\n.popsection"), "section .preinit_array " + constructor},
 		"the old way":              {assembly(".pushsection .ctors,\"aw\",%progbits\n.quad scale\n.popsection"), "section .ctors " + constructor},
 		"code of _init":            {assembly(".pushsection .init,\"ax\",%progbits\nnop\n.popsection"), "section .init " + constructor},
-		"an indirect function":     {plain + "static void *pick(void) { return scale; }\nvoid other(void) __attribute__((ifunc(\"pick\")));\n", "symbol other is an indirect function"},
+		"an indirect function":     {ordinary + "static void *pick(void) { return scale; }\nvoid other(void) __attribute__((ifunc(\"pick\")));\n", "symbol other is an indirect function"},
 		"code in a note":           {assembly(".pushsection .note.slow,\"ax\",%note\nnop\n.popsection"), "section .note.slow is not one that compilers make"},
-		"code elsewhere":           {plain + "__attribute__((section(\".mine\"))) void other(void) { }\n", "section .mine is not one that compilers make"},
-		"data elsewhere":           {plain + "__attribute__((section(\"mine\"))) int other = 1;\n", "section mine is not one that compilers make"},
+		"code elsewhere":           {ordinary + "__attribute__((section(\".mine\"))) void other(void) { }\n", "section .mine is not one that compilers make"},
+		"data elsewhere":           {ordinary + "__attribute__((section(\"mine\"))) int other = 1;\n", "section mine is not one that compilers make"},
 		"writable code":            {assembly(".pushsection .text.unlikely,\"awx\",%progbits\nnop\n.popsection"), "section .text.unlikely has the kind 0x1 and the flags 0x7"},
 		"code among data":          {assembly(".pushsection .rodata.x,\"ax\",%progbits\nnop\n.popsection"), "section .rodata.x has the kind 0x1 and the flags 0x6"},
 		"code as a note":           {assembly(".pushsection .text.x,\"ax\",%note\nnop\n.popsection"), "section .text.x has the kind 0x7"},
 		"a section to keep":        {assembly(".pushsection .data.x,\"awR\",%progbits\n.quad 1\n.popsection"), "section .data.x has the kind 0x1 and the flags 0x200003"},
-		"too much memory":          {plain + "char large[1 << 29];\n", "section .bss brings what is loaded to more than 268435456 bytes"},
-		"alignment":                {plain + "_Alignas(1 << 20) char wide;\n", "section .bss wants an alignment of 1048576"},
+		"too much memory":          {ordinary + "char large[1 << 29];\n", "section .bss brings what is loaded to more than 268435456 bytes"},
+		"alignment":                {ordinary + "_Alignas(1 << 20) char wide;\n", "section .bss wants an alignment of 1048576"},
 		"a common symbol":          {assembly(".comm shared,64,8"), "symbol shared is a common one"},
-		"a thread's variable":      {plain + "_Thread_local int mine; int *where(void) { return &mine; }\n", "section .tbss is thread-local"},
-		"another's variable":       {plain + "extern _Thread_local int theirs; int *where(void) { return &theirs; }\n", "symbol theirs is thread-local"},
-		"a version of a function":  {plain + "void *old(void *, const void *, unsigned long); __asm__(\".symver old,memcpy@GLIBC_2.2.5\");\nvoid other(char *x) { old(x, x + 1, 9); }\n", `symbol memcpy@GLIBC_2.2.5 is to come from a library`},
+		"a thread's variable":      {ordinary + "_Thread_local int mine; int *where(void) { return &mine; }\n", "section .tbss is thread-local"},
+		"another's variable":       {ordinary + "extern _Thread_local int theirs; int *where(void) { return &theirs; }\n", "symbol theirs is thread-local"},
+		"a version of a function":  {ordinary + "void *old(void *, const void *, unsigned long); __asm__(\".symver old,memcpy@GLIBC_2.2.5\");\nvoid other(char *x) { old(x, x + 1, 9); }\n", `symbol memcpy@GLIBC_2.2.5 is to come from a library`},
 		"a warning":                {assembly(".pushsection .gnu.warning.write,\"\",%progbits\n.asciz \"hello\"\n.popsection"), "section .gnu.warning.write (kind 0x1) gives orders to the linker"},
 		"a library":                {assembly(".pushsection .deplibs,\"MS\",%0x6fff4c04,1\n.asciz \"pthread\"\n.popsection"), "section .deplibs (kind 0x6fff4c04) gives orders to the linker"},
 		"a compressed section":     {assembly(".pushsection .rodata.zz,\"0x802\",%progbits\n.long 1, 0\n.quad 64, 1\n.quad 0\n.popsection"), "section .rodata.zz is compressed"},
@@ -103,15 +103,15 @@ func TestBuildRefuses(t *testing.T) {
 		"data as entry":            {"const unsigned char scale[] = {0xc3};\n", "scale is not a function with code of its own"},
 		"an entry without code":    {"__asm__(\".globl scale\\nscale:\");\n", "scale is not a function with code of its own"},
 		"what is not loaded":       {assembly(".pushsection .hidden,\"\",%progbits\nunseen: .quad 1\n.popsection\n.pushsection .data.x,\"aw\",%progbits\n.quad unseen\n.popsection"), "section .data.x refers to section .hidden, which is not loaded"},
-		"a garbled report":         {"#line 1 \"a\\tb\"\n" + plain, "the compiler's stack report is garbled"},
+		"a garbled report":         {"#line 1 \"a\\tb\"\n" + ordinary, "the compiler's stack report is garbled"},
 		"a file of the system":     {assembly(".incbin \"/etc/passwd\""), "does not build: file not found: /etc/passwd"},
 		"a device":                 {assembly(".incbin \"/dev/zero\""), "/dev/zero"},
-		"an unknown function":      {plain + "void nowhere(void); void other(void) { nowhere(); }\n", "the entry point scale does not link: undefined reference to `nowhere'"},
+		"an unknown function":      {ordinary + "void nowhere(void); void other(void) { nowhere(); }\n", "the entry point scale does not link: undefined reference to `nowhere'"},
 		"orders to the linker":     {"INPUT(/etc/passwd)\nENTRY(scale)\n", "scale.c:1: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, v := built(t, nil, map[string]string{"scale.c": test.source})
+			_, _, v := compiled(t, nil, map[string]string{"scale.c": test.source})
 			if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, test.says) || strings.Contains(v.Summary, "\n") {
 				t.Errorf("got %s (%s): %q\nwant a refusal of the build in one line that says %q", v.Outcome, v.Reason, v.Summary, test.says)
 			}
@@ -124,7 +124,7 @@ func TestBuildKnowsTheLanguage(t *testing.T) {
 	for name, text := range map[string]string{"scale.ld": "INPUT(/etc/passwd)\n", "scale.s": ".globl scale\nscale: ret\n", "scale.o": "\x7fELF"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, v := built(t, func(manifest string) string {
+			_, _, v := compiled(t, func(manifest string) string {
 				return strings.Replace(manifest, "source: scale.c\n", "source: "+name+"\nsources: [\"*\"]\n", 1)
 			}, map[string]string{name: text})
 			if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, name+":1: ") {
@@ -153,7 +153,7 @@ func TestBombIsNotUnpacked(t *testing.T) {
 	source := assembly(".pushsection .rela.rodata.zz,\"0x800\",%4\n.incbin \"bomb.h\"\n.popsection\n.pushsection .rodata.zz,\"a\"\n.long 1\n.popsection")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, _, v := built(t, nil, map[string]string{"scale.c": source, "bomb.h": string(header) + bomb.String()})
+	_, _, v := compiled(t, nil, map[string]string{"scale.c": source, "bomb.h": string(header) + bomb.String()})
 	runtime.ReadMemStats(&after)
 	if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, "section .rela.rodata.zz is compressed") {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
@@ -175,7 +175,7 @@ func TestKernelReplacesNothing(t *testing.T) {
 		"__attribute__((weak)) int all(void) " + ends + "void call(void) " + ends +
 		"__attribute__((noinline)) float expf(float x) { __asm__ volatile(\"\"); return 2 * x; }\n" +
 		"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = expf(x[i]); }\n"
-	_, _, v := built(t, func(manifest string) string {
+	_, _, v := compiled(t, func(manifest string) string {
 		return strings.Replace(manifest, "flags: [-O2]", "flags: [-O2, -fno-builtin]", 1)
 	},
 		map[string]string{"scale.c": source})
@@ -192,14 +192,14 @@ func TestOrdinaryKernelsLink(t *testing.T) {
 		"tables of pointers":       {"#include <stdint.h>\n#include <string.h>\n#include <stdio.h>\nstatic const char *const names[] = {\"a\", \"bb\"};\nstatic float one(float x) { return x; }\nstatic float two(float x) { return 2 * x; }\nstatic float (*const functions[])(float) = {one, two};\nvoid scale(const float *x, float *y, int32_t N) { if (N < 0) puts(names[0]); for (int i = 0; i < N; i++) y[i] = functions[strlen(names[1]) - 1](x[i]); }\n", "-O0"},
 		"recursion and state":      {"#include <stdint.h>\nint depth; static int calls = 3;\nvoid scale(const float *x, float *y, int32_t N) { if (N == 0) return; depth++; calls += depth; y[0] = 2 * x[0]; scale(x + 1, y + 1, N - 1); depth--; }\n", "-O1"},
 		"a stack protector":        {"#include <stdint.h>\n#include <string.h>\n__attribute__((optimize(\"stack-protector-all\"))) void scale(const float *x, float *y, int32_t N) { char room[64]; memset(room, N, sizeof room); __asm__ volatile(\"\" :: \"r\"(room)); for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n", "-O2"},
-		"debugging":                {plain, "-g"},
+		"debugging":                {ordinary, "-g"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if runtime.GOARCH != "amd64" && name == "the processor's features" {
 				t.Skip("not on this processor")
 			}
-			_, _, v := built(t, func(manifest string) string { return strings.Replace(manifest, "-O2", test.flag, 1) }, map[string]string{"scale.c": test.source})
+			_, _, v := compiled(t, func(manifest string) string { return strings.Replace(manifest, "-O2", test.flag, 1) }, map[string]string{"scale.c": test.source})
 			if v.Outcome != gates.Pass {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}
@@ -212,7 +212,7 @@ func TestCodeIsNeverWritable(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the instruction is x86-64's")
 	}
-	_, _, v := built(t, nil, map[string]string{"scale.c": plain + "void *other(void) { void *p; __asm__(\"movabs $scale, %0\" : \"=r\"(p)); return p; }\n"})
+	_, _, v := compiled(t, nil, map[string]string{"scale.c": ordinary + "void *other(void) { void *p; __asm__(\"movabs $scale, %0\" : \"=r\"(p)); return p; }\n"})
 	if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, "the entry point scale does not link") {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
@@ -223,10 +223,10 @@ func TestEntryReplacesNothing(t *testing.T) {
 	for _, entry := range []string{"__libc_start_main", "_start", "_init", "malloc", "__cxa_finalize"} {
 		t.Run(entry, func(t *testing.T) {
 			t.Parallel()
-			_, _, v := built(t, func(manifest string) string {
+			_, _, v := compiled(t, func(manifest string) string {
 				return strings.Replace(manifest, "entry: scale\n", "entry: "+entry+"\n", 1)
 			},
-				map[string]string{"scale.c": strings.Replace(plain, "scale", entry, 1)})
+				map[string]string{"scale.c": strings.Replace(ordinary, "scale", entry, 1)})
 			if v.Outcome != gates.Pass {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}
@@ -261,7 +261,7 @@ extern "C" void scale(const float *x, float *y, int32_t N)
 	for _, flag := range []string{"-O0", "-O2"} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
-			_, e, v := built(t, func(manifest string) string {
+			_, e, v := compiled(t, func(manifest string) string {
 				return strings.Replace(strings.Replace(manifest, "scale.c\n", "scale.cc\n", 1), "-O2", flag, 1)
 			}, map[string]string{"scale.cc": source})
 			if v.Outcome != gates.Pass {
@@ -278,14 +278,14 @@ extern "C" void scale(const float *x, float *y, int32_t N)
 // it calls is not.
 func TestSameCodeIsAllOfIt(t *testing.T) {
 	const kernel = "#include <stdint.h>\n#include <math.h>\nvoid scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i] + 0 * expf(1 + 0 * x[i]); }\n"
-	_, base, _ := built(t, nil, map[string]string{"scale.c": kernel})
-	_, same, _ := built(t, nil, map[string]string{"scale.c": "/* a comment */\n\n" + strings.ReplaceAll(kernel, "; i++)", ";\n i++)")})
+	_, base, _ := compiled(t, nil, map[string]string{"scale.c": kernel})
+	_, same, _ := compiled(t, nil, map[string]string{"scale.c": "/* a comment */\n\n" + strings.ReplaceAll(kernel, "; i++)", ";\n i++)")})
 	if !base.Candidate.OK || base.Candidate.Code == "" || base.Candidate.Code != same.Candidate.Code {
 		t.Errorf("a comment changes the code: %+v, %+v", base.Candidate, same.Candidate)
 	}
 	for section, builds := range map[string]bool{".text.slow": true, ".text": true, ".note.slow": false, ".eh_frame": false, ".note.gnu.property": false} {
 		slow := "__asm__(\".globl scale, expf\\n.pushsection " + section + ",\\\"ax\\\",%progbits\\nexpf:\\n.rept 1000\\nnop\\n.endr\\nret\\n.popsection\\n\");\n"
-		_, e, _ := built(t, nil, map[string]string{"scale.c": kernel + slow})
+		_, e, _ := compiled(t, nil, map[string]string{"scale.c": kernel + slow})
 		if e.Candidate.OK != builds || e.Candidate.Code == base.Candidate.Code {
 			t.Errorf("a slow expf in %s builds: %v (%s), and is the same code: %v", section, e.Candidate.OK, e.Candidate.Error, e.Candidate.Code == base.Candidate.Code)
 		}
@@ -296,7 +296,7 @@ func TestSameCodeIsAllOfIt(t *testing.T) {
 func TestAssemblerSeesNoSecret(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	t.Setenv("KERNELGATE_TEST_SECRET", secret)
-	w, _, v := built(t, nil, map[string]string{"scale.c": assembly(".pushsection .rodata.x,\"a\",%progbits\n.incbin \"/proc/self/environ\"\n.popsection")})
+	w, _, v := compiled(t, nil, map[string]string{"scale.c": assembly(".pushsection .rodata.x,\"a\",%progbits\n.incbin \"/proc/self/environ\"\n.popsection")})
 	if v.Outcome == gates.Error {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
@@ -319,7 +319,7 @@ func TestAssemblerSeesNoSecret(t *testing.T) {
 
 // What the source's compiler left behind is not beside the program when it is linked.
 func TestProgramIsMadeOfKnownFiles(t *testing.T) {
-	w, _, v := built(t, nil, map[string]string{"scale.c": plain})
+	w, _, v := compiled(t, nil, map[string]string{"scale.c": ordinary})
 	if v.Outcome != gates.Pass {
 		t.Fatal(v.Summary)
 	}

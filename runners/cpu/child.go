@@ -12,20 +12,30 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/interleave"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// A child is a process that runs one side's kernel on command. The worker keeps
-// the clock: a launch lasts from the command's write to the reply's arrival.
+// A child is one side's program over memory that it shares with the worker. Its
+// launcher starts a process for every command, in which no kernel has run before
+// and none will run after: whatever a kernel keeps ends with it.
+//
+// Both are stopped whenever it is not their turn. The launcher runs before the
+// inputs of the next command are in the memory, and until its process waits for
+// the command; the process runs from the command to its answer. So there is no
+// moment at which something of the side runs, can see its inputs, and is not timed.
 type child struct {
-	process *sandbox.Process
+	program *sandbox.Process
 	memory  *memory
 	command int // blocking descriptors: the poller's wake-ups would be timed as well
 	reply   int
 	timeout time.Duration
 	ended   chan ending
 	late    atomic.Bool
-	clock   cpuClock
+
+	launcher int  // its process id
+	begun    bool // the launcher was woken, or just started
+	waiting  int  // id of the process that waits for its command, stopped; 0 when there is none
 }
 
 type ending struct {
@@ -33,11 +43,17 @@ type ending struct {
 	err    error
 }
 
-// childLife bounds a child whose worker forgot it.
-const childLife = 30 * time.Minute
+const (
+	// childLife bounds a child whose worker forgot it.
+	childLife = 30 * time.Minute
+	// kernelMemory is what a kernel may have beside its arguments.
+	kernelMemory = 1 << 30
+	// programSpace is what the program and its libraries take up.
+	programSpace = 64 << 20
+)
 
 // startChild starts the executable in the sandbox over memory of the given size.
-// It is allowed one thread: with a second one it could work while no clock runs.
+// It is allowed two processes, the launcher and the kernel's.
 func startChild(ctx context.Context, exe string, size int, timeout time.Duration) (*child, error) {
 	m, err := newMemory(size)
 	if err != nil {
@@ -53,9 +69,14 @@ func startChild(ctx context.Context, exe string, size int, timeout time.Duration
 	defer replies.Close()
 	p, err := sandbox.Start(ctx, sandbox.Spec{
 		Args:       []string{exe},
+		Env:        []string{"LD_BIND_NOW=1"}, // a function's first call would look it up, in every process anew
 		Read:       append(sandbox.SystemPaths(), exe),
 		ExtraFiles: []*os.File{m.file, commands, replies},
-		Limits:     sandbox.Limits{Wall: childLife, Memory: int64(size) + 1<<30, Processes: 1, Output: 64 << 10},
+		Calls:      launcherCalls(),
+		Limits: sandbox.Limits{
+			Wall: childLife, Memory: int64(size) + kernelMemory, AddressSpace: int64(size) + kernelMemory + programSpace,
+			Disk: 1 << 20, Processes: 2, Output: 64 << 10,
+		},
 	})
 	if err != nil {
 		unix.Close(in[1])
@@ -63,7 +84,7 @@ func startChild(ctx context.Context, exe string, size int, timeout time.Duration
 		m.close()
 		return nil, fmt.Errorf("starting a kernel's process: %w", err)
 	}
-	c := &child{process: p, memory: m, command: in[1], reply: out[0], timeout: timeout, ended: make(chan ending, 1)}
+	c := &child{program: p, memory: m, command: in[1], reply: out[0], timeout: timeout, ended: make(chan ending, 1), begun: true}
 	go func() {
 		r, err := p.Wait()
 		c.ended <- ending{r, err}
@@ -71,31 +92,151 @@ func startChild(ctx context.Context, exe string, size int, timeout time.Duration
 	return c, nil
 }
 
-// launch runs the kernel once on each slot of the batch. A Failure is how the
-// kernel went wrong; the child is dead then.
-func (c *child) launch(first, stride, count int) (time.Duration, *gates.Failure, error) {
+// watchdog kills everything of the child when it takes too long.
+func (c *child) watchdog() (off func()) {
+	t := time.AfterFunc(c.timeout, func() {
+		c.late.Store(true)
+		c.program.Kill()
+	})
+	return func() { t.Stop() }
+}
+
+// begin lets the launcher start the next process, if there is none yet. What is in
+// the memory must be read by then, and nothing new be in it.
+func (c *child) begin() {
+	if c.waiting == 0 && !c.begun {
+		c.begun = true
+		_ = unix.Kill(c.launcher, unix.SIGCONT) // that it is dead shows when it does not answer
+	}
+}
+
+// ready has a process wait for its command, and stops it and its launcher. Only
+// then may the memory be filled. A Failure is how the side went wrong; the child
+// is of no more use then.
+func (c *child) ready() (*gates.Failure, error) {
+	if c.waiting != 0 {
+		return nil, nil
+	}
+	defer c.watchdog()()
+	c.begin()
+	c.begun = false
+	var answer [1]byte
+	if n, err := read(c.reply, answer[:]); err != nil || n != 1 {
+		return c.failure()
+	}
+	if c.launcher == 0 {
+		c.launcher = childOf(c.program.Pid())
+	}
+	pid := childOf(c.launcher)
+	if answer[0] != saysReady || c.launcher == 0 || pid == 0 {
+		c.program.Kill()
+		return &gates.Failure{Kind: "crash", Detail: "the kernel's process answered before it was asked"}, nil
+	}
+	if err := halt(c.launcher, pid); errors.Is(err, errDead) {
+		return c.failure()
+	} else if err != nil {
+		return nil, err
+	}
+	c.waiting = pid
+	return nil, nil
+}
+
+// launch has the waiting process run the kernel once on each slot of the batch, and
+// ends it. The time is what the processor spent on the side from the moment at
+// which both its processes were stopped with the inputs in place, to the moment at
+// which they are again. A Failure is how the kernel went wrong.
+func (c *child) launch(first, stride, count int) (interleave.Times, *gates.Failure, error) {
+	var times interleave.Times
+	if failure, err := c.ready(); err != nil || failure != nil {
+		return times, failure, err
+	}
+	pid := c.waiting
+	c.waiting = 0
+	exit, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return times, nil, fmt.Errorf("watching a kernel's process: %w", err)
+	}
+	defer unix.Close(exit)
+	defer unix.PidfdSendSignal(exit, unix.SIGKILL, nil, 0) // it fails only when the process is dead
 	var message [24]byte
 	binary.NativeEndian.PutUint64(message[0:], uint64(first))
 	binary.NativeEndian.PutUint64(message[8:], uint64(stride))
 	binary.NativeEndian.PutUint64(message[16:], uint64(count))
-	watchdog := time.AfterFunc(c.timeout, func() {
-		c.late.Store(true)
-		c.process.Kill()
-	})
-	defer watchdog.Stop()
-	var answer [1]byte
+	if _, err := unix.Write(c.command, message[:]); err != nil {
+		return times, nil, fmt.Errorf("commanding a kernel's process: %w", err)
+	}
+	defer c.watchdog()()
+	before, known := c.spent(pid)
 	start := time.Now()
-	_, err := unix.Write(c.command, message[:])
-	n := 0
-	if err == nil {
-		n, err = read(c.reply, answer[:])
+	if err := unix.PidfdSendSignal(exit, unix.SIGCONT, nil, 0); err != nil {
+		failure, err := c.failure()
+		return times, failure, err
 	}
-	took := time.Since(start)
-	if err == nil && n == 1 && answer[0] == 'k' {
-		return took, nil, nil
+	answer, err := c.await(exit)
+	times.Wall = time.Since(start)
+	if err != nil {
+		return times, nil, err
 	}
-	failure, err := c.failure()
-	return took, failure, err
+	if err := halt(pid); err != nil && !errors.Is(err, errDead) {
+		return times, nil, err
+	}
+	after, still := c.spent(pid)
+	times.Device = times.Wall
+	if known && still && after > before {
+		times.Device = after - before
+	}
+	if answer == saysDone {
+		c.drain()
+		return times, nil, nil
+	}
+	failure, err := c.wrong(pid, answer)
+	return times, failure, err
+}
+
+// spent is the processor time of both processes. The launcher's stands still,
+// and is added so that it need not be believed.
+func (c *child) spent(pid int) (time.Duration, bool) {
+	kernel, ok := clockOf(pid).read()
+	launcher, okToo := clockOf(c.launcher).read()
+	return kernel + launcher, ok && okToo
+}
+
+// await is the process's answer; 0 when it ended without one.
+func (c *child) await(exit int) (byte, error) {
+	fds := []unix.PollFd{{Fd: int32(c.reply), Events: unix.POLLIN}, {Fd: int32(exit), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return 0, fmt.Errorf("waiting for a kernel's process: %w", err)
+		}
+		if fds[0].Revents&unix.POLLIN != 0 {
+			var answer [1]byte
+			_, err := read(c.reply, answer[:])
+			return answer[0], err
+		}
+		if fds[0].Revents != 0 || fds[1].Revents != 0 {
+			return 0, nil
+		}
+	}
+}
+
+// drain takes what the process has said beyond its answer out of the next one's
+// way, and returns the beginning of it.
+func (c *child) drain() []byte {
+	var first []byte
+	for {
+		fds := []unix.PollFd{{Fd: int32(c.reply), Events: unix.POLLIN}}
+		if n, _ := unix.Poll(fds, 0); n <= 0 || fds[0].Revents&unix.POLLIN == 0 {
+			return first
+		}
+		rest := make([]byte, 4096)
+		n, err := read(c.reply, rest)
+		if n <= 0 || err != nil {
+			return first
+		}
+		if first == nil {
+			first = rest[:n]
+		}
+	}
 }
 
 func read(fd int, into []byte) (int, error) {
@@ -107,10 +248,34 @@ func read(fd int, into []byte) (int, error) {
 	}
 }
 
-// failure puts a dead child's end into words.
+// wrong puts into words how a process ended that did not answer as it should.
+func (c *child) wrong(pid int, answer byte) (*gates.Failure, error) {
+	s := stateOf(pid)
+	switch {
+	case answer == saysRefused:
+		name := "something"
+		if rest := c.drain(); len(rest) >= 4 {
+			name = callName(binary.NativeEndian.Uint32(rest))
+		}
+		return &gates.Failure{Kind: "refused", Detail: fmt.Sprintf("the kernel called %s, which the sandbox refuses", name)}, nil
+	case answer != 0:
+		return &gates.Failure{Kind: "crash", Detail: "the kernel's process gave an answer that was not asked for"}, nil
+	case c.late.Load() || s.letter != 'Z' || s.exit.Signaled() && s.exit.Signal() == unix.SIGKILL:
+		return c.failure()
+	case s.exit.Signaled():
+		return crash(s.exit.Signal()), nil
+	}
+	return &gates.Failure{Kind: "exit", Detail: fmt.Sprintf("the kernel ended its process (exit status %d) instead of returning", s.exit.ExitStatus())}, nil
+}
+
+func crash(signal unix.Signal) *gates.Failure {
+	return &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the kernel crashed: %s (%s)", signal, unix.SignalName(signal))}
+}
+
+// failure puts the end of the whole program into words.
 func (c *child) failure() (*gates.Failure, error) {
 	// Its end is under way, unless it closed the pipe and lives on.
-	patience := time.AfterFunc(time.Second, c.process.Kill)
+	patience := time.AfterFunc(time.Second, c.program.Kill)
 	defer patience.Stop()
 	e := <-c.ended
 	c.ended <- e
@@ -122,7 +287,7 @@ func (c *child) failure() (*gates.Failure, error) {
 	case r.OutOfMemory:
 		return &gates.Failure{Kind: "out-of-memory", Detail: "the kernel took more memory than it is allowed and was killed"}, nil
 	case r.Signal != 0 && r.Signal != unix.SIGKILL:
-		return &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the kernel crashed: %s (%s)", r.Signal, unix.SignalName(r.Signal))}, nil
+		return crash(r.Signal), nil
 	case r.Signal == 0:
 		return &gates.Failure{Kind: "exit", Detail: fmt.Sprintf("the kernel ended its process (exit status %d) instead of returning", r.ExitCode)}, nil
 	}
@@ -131,7 +296,7 @@ func (c *child) failure() (*gates.Failure, error) {
 
 // close ends the child and frees what it shared.
 func (c *child) close() {
-	c.process.Kill()
+	c.program.Kill()
 	e := <-c.ended
 	c.ended <- e
 	unix.Close(c.command)

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Correctness runs every case of the gate and as many secret ones as it asks.
@@ -87,11 +88,15 @@ func (d *desk) close() {
 	}
 }
 
-// run is one case: the candidate twice on the same input, the baseline once,
-// both against the reference.
+// run is one case: the candidate on the input in a process of its own and in one
+// that has run on another input, the baseline once, both against the reference.
 func (d *desk) run(c runners.Case) (gates.Case, error) {
 	evidence := c.Evidence()
-	p, err := problem.New(d.worker.job.Manifest, c.Shape, d.toggles, c.Distribution, c.Seed)
+	in, err := newDrawer(d.worker.job.Manifest, c.Shape, d.toggles)
+	if err != nil {
+		return evidence, err
+	}
+	p, err := in.problem(c.Distribution, c.Seed)
 	if err != nil {
 		return evidence, err
 	}
@@ -99,19 +104,14 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	l := layoutOf(p.Args)
-	for slot := range 2 {
-		l.fill(d.candidate.memory, slot*l.Size, p.Args)
+	first, failure, err := d.fresh(in, c, &evidence)
+	if err == nil && failure == nil {
+		failure, err = d.again(in, c, &evidence, first)
 	}
-	_, failure, err := d.candidate.launch(0, l.Size, 2)
 	if err != nil || failure != nil {
 		evidence.Failure = failure
 		return evidence, err
 	}
-	first, second := l.outputs(d.candidate.memory, 0), l.outputs(d.candidate.memory, l.Size)
-	evidence.InputsChanged, evidence.OutOfBounds = l.changed(d.candidate.memory, 0, p.Args)
-	same := equal(first, second)
-	evidence.Deterministic = &same
 	if evidence.Errors, err = d.compare(p.Args, first, want); err != nil {
 		return evidence, err
 	}
@@ -124,17 +124,67 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 			return evidence, err
 		}
 	}
-	return evidence, d.beside(&evidence, p, l, first, want)
+	return evidence, d.beside(&evidence, p, in, first, want)
+}
+
+// fresh is what the candidate makes of a case in a process of its own.
+func (d *desk) fresh(in *drawer, c runners.Case, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
+	return d.last(in, c.Distribution, []uint64{c.Seed}, evidence)
+}
+
+// again runs the case after another one in the same process. Bits that differ from
+// the first launch's are either not the same twice at all, or come of what the
+// launch before left behind.
+func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][]byte) (*gates.Failure, error) {
+	used, failure, err := d.last(in, c.Distribution, []uint64{c.Seed + 1<<40, c.Seed}, evidence)
+	if err != nil || failure != nil {
+		return failure, err
+	}
+	same := equal(first, used)
+	evidence.Deterministic = &same
+	if same {
+		return nil, nil
+	}
+	once, failure, err := d.fresh(in, c, evidence)
+	if err != nil || failure != nil || !equal(first, once) {
+		return failure, err
+	}
+	return &gates.Failure{Kind: "state", Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
+}
+
+// last launches the candidate on inputs one after the other, in one process, and
+// returns its outputs of the last.
+func (d *desk) last(in *drawer, dist tensor.Distribution, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
+	if err := in.draw(dist, seeds); err != nil {
+		return nil, nil, err
+	}
+	if failure, err := d.candidate.ready(); err != nil || failure != nil {
+		return nil, failure, err
+	}
+	m := d.candidate.memory
+	m.load(in.images[:len(seeds)])
+	if _, failure, err := d.candidate.launch(0, in.layout.Size, len(seeds)); err != nil || failure != nil {
+		return nil, failure, err
+	}
+	outside := m.beyond()
+	for i := range seeds {
+		inputs, outsideSlot := in.layout.changed(in.slot(m, i), in.images[i], in.args)
+		if len(inputs) > 0 {
+			evidence.InputsChanged = inputs
+		}
+		outside = outside || outsideSlot
+	}
+	evidence.OutOfBounds = evidence.OutOfBounds || outside
+	return in.layout.Outputs(in.slot(m, len(seeds)-1)), nil, nil
 }
 
 // beside adds what the baseline makes of the same input. A baseline that dies
 // here says nothing about the candidate and is not asked again.
-func (d *desk) beside(evidence *gates.Case, p *problem.Problem, l layout, candidate [][]byte, want [][]float64) error {
+func (d *desk) beside(evidence *gates.Case, p *problem.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
 	if d.baseline == nil {
 		return nil
 	}
-	l.fill(d.baseline.memory, 0, p.Args)
-	_, failure, err := d.baseline.launch(0, l.Size, 1)
+	failure, err := d.baseline.run(in.layout, p.Args)
 	if err != nil {
 		return err
 	}
@@ -143,7 +193,7 @@ func (d *desk) beside(evidence *gates.Case, p *problem.Problem, l layout, candid
 		d.baseline = nil
 		return nil
 	}
-	out := l.outputs(d.baseline.memory, 0)
+	out := in.layout.Outputs(in.slot(d.baseline.memory, 0))
 	parity := equal(out, candidate)
 	evidence.BitParity = &parity
 	evidence.Baseline, err = d.compare(p.Args, out, want)
@@ -154,12 +204,23 @@ func (d *desk) compare(args []problem.Arg, got [][]byte, want [][]float64) (*gat
 	return runners.Compare(d.worker.job.Manifest, args, got, want)
 }
 
+// run is one launch on one input.
+func (c *child) run(l layout, args []problem.Arg) (*gates.Failure, error) {
+	if failure, err := c.ready(); err != nil || failure != nil {
+		return failure, err
+	}
+	image := make([]byte, l.Size)
+	l.image(image, 0, args)
+	c.memory.load([][]byte{image})
+	_, failure, err := c.launch(0, l.Size, 1)
+	return failure, err
+}
+
 // expected asks the reference for every output, by position among its own
 // arguments' outputs.
 func expected(reference *child, args []problem.Arg) ([][]float64, error) {
 	l := layoutOf(args)
-	l.fill(reference.memory, 0, args)
-	_, failure, err := reference.launch(0, l.Size, 1)
+	failure, err := reference.run(l, args)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +228,7 @@ func expected(reference *child, args []problem.Arg) ([][]float64, error) {
 		return nil, fmt.Errorf("the base's reference failed: %s", failure.Detail)
 	}
 	var want [][]float64
-	for _, out := range l.outputs(reference.memory, 0) {
+	for _, out := range l.Outputs(reference.memory.data[:l.Size]) {
 		if out == nil {
 			continue
 		}

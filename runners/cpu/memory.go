@@ -1,9 +1,11 @@
 package cpu
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -16,6 +18,7 @@ import (
 type memory struct {
 	file *os.File
 	data []byte
+	used int // bytes from the start that the worker has written; behind them are zeros
 }
 
 func newMemory(size int) (*memory, error) {
@@ -54,12 +57,12 @@ type layout struct{ problem.Layout }
 
 func layoutOf(args []problem.Arg) layout { return layout{problem.NewLayout(args, 8*len(args))} }
 
-// fill writes one launch's arguments and their table into a slot.
-func (l layout) fill(m *memory, slot int, args []problem.Arg) {
-	s := m.data[slot : slot+l.Size]
-	l.Fill(s, args)
+// image is what a slot at an offset of the memory looks like before its launch:
+// arguments, table, poison and guards.
+func (l layout) image(into []byte, slot int, args []problem.Arg) {
+	l.Fill(into, args)
 	for i, a := range args {
-		word := s[8*i : 8*i+8]
+		word := into[8*i : 8*i+8]
 		clear(word)
 		if a.Array() {
 			binary.LittleEndian.PutUint64(word, uint64(slot+l.Offsets[i]))
@@ -69,10 +72,42 @@ func (l layout) fill(m *memory, slot int, args []problem.Arg) {
 	}
 }
 
-// outputs copies what the kernel wrote, before anything else happens: a thread
-// of the child that goes on writing is too late.
-func (l layout) outputs(m *memory, slot int) [][]byte { return l.Outputs(m.data[slot : slot+l.Size]) }
+// load puts the images of one command's slots into the memory, and nothing else:
+// what an earlier kernel left there is gone.
+func (m *memory) load(images [][]byte) {
+	at := 0
+	for _, image := range images {
+		at += copy(m.data[at:], image)
+	}
+	if m.used > at {
+		clear(m.data[at:m.used])
+	}
+	m.used = at
+}
 
-func (l layout) changed(m *memory, slot int, args []problem.Arg) (inputs []string, outside bool) {
-	return l.Changed(m.data[slot:slot+l.Size], args)
+// beyond tells whether a kernel wrote behind the last slot.
+func (m *memory) beyond() bool {
+	zeros := make([]byte, 64<<10)
+	for rest := m.data[m.used:]; len(rest) > 0; {
+		n := min(len(rest), len(zeros))
+		if !bytes.Equal(rest[:n], zeros[:n]) {
+			return true
+		}
+		rest = rest[n:]
+	}
+	return false
+}
+
+// changed tells what a kernel wrote in a slot and must not have: inputs by name,
+// and what lies outside its arguments.
+func (l layout) changed(slot, image []byte, args []problem.Arg) (inputs []string, outside bool) {
+	own := slices.Clone(args)
+	for i, a := range own {
+		if a.Array() {
+			own[i].Bytes = l.Array(image, i)
+		}
+	}
+	inputs, outside = l.Changed(slot, own)
+	table := 8 * len(args)
+	return inputs, outside || !bytes.Equal(slot[:table], image[:table])
 }

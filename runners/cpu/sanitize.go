@@ -210,7 +210,7 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c r
 		return sanitize.Report{}, nil, err
 	}
 	defer memory.close()
-	l.fill(memory, 0, p.Args)
+	l.image(memory.data, 0, p.Args)
 	for i, a := range p.Args {
 		binary.LittleEndian.PutUint64(memory.data[8*(n+i):], uint64(a.Size()))
 	}

@@ -1,8 +1,8 @@
 // Package cpu gathers evidence about kernels written in C for the CPU: it
-// builds them with the system's compiler and runs each side in a process of its
-// own over shared memory. The worker keeps inputs, clock, poison, guards and
-// verification; the child only runs the kernel, and whatever it does to itself
-// is evidence.
+// builds them with the system's compiler and runs each side in a sandbox of its
+// own, over shared memory, in a process for every sample. The worker keeps inputs,
+// clock, poison, guards and verification; the child only runs the kernel, and
+// whatever it does to itself is evidence.
 package cpu
 
 import (
@@ -55,6 +55,9 @@ type executable struct {
 func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, error) {
 	if job.Manifest.Mode != kernels.ModeCPU {
 		return nil, fmt.Errorf("%s is a %s kernel: the cpu runner builds cpu kernels", job.Manifest.Name, job.Manifest.Mode)
+	}
+	if _, err := filterText(); err != nil {
+		return nil, err
 	}
 	cc, err := toolchain.FindCC(ctx, config.Getenv, isCXX(job.Manifest))
 	if err != nil {
@@ -122,7 +125,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	exe, err := w.link(ctx, string(role), object.info, stub(renamed(m.CPrototype()), m.Entry, sample.Args))
+	exe, err := w.link(ctx, string(role), object.info, stub(renamed(m.CPrototype(), m.Entry), toolchain.EntrySymbol, sample.Args))
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
@@ -151,7 +154,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := w.link(ctx, "reference", object.info, stub(renamed(m.ReferencePrototype()), m.Reference.Entry, sample.ReferenceArgs(false)))
+	exe, err := w.link(ctx, "reference", object.info, stub(renamed(m.ReferencePrototype(), m.Reference.Entry), toolchain.EntrySymbol, sample.ReferenceArgs(false)))
 	if err != nil {
 		return nil, fmt.Errorf("linking the reference %s of the base: %w", m.Reference.Source, err)
 	}
@@ -223,9 +226,10 @@ func compileOnly(flags []string) []string {
 	return kept
 }
 
-// renamed is the declaration of an entry by the name that the object has for it.
-func renamed(prototype string) string {
-	return fmt.Sprintf("%s __asm__(%q);", strings.TrimSuffix(prototype, ";"), toolchain.EntrySymbol)
+// renamed is the declaration of an entry by the name that the object has for it,
+// which no header declares.
+func renamed(prototype, entry string) string {
+	return strings.Replace(prototype, "void "+entry+"(", "void "+toolchain.EntrySymbol+"(", 1)
 }
 
 // linkFlags make a program that maps nothing both writable and executable, resolves every name before main, and depends

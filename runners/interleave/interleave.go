@@ -154,7 +154,12 @@ func (r *Run) Alone() error {
 // Measure takes the series, whose outputs Check compares with the reference. When
 // the candidate fails the series ends with the last whole block, so that what was
 // measured can still be read.
-func (r *Run) Measure() error {
+func (r *Run) Measure() (err error) {
+	defer func() {
+		if err != nil && r.witness != nil {
+			r.witness.drop()
+		}
+	}()
 	if err := r.warm(gates.SideBaseline, gates.SideControl, gates.SideCandidate); err != nil {
 		return err
 	}

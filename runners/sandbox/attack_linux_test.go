@@ -57,6 +57,7 @@ var attacks = map[string]func(args []string) error{
 		return err
 	},
 
+	"memfd":         func([]string) error { _, err := unix.MemfdCreate("x", 0); return err },
 	"fork":          forkWithoutEnd,
 	"fill":          fillFile,
 	"fill by files": fillManyFiles,

@@ -77,6 +77,8 @@ func TestConformance(t *testing.T) {
 		{name: "connect to a server on loopback", attack: []string{"connect", server.Addr().String()}, printed: "not permitted|unreachable"},
 		{name: "open a vsock", attack: []string{"vsock"}, printed: "not permitted"},
 
+		{name: "hold memory in a file without a name", attack: []string{"memfd"}, printed: "not permitted"},
+
 		{name: "fork without end", attack: []string{"fork", "40"}, change: func(s *Spec) { s.Limits.Processes = 40 },
 			printed: "resource temporarily unavailable", refused: "limit of 40 processes"},
 		{name: "raise the process limit", attack: []string{"raise"}, printed: "not permitted"},

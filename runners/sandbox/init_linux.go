@@ -135,7 +135,7 @@ func startLaunch(c *config) (*launch, error) {
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
 		Args:        []string{launchName, fmt.Sprint(3 + c.Files)},
-		Env:         []string{"GOMAXPROCS=1"},
+		Env:         []string{"GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1"}, // see ending
 		Stdin:       os.Stdin,
 		Stdout:      os.Stdout,
 		Stderr:      os.Stderr,

@@ -53,7 +53,7 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if err := c.Layout.landlock(); err != nil {
 		return err
 	}
-	filter, err := newFilter(c.Layout.devices())
+	filter, err := c.filter()
 	if err != nil {
 		return err
 	}
@@ -71,44 +71,81 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if err := unix.CloseRange(uint(3+c.Files), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close the caller's files: %w", err)
 	}
-	run, err := prepareExec(path, c.Args, c.Env)
+	end, err := c.lastSteps(filter, path)
 	if err != nil {
 		return err
 	}
 	send(replies, report{CPU: ownCPU()})
-	// From here on, no memory and no new thread can be had, and the Go runtime must not want any.
-	for _, l := range c.Limits.rlimits() {
-		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.soft, Max: l.hard}); err != nil {
-			return fmt.Errorf("limit the %s to %d: %w", l.name, l.soft, err)
-		}
+	if step, errno := end.take(); errno != 0 {
+		return fmt.Errorf("%s: %w", end.names[step], errno)
 	}
-	if err := filter.install(); err != nil {
-		return err
-	}
-	if path == "" {
-		return nil
-	}
-	return fmt.Errorf("run %s: %w", path, run())
+	return nil
 }
 
-// prepareExec does now what takes memory. The function that it returns comes back only with an error.
-func prepareExec(path string, args, env []string) (run func() error, err error) {
-	file, err := syscall.BytePtrFromString(path)
-	if err != nil {
+// filter is what the program may ask of the kernel. To be started is a call of its own.
+func (c *config) filter() (filter, error) {
+	if c.Calls == nil {
+		return newFilter(c.Layout.devices())
+	}
+	return Allow(append(c.Calls, Call{Number: unix.SYS_EXECVE}), Denied)
+}
+
+// ending is the last steps of the launch part, with all that they need. From the first limit on, no memory and no new
+// thread can be had, and from the filter on a thread can not even wait: the Go runtime must not want anything any more.
+type ending struct {
+	names      []string // of the steps, for the error
+	limits     []rlimit
+	filter     unix.SockFprog
+	file       *byte
+	argv, envv **byte
+}
+
+// lastSteps does now what takes memory.
+func (c *config) lastSteps(f filter, path string) (*ending, error) {
+	e := &ending{limits: c.Limits.rlimits(), filter: unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}}
+	for _, l := range e.limits {
+		e.names = append(e.names, fmt.Sprintf("limit the %s to %d", l.name, l.soft))
+	}
+	e.names = append(e.names, "filter the system calls", "run "+path)
+	if path == "" {
+		return e, nil
+	}
+	var err error
+	if e.file, err = syscall.BytePtrFromString(path); err != nil {
 		return nil, fmt.Errorf("run %q: %w", path, err)
 	}
-	argv, err := syscall.SlicePtrFromStrings(args)
+	argv, err := syscall.SlicePtrFromStrings(c.Args)
 	if err != nil {
-		return nil, fmt.Errorf("pass the arguments %q: %w", args, err)
+		return nil, fmt.Errorf("pass the arguments %q: %w", c.Args, err)
 	}
-	envv, err := syscall.SlicePtrFromStrings(env)
+	envv, err := syscall.SlicePtrFromStrings(c.Env)
 	if err != nil {
 		return nil, fmt.Errorf("pass the environment: %w", err)
 	}
-	return func() error {
-		_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(file)), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])))
-		return errno
-	}, nil
+	e.argv, e.envv = &argv[0], &envv[0]
+	return e, nil
+}
+
+// take comes back with the step that failed, or, where there is nothing to run, with no error. It has no place at which the
+// runtime could take the thread away from it: it calls nothing that can grow the stack, and startLaunch has
+// switched off preemption by signals.
+//
+//go:nosplit
+func (e *ending) take() (step int, errno syscall.Errno) {
+	for i := range e.limits {
+		l := &e.limits[i]
+		pair := [2]uint64{l.soft, l.hard}
+		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(l.resource), uintptr(unsafe.Pointer(&pair)), 0, 0, 0); errno != 0 {
+			return i, errno
+		}
+	}
+	// Without the flag, older kernels slow the program down against attacks on itself, which would show in measurements.
+	_, _, errno = unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&e.filter)))
+	if errno != 0 || e.file == nil {
+		return len(e.limits), errno
+	}
+	_, _, errno = unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(e.file)), uintptr(unsafe.Pointer(e.argv)), uintptr(unsafe.Pointer(e.envv)))
+	return len(e.limits) + 1, errno
 }
 
 // program finds the file to run, inside. A probe runs none.
@@ -154,6 +191,9 @@ func (l Limits) rlimits() []rlimit {
 		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)},
 		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles)},
 		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes), uint64(l.Processes)},
+	}
+	if l.AddressSpace > 0 {
+		limits = append(limits, rlimit{"address space", unix.RLIMIT_AS, uint64(l.AddressSpace), uint64(l.AddressSpace)})
 	}
 	if l.CPU > 0 {
 		// The second more is for the program that handles the warning.

@@ -15,8 +15,8 @@
 // caller is root, the program is not: it runs as nobody, because the kernel counts no processes of
 // root. CAP_DAC_OVERRIDE, which is good for nothing outside the paths it sees, lets it read what root may read there.
 //
-// What it does not hold: memory that is shared, filled and then unmapped is seen by no limit here.
-// The program is therefore the kernel's first choice when memory runs out.
+// What it does not hold, unless Spec.Calls does: memory that is shared, filled and then unmapped, or (with devices) put
+// into a memfd, is seen by no limit here. The program is therefore the kernel's first choice when memory runs out.
 package sandbox
 
 import (
@@ -44,6 +44,11 @@ type Spec struct {
 	// Close the caller's copy of a pipe's far end after Start to see its end of file.
 	ExtraFiles []*os.File
 
+	// Calls, if there are any, are the only system calls that the program may make; others answer EPERM. Without, it
+	// may make all but those with which sandboxes were broken. What memory a program holds is counted only as far as
+	// it is mapped: a list without files, memfds and the like leaves no other.
+	Calls []Call
+
 	Stdin          io.Reader // nil reads as empty
 	Stdout, Stderr io.Writer // nil discards; when both are the same writer, it is never written to at once
 
@@ -60,6 +65,8 @@ type Limits struct {
 	// detectors and CUDA do. The kernel then refuses no allocation: a program over Memory is killed by a watch, which
 	// looks every 20 to 200 ms, the oftener the less is left.
 	Overcommit bool
+
+	AddressSpace int64 // of each process: everything that it maps, shared or not, touched or not (none)
 
 	Disk      int64 // of /tmp and all Write paths together; it is memory too (1 GiB)
 	FileSize  int64 // of each file (Disk)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,63 +31,61 @@ var refusedCalls = []uintptr{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
+// heldApart are refused as well where there is no device: memory that nothing maps, and no limit sees. A GPU's driver
+// makes some.
+var heldApart = []uintptr{unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET}
+
 // auditArch is the kernel's number for the machine's own calling convention.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // x32Bit marks calls of a third convention on amd64, with numbers of its own.
 const x32Bit = 0x40000000
 
+const (
+	bpfLoad    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	bpfEqual   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	bpfAtLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+	bpfAnswer  = unix.BPF_RET | unix.BPF_K
+
+	callOffset, archOffset, argumentOffset = 0, 4, 16 // in the kernel's struct seccomp_data
+)
+
 // A filter is a program for the kernel's packet-filter machine that looks at each system call.
 type filter []unix.SockFilter
 
-// newFilter makes the filter. With unixSockets a program may make sockets of that
-// family, and still of no other: the GPU's driver will not start without.
-func newFilter(unixSockets bool) (filter, error) {
+// newFilter makes the filter of a program without a list of calls. With devices it may make Unix sockets, and still no
+// others, and memfds: the GPU's driver will not start without.
+func newFilter(devices bool) (filter, error) {
 	arch, ok := auditArch[runtime.GOARCH]
 	if !ok {
 		return nil, fmt.Errorf("filter the system calls: no filter is known for %s; use amd64 or arm64", runtime.GOARCH)
 	}
-	const (
-		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		atLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		answer  = unix.BPF_RET | unix.BPF_K
-
-		callOffset, archOffset, argumentOffset = 0, 4, 16 // in the kernel's struct seccomp_data
-	)
-	f := filter{
-		{Code: load, K: archOffset},
-		{Code: equal, K: arch, Jt: 1},
-		{Code: answer, K: unix.SECCOMP_RET_KILL_PROCESS},
-		{Code: load, K: callOffset},
+	refused := refusedCalls
+	if !devices {
+		refused = slices.Concat(refusedCalls, heldApart)
 	}
-	if unixSockets {
+	f := filter{
+		{Code: bpfLoad, K: archOffset},
+		{Code: bpfEqual, K: arch, Jt: 1},
+		{Code: bpfAnswer, K: unix.SECCOMP_RET_KILL_PROCESS},
+		{Code: bpfLoad, K: callOffset},
+	}
+	if devices {
 		f = append(f,
-			unix.SockFilter{Code: equal, K: unix.SYS_SOCKET, Jf: 4},
-			unix.SockFilter{Code: load, K: argumentOffset},
-			unix.SockFilter{Code: equal, K: unix.AF_UNIX, Jf: 1},
-			unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW},
-			unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+			unix.SockFilter{Code: bpfEqual, K: unix.SYS_SOCKET, Jf: 4},
+			unix.SockFilter{Code: bpfLoad, K: argumentOffset},
+			unix.SockFilter{Code: bpfEqual, K: unix.AF_UNIX, Jf: 1},
+			unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ALLOW},
+			unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 		)
 	}
-	f = append(f, unix.SockFilter{Code: atLeast, K: x32Bit, Jt: uint8(len(refusedCalls) + 1)})
+	f = append(f, unix.SockFilter{Code: bpfAtLeast, K: x32Bit, Jt: uint8(len(refused) + 1)})
 	// Each match jumps over the rest of the list and the permission to the refusal.
-	for i, call := range slices.All(refusedCalls) {
-		f = append(f, unix.SockFilter{Code: equal, K: uint32(call), Jt: uint8(len(refusedCalls) - i)})
+	for i, call := range refused {
+		f = append(f, unix.SockFilter{Code: bpfEqual, K: uint32(call), Jt: uint8(len(refused) - i)})
 	}
 	return append(f,
-		unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW},
-		unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 	), nil
-}
-
-// install binds this thread and all that come of it.
-func (f filter) install() error {
-	p := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	// Without the flag, older kernels slow the program down against attacks on itself, which would show in measurements.
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&p)))
-	if errno != 0 {
-		return fmt.Errorf("filter the system calls: %w", errno)
-	}
-	return nil
 }

@@ -54,6 +54,7 @@ type config struct {
 	Files     int // how many of ExtraFiles; they are descriptors 3 and up in the program
 	Limits    Limits
 	IDs       identity
+	Calls     []Call
 }
 
 // report is what an inner part says. Error means that nothing was started. Otherwise the launch part

@@ -65,7 +65,7 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := config{Args: s.Args, Env: s.Env, Dir: s.Dir, Files: len(s.ExtraFiles), Limits: s.Limits.withDefaults()}
+	c := config{Args: s.Args, Env: s.Env, Dir: s.Dir, Files: len(s.ExtraFiles), Calls: s.Calls, Limits: s.Limits.withDefaults()}
 	if c.Dir == "" {
 		c.Dir = "/tmp"
 	}

@@ -1,0 +1,134 @@
+package cpu
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/problem"
+)
+
+// An arena takes hostile programs through the real gate. They are compiled here, not
+// by the worker: what a compiler or a linker would refuse is let through, so that
+// running them has to hold on its own.
+type arena struct {
+	manifest  *kernels.Manifest
+	policy    *policies.Policy
+	dir       string
+	baseline  *executable
+	reference *executable
+}
+
+const (
+	correctOnly = `version: 1
+rules: [{name: default}]
+gates:
+  correctness: {shapes: [mission], seeds: [0], distributions: [normal, uniform], secret_cases: 1, norm_error: "<= 0.1%", determinism: true}
+`
+	andFaster = correctOnly + `  performance:
+    target: {shapes: [mission], speedup: ">= +50%"}
+    rounds: {min: 6, max: 6}
+    pairs: 4
+    control: 50%
+    solo_shift: 100%
+`
+)
+
+// newArena has a policy that ends with performance, or with correctness.
+func newArena(t *testing.T, policy string) *arena {
+	t.Helper()
+	m, _ := languages(t)
+	p, err := policies.Parse("arena.yaml", []byte(policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &arena{manifest: m, policy: p, dir: t.TempDir()}
+	if err := os.Chmod(a.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sample, err := problem.New(m, m.Shapes[0], nil, "zero", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.baseline = a.compile(t, "baseline", stub(m.CPrototype(), m.Entry, sample.Args), work+"void scale(const float *x, float *y, int32_t N) { work(x, y, N); }\n")
+	a.reference = a.compile(t, "reference", stub(m.ReferencePrototype(), m.Reference.Entry, sample.ReferenceArgs(false)), reference)
+	return a
+}
+
+// compile makes a program of a kernel and its main.
+func (a *arena) compile(t *testing.T, name, main, kernel string) *executable {
+	t.Helper()
+	dir := filepath.Join(a.dir, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-O1", "-w", "-o", filepath.Join(dir, "kernel")}
+	for file, text := range map[string]string{"main.c": main, "kernel.c": kernel} {
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+	}
+	if out, err := exec.CommandContext(t.Context(), "cc", append(args, "-lm")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return &executable{path: filepath.Join(dir, "kernel")}
+}
+
+// prebuilt is a worker to whom nothing is left to build.
+type prebuilt struct{ *Worker }
+
+func (prebuilt) Build(_ context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+	return gates.Build{Variant: side.Variant, OK: true, Code: string(role)}, nil
+}
+
+// gate takes a candidate's source through the gates, and its evidence through a
+// file.
+func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	sample, err := problem.New(a.manifest, a.manifest.Shapes[0], nil, "zero", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := a.compile(t, name, stub(a.manifest.CPrototype(), a.manifest.Entry, sample.Args), source)
+	side := runners.Side{Dir: a.dir, Variant: a.manifest.DefaultVariant}
+	job := runners.Job{Manifest: a.manifest, Policy: a.policy, Trusted: a.dir, Baseline: &side, Candidate: side}
+	w, err := NewWorker(t.Context(), job, Config{Scratch: a.dir, LaunchTimeout: 2 * time.Second, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sides[runners.Baseline], w.sides[runners.Candidate], w.ref = a.baseline, exe, a.reference
+	e, err := runners.Gather(t.Context(), job, prebuilt{w}, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gates.Judge(a.policy, "arena.yaml", e)
+	sameFromFile(t, a.policy, e, v)
+	return e, v
+}
+
+// sameFromFile asks that gathered evidence can be read again, and is judged as it was.
+func sameFromFile(t *testing.T, p *policies.Policy, e *gates.Evidence, v *gates.Verdict) {
+	t.Helper()
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := gates.ParseEvidence("evidence.json", data)
+	if err != nil {
+		t.Fatalf("what was gathered cannot be read: %v", err)
+	}
+	if again := gates.Judge(p, "arena.yaml", back); !reflect.DeepEqual(again.Gates, v.Gates) || again.Summary != v.Summary {
+		t.Errorf("from a file the verdict is %q, it was %q", again.Summary, v.Summary)
+	}
+}

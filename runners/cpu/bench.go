@@ -1,0 +1,149 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/interleave"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A bench is the sides of a round on one shape.
+type bench struct {
+	*drawer
+	ctx       context.Context
+	children  map[rune]*child // of the round, whatever the shape
+	reference *child
+}
+
+// Draw implements [interleave.Bench]. The sides get the inputs when it is their turn,
+// and until then nothing of them runs.
+func (b *bench) Draw(dist tensor.Distribution, seeds []uint64) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	for _, c := range b.children {
+		c.begin()
+	}
+	return b.draw(dist, seeds)
+}
+
+// Time implements [interleave.Bench].
+func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
+	c := b.children[side]
+	failure, err := c.ready()
+	var t interleave.Times
+	if err == nil && failure == nil {
+		c.memory.load(b.images[:launches])
+		t, failure, err = c.launch(0, b.layout.Size, launches)
+	}
+	switch {
+	case err != nil:
+		return t, err
+	case failure != nil && side == gates.SideCandidate:
+		return t, &interleave.Failed{Failure: *failure}
+	case failure != nil:
+		return t, fmt.Errorf("the baseline failed: %s", failure.Detail)
+	case side == gates.SideCandidate && c.memory.beyond():
+		return t, outOfBounds()
+	}
+	return t, nil
+}
+
+// TimeKept implements [interleave.Bench]: every sample has a process of its own, so
+// no state outlives one. What a launch leaves to the others of its batch shows
+// beside launches that stand alone.
+func (b *bench) TimeKept(int) (t interleave.Times, ok bool, err error) { return t, false, nil }
+
+// Throttled implements [interleave.Bench]. Time that a processor was not to be had is
+// not counted, and how fast it ran nobody tells.
+func (b *bench) Throttled() bool { return false }
+
+// Compare implements [interleave.Bench]. Nothing of the sides runs: what is compared is
+// what the launches left.
+func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
+	candidate, baseline := b.children[gates.SideCandidate].memory, b.children[gates.SideBaseline].memory
+	all := make([]interleave.Difference, launches)
+	return all, each(launches, func(i int) error {
+		var err error
+		all[i], err = b.compare(b.slot(candidate, i), b.slot(baseline, i), b.images[i])
+		return err
+	})
+}
+
+func (b *bench) compare(candidate, baseline, image []byte) (interleave.Difference, error) {
+	var d interleave.Difference
+	if inputs, outside := b.layout.changed(candidate, image, b.args); len(inputs) > 0 {
+		return d, &interleave.Failed{Failure: gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
+	} else if outside {
+		return d, outOfBounds()
+	}
+	got := make([][]byte, len(b.args))
+	var want [][]float64
+	d.Same = true
+	for i, a := range b.args {
+		if !a.Array() || !a.Writes() {
+			continue
+		}
+		got[i] = b.layout.Array(candidate, i)
+		beside := b.layout.Array(baseline, i)
+		values := make([]float64, a.Elements)
+		tensor.Decode(a.DType, values, beside)
+		want = append(want, values)
+		d.Same = d.Same && bytes.Equal(got[i], beside)
+	}
+	e, err := runners.Compare(b.manifest, b.args, got, want)
+	if err == nil {
+		d.Errors = *e
+	}
+	return d, err
+}
+
+func outOfBounds() error {
+	return &interleave.Failed{Failure: gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
+}
+
+// Keep implements [interleave.Bench].
+func (b *bench) Keep(launch int) (interleave.Kept, error) {
+	slot := b.slot(b.children[gates.SideCandidate].memory, launch)
+	return &kept{bench: b, dist: b.dist, seed: b.seeds[launch], output: b.layout.Outputs(slot)}, nil
+}
+
+// A kept output waits for the reference. Its input is drawn again from the seed.
+type kept struct {
+	bench  *bench
+	dist   tensor.Distribution
+	seed   uint64
+	output [][]byte
+}
+
+// Check implements [interleave.Kept].
+func (k *kept) Check() (*gates.Errors, error) {
+	p, err := k.bench.problem(k.dist, k.seed)
+	if err != nil {
+		return nil, err
+	}
+	want, err := expected(k.bench.reference, p.ReferenceArgs(false))
+	if err != nil {
+		return nil, err
+	}
+	return runners.Compare(k.bench.manifest, p.Args, k.output, want)
+}
+
+// Drop implements [interleave.Kept].
+func (k *kept) Drop() { k.output = nil }
+
+// referenceSize is what the reference needs of memory for a shape.
+func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {
+	p, err := problem.New(m, shape, toggles, tensor.Zero, 0)
+	if err != nil {
+		return 0, err
+	}
+	return layoutOf(p.ReferenceArgs(false)).Size, nil
+}

@@ -1,0 +1,129 @@
+package cpu
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// Two lists say what a kernel's process may ask of the operating system. The
+// launcher, which starts it, is bound to the first by the sandbox. The process
+// that runs the kernel binds itself to the second before the kernel's first
+// instruction, and is left with what it takes to compute: memory that its address
+// space shows, and its answer. It cannot wait, sleep or set a timer, cannot start
+// anything, and cannot open, make or map a file.
+
+// forkFlags is what fork asks of clone, in glibc and in musl: no thread, and no
+// child that shares memory with its parent.
+const forkFlags = unix.CLONE_CHILD_CLEARTID | unix.CLONE_CHILD_SETTID | uint64(unix.SIGCHLD)
+
+// readOnly is the flags of open that a reader has no need of.
+const readOnly = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+func plain(numbers ...uintptr) []sandbox.Call {
+	var calls []sandbox.Call
+	for _, n := range numbers {
+		calls = append(calls, sandbox.Call{Number: n})
+	}
+	return calls
+}
+
+// only allows a call when the bits of one argument under the mask are the value.
+func only(number uintptr, index int, mask, value uint64) sandbox.Call {
+	return sandbox.Call{Number: number, When: []sandbox.Argument{{Index: index, Mask: mask, Value: value}}}
+}
+
+const descriptor = 0xFFFFFFFF // all bits of one
+
+// computing is what the C library needs for memory, mathematics and abort.
+func computing() []sandbox.Call {
+	return append(plain(
+		unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_EXIT_GROUP, unix.SYS_EXIT,
+		unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN,
+		unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FSTAT, fstatat,
+		unix.SYS_SYSINFO, // qsort asks how much memory there is
+	),
+		only(unix.SYS_TGKILL, 2, 0xFFFFFFFF, uint64(unix.SIGABRT)),
+		only(unix.SYS_FUTEX, 1, 0x7F, 1), // wake; to wait is to sleep
+		// What a kernel prints nobody reads. The library asks first whether a terminal does.
+		only(unix.SYS_IOCTL, 1, 0xFFFFFFFF, unix.TCGETS),
+		only(unix.SYS_WRITE, 0, descriptor, 1), only(unix.SYS_WRITE, 0, descriptor, 2),
+		only(unix.SYS_WRITEV, 0, descriptor, 1), only(unix.SYS_WRITEV, 0, descriptor, 2),
+		only(unix.SYS_WRITE, 0, descriptor, fdReply),
+	)
+}
+
+// kernelCalls is what the kernel's process may do once it is ready.
+func kernelCalls() []sandbox.Call {
+	return append(computing(),
+		only(unix.SYS_READ, 0, descriptor, fdCommand),
+		only(unix.SYS_MPROTECT, 2, unix.PROT_EXEC, 0),
+		sandbox.Call{Number: unix.SYS_MMAP, When: []sandbox.Argument{
+			{Index: 2, Mask: unix.PROT_EXEC}, {Index: 3, Mask: unix.MAP_ANONYMOUS, Value: unix.MAP_ANONYMOUS},
+		}},
+	)
+}
+
+// launcherCalls is that, and what it takes to load a program, to start processes
+// one at a time, and to bind them.
+func launcherCalls() []sandbox.Call {
+	calls := append(computing(), plain(loaderCalls...)...)
+	return append(append(calls, plain(
+		unix.SYS_READ, unix.SYS_CLOSE, unix.SYS_PREAD64, unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_SET_TID_ADDRESS,
+		unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_UNAME, unix.SYS_RT_SIGACTION, unix.SYS_WAIT4, unix.SYS_SECCOMP,
+		unix.SYS_READLINKAT, unix.SYS_FACCESSAT,
+	)...),
+		only(unix.SYS_OPENAT, 2, readOnly, unix.O_RDONLY),
+		only(unix.SYS_PRLIMIT64, 2, ^uint64(0), 0), // to read a limit
+		only(unix.SYS_CLONE, 0, 0xFFFFFFFF, forkFlags),
+	)
+}
+
+// filterText is the kernel's filter as the elements of a C array.
+func filterText() (string, error) {
+	program, err := sandbox.Allow(kernelCalls(), sandbox.Trapped)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, f := range program {
+		fmt.Fprintf(&text, "{%#x, %d, %d, %#x},", f.Code, f.Jt, f.Jf, f.K)
+	}
+	return text.String(), nil
+}
+
+// callNames are those that a kernel is most likely to be refused.
+var callNames = map[uint32]string{
+	unix.SYS_NANOSLEEP: "nanosleep", unix.SYS_CLOCK_NANOSLEEP: "clock_nanosleep", unix.SYS_PPOLL: "ppoll",
+	unix.SYS_PSELECT6: "pselect6", unix.SYS_EPOLL_PWAIT: "epoll_pwait", unix.SYS_EPOLL_CREATE1: "epoll_create1",
+	unix.SYS_FUTEX: "futex (to wait)", unix.SYS_RT_SIGTIMEDWAIT: "rt_sigtimedwait", unix.SYS_RT_SIGSUSPEND: "rt_sigsuspend",
+	unix.SYS_SCHED_YIELD: "sched_yield", unix.SYS_TIMERFD_CREATE: "timerfd_create", unix.SYS_TIMER_CREATE: "timer_create",
+	unix.SYS_SETITIMER: "setitimer", unix.SYS_RT_SIGACTION: "rt_sigaction", unix.SYS_EVENTFD2: "eventfd2", unix.SYS_SIGNALFD4: "signalfd4",
+	unix.SYS_CLONE: "clone", unix.SYS_CLONE3: "clone3", unix.SYS_EXECVE: "execve", unix.SYS_EXECVEAT: "execveat", unix.SYS_WAIT4: "wait4",
+	unix.SYS_KILL: "kill", unix.SYS_TKILL: "tkill", unix.SYS_TGKILL: "tgkill", unix.SYS_PTRACE: "ptrace",
+	unix.SYS_PROCESS_VM_READV: "process_vm_readv", unix.SYS_PROCESS_VM_WRITEV: "process_vm_writev", unix.SYS_PIDFD_OPEN: "pidfd_open",
+	unix.SYS_OPENAT: "openat", unix.SYS_OPENAT2: "openat2", unix.SYS_CLOSE: "close", unix.SYS_READ: "read", unix.SYS_WRITE: "write",
+	unix.SYS_WRITEV: "writev", unix.SYS_PWRITE64: "pwrite64", unix.SYS_PREAD64: "pread64", unix.SYS_IOCTL: "ioctl", unix.SYS_FCNTL: "fcntl",
+	unix.SYS_FTRUNCATE: "ftruncate", unix.SYS_DUP: "dup", unix.SYS_DUP3: "dup3", unix.SYS_PIPE2: "pipe2", unix.SYS_SOCKET: "socket",
+	unix.SYS_SOCKETPAIR: "socketpair", unix.SYS_MEMFD_CREATE: "memfd_create", unix.SYS_MEMFD_SECRET: "memfd_secret",
+	unix.SYS_SHMGET: "shmget", unix.SYS_SHMAT: "shmat", unix.SYS_USERFAULTFD: "userfaultfd", unix.SYS_IO_URING_SETUP: "io_uring_setup",
+	unix.SYS_MMAP: "mmap (of a file, or of code)", unix.SYS_MPROTECT: "mprotect (to make code)", unix.SYS_MLOCK: "mlock",
+	unix.SYS_SCHED_SETSCHEDULER: "sched_setscheduler", unix.SYS_SCHED_SETATTR: "sched_setattr", unix.SYS_SETPRIORITY: "setpriority",
+	unix.SYS_SCHED_SETAFFINITY: "sched_setaffinity", unix.SYS_SCHED_GETAFFINITY: "sched_getaffinity", unix.SYS_PRLIMIT64: "prlimit64",
+	unix.SYS_SETRLIMIT: "setrlimit", unix.SYS_GETRLIMIT: "getrlimit", unix.SYS_PRCTL: "prctl", unix.SYS_SECCOMP: "seccomp",
+	unix.SYS_GETPPID: "getppid", unix.SYS_GETRUSAGE: "getrusage", unix.SYS_PERF_EVENT_OPEN: "perf_event_open",
+}
+
+// callName is a system call for people.
+func callName(number uint32) string {
+	if name, ok := callNames[number]; ok {
+		return name
+	}
+	if name, ok := oldCallNames[number]; ok {
+		return name
+	}
+	return fmt.Sprintf("system call %d", number)
+}

@@ -1,0 +1,78 @@
+package cpu
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A drawer makes the inputs of one shape, as images of the slots that they are
+// launched in. It has one image for every launch of a batch and uses them again.
+type drawer struct {
+	manifest *kernels.Manifest
+	shape    kernels.Shape
+	toggles  map[string]int
+	args     []problem.Arg // of some input: what is the same for all
+	layout   layout
+
+	images [][]byte
+	dist   tensor.Distribution
+	seeds  []uint64
+}
+
+func newDrawer(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*drawer, error) {
+	p, err := problem.New(m, shape, toggles, tensor.Zero, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &drawer{manifest: m, shape: shape, toggles: toggles, args: p.Args, layout: layoutOf(p.Args)}, nil
+}
+
+func (d *drawer) problem(dist tensor.Distribution, seed uint64) (*problem.Problem, error) {
+	return problem.New(d.manifest, d.shape, d.toggles, dist, seed)
+}
+
+// draw makes an input for every seed, on all processors.
+func (d *drawer) draw(dist tensor.Distribution, seeds []uint64) error {
+	d.dist, d.seeds = dist, seeds
+	for len(d.images) < len(seeds) {
+		d.images = append(d.images, make([]byte, d.layout.Size))
+	}
+	return each(len(seeds), func(i int) error {
+		p, err := d.problem(dist, seeds[i])
+		if err == nil {
+			d.layout.image(d.images[i], i*d.layout.Size, p.Args)
+		}
+		return err
+	})
+}
+
+// slot is one launch's part of a memory.
+func (d *drawer) slot(m *memory, launch int) []byte {
+	return m.data[launch*d.layout.Size : (launch+1)*d.layout.Size]
+}
+
+// each does something for every number below n, on all processors, and returns the
+// first error by number.
+func each(n int, do func(int) error) error {
+	errs := make([]error, n)
+	workers := min(runtime.GOMAXPROCS(0), n)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < n; i += workers {
+				errs[i] = do(i)
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package interleave
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A fake bench keeps book of what it is asked, and goes wrong where it is told to.
+type fake struct {
+	calls  int   // of Time, Compare, Keep and Check
+	failAt int   // the call that goes wrong; 0: none
+	fail   error // how
+
+	wrongDraw, wrongLaunch int     // the timed launch whose output is wrong; -1: none
+	wrongBy                float64 // against the baseline's, where others are off by at most 0.01
+	state                  bool    // the candidate keeps some
+
+	seeds   map[uint64]int
+	current []uint64
+	dists   []tensor.Distribution
+	ran     map[rune]bool // on the last draw
+	order   string        // of all sides that ran on a whole batch, draw by draw
+	timed   int           // draws that were compared, so far
+	live    int           // outputs kept and not dropped
+	bad     []string      // rules that were broken
+}
+
+func newFake() *fake { return &fake{seeds: map[uint64]int{}, wrongDraw: -1} }
+
+func (f *fake) broken(format string, args ...any) {
+	f.bad = append(f.bad, fmt.Sprintf(format, args...))
+}
+
+func (f *fake) step() error {
+	if f.calls++; f.calls == f.failAt {
+		return f.fail
+	}
+	return nil
+}
+
+func (f *fake) Draw(dist tensor.Distribution, seeds []uint64) error {
+	for _, s := range seeds {
+		if f.seeds[s]++; f.seeds[s] > 1 {
+			f.broken("seed %d was drawn twice", s)
+		}
+	}
+	f.current, f.ran = seeds, map[rune]bool{}
+	f.dists = append(f.dists, dist)
+	f.order += " "
+	return nil
+}
+
+func (f *fake) Time(side rune, launches int) (Times, error) {
+	if f.ran[side] {
+		f.broken("%c ran twice on one draw", side)
+	}
+	if launches > len(f.current) {
+		f.broken("%d launches on %d inputs", launches, len(f.current))
+	}
+	f.ran[side] = true
+	f.order += string(side)
+	return Times{time.Duration(launches) * time.Microsecond, time.Duration(launches) * 2 * time.Microsecond}, f.step()
+}
+
+func (f *fake) TimeKept(launches int) (Times, bool, error) {
+	if !f.state {
+		return Times{}, false, nil
+	}
+	t, err := f.Time(gates.SideCandidate, launches)
+	return t, true, err
+}
+
+func (f *fake) wrong(draw, launch int) bool { return draw == f.wrongDraw && launch == f.wrongLaunch }
+
+func (f *fake) Compare(launches int) ([]Difference, error) {
+	if !f.ran[gates.SideBaseline] || !f.ran[gates.SideCandidate] {
+		f.broken("outputs were compared that were never computed")
+	}
+	all := make([]Difference, launches)
+	for i := range all {
+		all[i] = Difference{Errors: gates.Errors{Elements: 8, MaxAbs: float64(f.current[i]%100) / 1e4}}
+		if f.wrong(f.timed, i) {
+			all[i].Errors.MaxAbs = f.wrongBy
+		}
+	}
+	f.timed++
+	return all, f.step()
+}
+
+func (f *fake) Keep(launch int) (Kept, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	f.live++
+	return &fakeKept{bench: f, wrong: f.wrong(f.timed-1, launch)}, nil
+}
+
+func (f *fake) Throttled() bool { return false }
+
+type fakeKept struct {
+	bench          *fake
+	wrong, dropped bool
+}
+
+func (k *fakeKept) Check() (*gates.Errors, error) {
+	e := &gates.Errors{Elements: 8}
+	if k.wrong {
+		e.Bad = 8
+	}
+	if k.dropped {
+		k.bench.broken("an output was checked after it was dropped")
+	}
+	return e, k.bench.step()
+}
+
+func (k *fakeKept) Drop() {
+	if k.dropped {
+		k.bench.broken("an output was dropped twice")
+	}
+	k.dropped = true
+	k.bench.live--
+}
+
+var errFault = errors.New("the machine is on fire")
