@@ -29,6 +29,7 @@ type shapeComparison struct {
 	status   Status
 	waits    string  // why the clock on the wall counts; empty where it does not
 	floor    float64 // microseconds that the device needs at least; 0 where unknown
+	apart    bool    // every side had a context and places of its own in every round
 	clueless bool    // the samples are too few to say anything
 }
 
@@ -60,6 +61,7 @@ func (q inquiry) compare(l look) *comparison {
 	c := &comparison{rounds: l.rounds, alpha: l.alpha, few: q.few}
 	for _, g := range q.goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
+		s.apart = e.Device.Kind == "gpu" && s.samples.fresh
 		if e.Mode == "cpu" {
 			s.useWall(q.few, l.alpha)
 		}

@@ -23,6 +23,7 @@ type samples struct {
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int
 	cold                bool
+	fresh               bool      // every launch had inputs of its own, drawn by a judge that shares nothing with the sides
 	steps               []float64 // of the clock, as a share of the median, a value a round
 }
 
@@ -37,7 +38,7 @@ const (
 // collect reads one shape out of rounds. In the clean view a block with a spoiled
 // sample gives no pair; nothing is dropped from the evidence itself.
 func collect(rounds []Round, shape string, v view) *samples {
-	s := &samples{cold: true}
+	s := &samples{cold: true, fresh: true}
 	for _, r := range rounds {
 		for i := range r.Series {
 			if r.Series[i].Shape == shape {
@@ -125,6 +126,7 @@ func (s *samples) add(series *Series, v view) {
 	}
 	s.pairs += len(ratios)
 	s.cold = s.cold && series.Cold
+	s.fresh = s.fresh && series.Seed != 0
 	s.baseline, s.candidate = append(s.baseline, besides...), append(s.candidate, latencies...)
 	appendRound(&s.ratios, ratios)
 	if len(kinds) > 0 {

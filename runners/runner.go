@@ -204,10 +204,11 @@ func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 	return fmt.Errorf("the %s gate asks for evidence that no runner gathers", need.Gate)
 }
 
-// limit bounds a gate's work by its own timeout.
+// limit bounds a gate's work by its own timeout, and by its own end: what a backend
+// has started ahead of a step that does not come ends with it.
 func limit(ctx context.Context, e policies.Enforcement) (context.Context, context.CancelFunc) {
 	if e.Timeout == 0 {
-		return ctx, func() {}
+		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Duration(e.Timeout))
 }

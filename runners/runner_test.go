@@ -92,6 +92,7 @@ type scripted struct {
 	fail    string // the step that has a fault
 	wrong   bool
 	compile bool
+	within  context.Context // of the last round
 }
 
 func (s *scripted) ask(step string) error {
@@ -122,11 +123,12 @@ func (s *scripted) Correctness(_ context.Context, gate *policies.CorrectnessGate
 	return c, s.ask("correctness")
 }
 
-func (s *scripted) Round(_ context.Context, _ *policies.PerformanceGate, shapes []string, _ Progress) (gates.Round, error) {
+func (s *scripted) Round(ctx context.Context, _ *policies.PerformanceGate, shapes []string, _ Progress) (gates.Round, error) {
 	var r gates.Round
 	for _, name := range shapes {
 		r.Series = append(r.Series, gates.Series{Shape: name, Batch: 1, Order: "bc bc", Nanos: []float64{1000 * s.ratio, 1000, 1001 * s.ratio, 1000}, Verified: 2, Worst: &gates.Errors{Elements: 10}})
 	}
+	s.within = ctx
 	return r, s.ask("round")
 }
 
@@ -174,5 +176,18 @@ func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 				t.Errorf("asked %s; %s: %s\nwant %s; %s", asked, v.Outcome, v.Summary, c.asked, c.outcome)
 			}
 		})
+	}
+}
+
+// What a backend starts ahead, in the context of a round, ends with the rounds,
+// whether or not the policy bounds their time: a worker that holds a GPU would
+// otherwise outlive the run.
+func TestRoundsEndTheirContext(t *testing.T) {
+	backend := &scripted{job: job(t), compile: true, ratio: 2}
+	if _, err := Gather(t.Context(), backend.job, backend, silent{}); err != nil {
+		t.Fatal(err)
+	}
+	if backend.within == nil || backend.within.Err() == nil || t.Context().Err() != nil {
+		t.Error("the context of the rounds outlives them")
 	}
 }

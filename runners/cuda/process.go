@@ -95,7 +95,7 @@ func (b *Backend) spawn(ctx context.Context, request worker.Request) (*process, 
 		p.wait()
 		answers.Close()
 	})
-	p.commands.Write(text) // a worker that died tells so when it is heard
+	p.commands.Write(append(text, '\n')) // a worker that died tells so when it is heard
 	return p, nil
 }
 
