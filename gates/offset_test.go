@@ -1,10 +1,13 @@
 package gates
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +78,84 @@ func TestRecordedControls(t *testing.T) {
 	}
 	if plain > 0.9 {
 		t.Errorf("without the offset %.3f are covered: it is not in these records", plain)
+	}
+}
+
+// controlsApart is every A/A control that was recorded with each side in a process of
+// its own.
+func controlsApart(t *testing.T) []stats.Sample {
+	t.Helper()
+	var all []stats.Sample
+	files, err := filepath.Glob(filepath.Join("..", "kernels", "sdpa_fp8", "evidence", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		e := readEvidence(t, file)
+		if e.Performance == nil {
+			continue
+		}
+		for _, shape := range e.Shapes {
+			if s := collect(e.Performance.Rounds, shape.Name, clean); s.fresh && len(s.control.Rounds) > 0 {
+				all = append(all, s.control)
+			}
+		}
+	}
+	folder := filepath.Join("..", "runners", "cuda", "testdata", "h200")
+	var first struct {
+		Controls [][]float64 `json:"controls"`
+	}
+	var runs struct {
+		Kinds map[string]struct {
+			Controls [][]float64 `json:"controls"`
+		} `json:"kinds"`
+	}
+	for name, into := range map[string]any{"controls.json": &first, "accuracy.json": &runs} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists := first.Controls
+	for _, k := range slices.Sorted(maps.Keys(runs.Kinds)) {
+		lists = append(lists, runs.Kinds[k].Controls...)
+	}
+	for _, medians := range lists {
+		var s stats.Sample
+		for _, m := range medians {
+			s.Rounds = append(s.Rounds, []float64{m})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// With each side in a process of its own, at places that differ from round to round,
+// the controls are those of no effect already; the little offset that is still
+// expected leaves the intervals on the safe side.
+func TestControlsApart(t *testing.T) {
+	controls := controlsApart(t)
+	if len(controls) < 120 {
+		t.Fatalf("only %d controls are recorded", len(controls))
+	}
+	draws := newDraws(stats.DefaultResamples)
+	low, covered := 0.0, 0.0
+	for _, c := range controls {
+		d := draw(draws, c, 0.5)
+		if 2*min(d.PAbove(1), d.PBelow(1)) <= 0.05 {
+			low++
+		}
+		if wide := d.With(apartOffset); wide.Lower(0.025) <= 1 && 1 <= wide.Upper(0.025) {
+			covered++
+		}
+	}
+	n := float64(len(controls))
+	t.Logf("%d controls apart: p below 5 %% in %.1f %%, intervals hold 1 in %.1f %%", len(controls), 100*low/n, 100*covered/n)
+	if low/n > 0.08 || covered/n < 0.93 {
+		t.Errorf("p is below 5 %% in %.3f (want at most 0.08), intervals hold 1 in %.3f (want at least 0.93)", low/n, covered/n)
 	}
 }
 

@@ -26,11 +26,11 @@ func TestRecordedOnH200(t *testing.T) {
 		{"stage4", Defer, ReasonRegression, -0.05},
 		{"stage5", Defer, ReasonTooSlow, 0.01},
 		{"stage6_fp8", Pass, "", 0.15},
-		{"stage6_fp8_short", Defer, ReasonInconclusive, 0.2}, // faster on the target, slower on a guard by about what it may be
-		{"stage6_split", Pass, "", 0.5},
-		{"stage6_wgmma", Defer, ReasonRegression, -0.4}, // made for long problems
-		{"cold", Pass, "", 0.25},
-		{"warm", Pass, "", 0.25},
+		{"stage6_fp8_short", Defer, ReasonRegression, 0.2}, // faster on the target, slower on a guard
+		{"stage6_split", Defer, ReasonRegression, 0.4},     // slower on long where FP8 cannot resolve the scores
+		{"stage6_wgmma", Defer, ReasonRegression, -0.4},    // made for long problems
+		{"cold", Defer, ReasonRegression, 0.4},
+		{"warm", Defer, ReasonRegression, 0.4},
 		{"broken", Defer, ReasonCorrectness, 0}, // a sum that is not rescaled
 		{"spills", Defer, ReasonResources, 0},   // a quarter of the registers
 	} {
