@@ -263,6 +263,7 @@ func TestObjectsTakeLittleMemory(t *testing.T) {
 		}
 	}
 	image = slices.Concat(image, make([]byte, 24*100_000), bytes.Repeat([]byte("x"), 60_000), []byte{0})
+	many, tooMany := relocations(t, maxLinks-8), relocations(t, maxLinks+1)
 	for name, test := range map[string]struct {
 		parse func() error
 		want  string
@@ -270,8 +271,8 @@ func TestObjectsTakeLittleMemory(t *testing.T) {
 	}{
 		"too large":        {func() error { _, err := ReadObject(large, "scale"); return err }, "over the limit of 33554432", 1 << 20},
 		"long names":       {func() error { _, err := parseObject(image, "scale"); return err }, "has no name", 16 << 20},
-		"many relocations": {func() error { _, err := parseObject(relocations(t, maxLinks-8), "scale"); return err }, "", 10 * relaSize * maxLinks},
-		"too many":         {func() error { _, err := parseObject(relocations(t, maxLinks+1), "scale"); return err }, "brings the relocations to more than", 4 * relaSize * maxLinks},
+		"many relocations": {func() error { _, err := parseObject(many, "scale"); return err }, "", 10 * relaSize * maxLinks},
+		"too many":         {func() error { _, err := parseObject(tooMany, "scale"); return err }, "brings the relocations to more than", 4 * relaSize * maxLinks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
