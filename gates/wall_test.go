@@ -187,3 +187,40 @@ func TestKeptState(t *testing.T) {
 		})
 	}
 }
+
+// A process's first steps are in every launch that stands alone on a CPU, and differ
+// by some microseconds from one program to the next. What is far beyond them is
+// still seen.
+func TestLaunchesThatStandAloneOnACPU(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		first   float64 // steps of the candidate's process, in nanoseconds; the baseline's are 20,000
+		cold    bool
+		outcome Outcome
+	}{
+		{"a little more to load", 26_000, false, Pass},
+		{"the work of a whole batch", 60_000, false, Defer},
+		{"a GPU starts no process", 26_000, true, Defer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rng := newRand(8, 8)
+			e := quiet(1.2).measured(newRand(2, 2), 6)
+			for r := range e.Performance.Rounds {
+				s := &e.Performance.Rounds[r].Series[0]
+				s.Batch, s.Single, s.Cold = 8, &Singles{}, c.cold
+				for _, times := range [][]float64{s.Nanos, s.Solo} {
+					for i := range times {
+						times[i] *= 0.05 // 5 µs a launch
+					}
+				}
+				for range 7 {
+					s.Single.Baseline = append(s.Single.Baseline, 0.05*simulatedNanos+20_000+300*rng.ExpFloat64())
+					s.Single.Candidate = append(s.Single.Candidate, 0.05*simulatedNanos/1.2+c.first+300*rng.ExpFloat64())
+				}
+			}
+			if v := judged(t, gate10, e); v.Outcome != c.outcome {
+				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+		})
+	}
+}
