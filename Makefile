@@ -33,7 +33,7 @@ lint:
 # These run without the race detector: they measure real kernels, compile CUDA or do
 # plain arithmetic, so that it would make them up to ten times slower and has nothing
 # to find. ./gates is one of them, and shows the error rates that it simulated.
-PLAIN := . ./bot/demo ./gates/report ./gates/stats ./kernels/... ./policies ./runners/command ./runners/cpu ./runners/measure
+PLAIN := . ./bot/demo ./gates/report ./gates/stats ./kernels/... ./policies ./runners/command ./runners/cpu ./runners/measure ./runners/toolchain
 
 test: setup lint
 	go test -race $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
