@@ -2,13 +2,15 @@ package cuda
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 )
@@ -31,19 +33,23 @@ func TestWorkersEndWithTheirContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := p.cmd.Process.Pid
-	answer := make([]byte, 64)
-	if _, err := p.answers.Read(answer); err != nil {
+	var said worker.Reply
+	if err := json.NewDecoder(p.answers).Decode(&said); err != nil {
 		t.Fatal(err)
 	}
+	child, err := strconv.Atoi(said.Progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := unix.PidfdOpen(child, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(end)
 	cancel()
 	p.wait()
-	if err := syscall.Kill(-group, 0); !errors.Is(err, syscall.ESRCH) {
-		// The worker's child is a zombie of init's, or about to be; it must not run.
-		state, _ := os.ReadFile("/proc/" + strings.Trim(strings.SplitN(string(answer), ":", 2)[1], "\"}\n\x00") + "/stat")
-		if fields := strings.Fields(string(state)); len(fields) > 2 && fields[2] != "Z" && fields[2] != "X" {
-			t.Errorf("the worker's child lives on: %s", state)
-		}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(end), Events: unix.POLLIN}}, 10_000); n != 1 {
+		t.Errorf("what the worker has started lives on (%v)", err)
 	}
 }
 
