@@ -4,22 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/kernelgate/kernelgate/runners/nvtool"
 )
 
 // An NCU is an installed Nsight Compute.
-type NCU struct {
-	Path    string
-	Version string // such as 2025.3.1.0
-}
+type NCU nvtool.Tool
 
 // ErrNotInstalled says what to install.
 var ErrNotInstalled = errors.New("install Nsight Compute (NVIDIA's package nsight-compute, or the whole CUDA toolkit) and put ncu on PATH or set CUDA_HOME")
@@ -30,37 +25,16 @@ func Find(ctx context.Context, getenv func(string) string) (NCU, error) {
 	return find(ctx, getenv, "/")
 }
 
+// product tells Nsight Compute from npm-check-updates, which calls itself ncu too.
+var product = regexp.MustCompile("Nsight Compute")
+
 func find(ctx context.Context, getenv func(string) string, root string) (NCU, error) {
-	var failures []error
-	for _, path := range candidates(getenv, root) {
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
-			continue
-		}
-		if err == nil {
-			var version string
-			if version, err = askVersion(ctx, path); err == nil {
-				return NCU{Path: path, Version: version}, nil
-			}
-		}
-		failures = append(failures, err)
-	}
-	if ctx.Err() != nil {
-		return NCU{}, fmt.Errorf("looking for ncu: %w", ctx.Err())
-	}
-	if len(failures) > 0 {
-		return NCU{}, fmt.Errorf("no ncu that works was found: %w: %w", errors.Join(failures...), ErrNotInstalled)
-	}
-	return NCU{}, fmt.Errorf("ncu was not found: %w", ErrNotInstalled)
+	tool, err := nvtool.Search{Name: "ncu", Product: "Nsight Compute", Says: product, Paths: candidates(getenv, root), Missing: ErrNotInstalled}.Find(ctx)
+	return NCU(tool), err
 }
 
 func candidates(getenv func(string) string, root string) []string {
-	var paths []string
-	for _, dir := range filepath.SplitList(getenv("PATH")) {
-		if filepath.IsAbs(dir) { // a relative one would depend on the checkout that is being judged
-			paths = append(paths, filepath.Join(dir, "ncu"))
-		}
-	}
+	paths := nvtool.OnPath(getenv, "ncu")
 	if home := getenv("CUDA_HOME"); filepath.IsAbs(home) {
 		paths = append(paths, filepath.Join(home, "bin", "ncu"))
 	}
@@ -88,21 +62,4 @@ func versionNumbers(s string) []int {
 		numbers = append(numbers, n)
 	}
 	return numbers
-}
-
-var versionLine = regexp.MustCompile(`(?m)^Version\s+(\d[\w.]*)`)
-
-// askVersion also tells Nsight Compute from npm-check-updates, which calls itself ncu too.
-func askVersion(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	out := capped{limit: 64 << 10}
-	if err := runGroup(ctx, command{args: []string{path, "--version"}, env: os.Environ(), stdout: &out, stderr: &out}); err != nil {
-		return "", fmt.Errorf("asking %s for its version: %w", path, err)
-	}
-	m := versionLine.FindStringSubmatch(out.String())
-	if m == nil || !strings.Contains(out.String(), "Nsight Compute") {
-		return "", fmt.Errorf("%s is not Nsight Compute", path)
-	}
-	return m[1], nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/nvtool"
 )
 
 // A Request is one program to profile and what to count.
@@ -144,12 +144,12 @@ func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Probl
 		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(max(r.Count, 1)),
 		"--metrics", strings.Join(r.Metrics, ","),
 	}, r.Args...)
-	out := capped{limit: 64 << 10}
-	failure := runGroup(ctx, command{args: args, env: r.Env, dir: r.Dir, stdout: &out, stderr: &out})
+	out := nvtool.Capped{Limit: 64 << 10}
+	failure := nvtool.Run(ctx, nvtool.Command{Args: args, Env: r.Env, Dir: r.Dir, Stdout: &out, Stderr: &out})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	said, err := readLog(log)
+	said, err := nvtool.ReadLog(log, "ncu", maxLog)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +171,11 @@ func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Probl
 
 func (n NCU) print(ctx context.Context, r Request, report string) ([]Launch, error) {
 	args := []string{n.Path, "--import", report, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled"}
-	out, complaints := capped{limit: maxTable}, capped{limit: 64 << 10}
-	if err := runGroup(ctx, command{args: args, env: r.Env, stdout: &out, stderr: &complaints}); err != nil {
+	out, complaints := nvtool.Capped{Limit: maxTable}, nvtool.Capped{Limit: 64 << 10}
+	if err := nvtool.Run(ctx, nvtool.Command{Args: args, Env: r.Env, Stdout: &out, Stderr: &complaints}); err != nil {
 		return nil, fmt.Errorf("ncu %s could not print its own report: %w: %s (reinstall Nsight Compute)", n.Version, err, complaint(out.String()+complaints.String()))
 	}
-	if out.overflow {
+	if out.Overflow {
 		return nil, fmt.Errorf("ncu's table is longer than %d MiB: profile fewer launches", maxTable>>20)
 	}
 	launches, err := ParseCSV(out.String())
@@ -186,22 +186,6 @@ func (n NCU) print(ctx context.Context, r Request, report string) ([]Launch, err
 		return nil, fmt.Errorf("ncu %s printed a table without a launch: raise the number of launches that the program makes, or skip fewer", n.Version)
 	}
 	return launches, nil
-}
-
-func readLog(path string) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) { // it failed before it could write one
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading ncu's log: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxLog))
-	if err != nil {
-		return "", fmt.Errorf("reading ncu's log: %w", err)
-	}
-	return string(text), nil
 }
 
 // complaint is what a reader needs of ncu's output: its errors, or else its last words.

@@ -272,11 +272,3 @@ func allDead(t *testing.T, f *os.File) {
 		t.Errorf("a process outlived the run: %v", err)
 	}
 }
-
-func TestCappedKeepsTheStart(t *testing.T) {
-	c := capped{limit: 5}
-	n, err := io.Copy(&c, strings.NewReader("abcdefgh"))
-	if n != 8 || err != nil || c.String() != "abcde" || !c.overflow {
-		t.Errorf("copied %d, %v; kept %q, overflow %v", n, err, c.String(), c.overflow)
-	}
-}

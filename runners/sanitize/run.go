@@ -1,22 +1,18 @@
 package sanitize
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/nvtool"
 )
 
 // A Request is one program to run under one tool.
@@ -45,12 +41,14 @@ func (c Compute) Run(ctx context.Context, r Request) (Report, error) {
 	}
 	defer os.RemoveAll(folder)
 	log := filepath.Join(folder, "log")
-	out := capped{limit: 64 << 10}
-	failure := runGroup(ctx, slices.Concat([]string{c.Path}, options(r.Tool, log), r.Args), append(slices.Clip(r.Env), "LC_ALL=C"), &out)
+	out := nvtool.Capped{Limit: 64 << 10}
+	failure := nvtool.Run(ctx, nvtool.Command{
+		Args: slices.Concat([]string{c.Path}, options(r.Tool, log), r.Args), Env: append(slices.Clip(r.Env), "LC_ALL=C"), Stdout: &out, Stderr: &out,
+	})
 	if ctx.Err() != nil {
 		return Report{}, fmt.Errorf("%s was stopped: %w", r.Tool, context.Cause(ctx))
 	}
-	text, err := readLog(log)
+	text, err := nvtool.ReadLog(log, "the sanitizer", maxLog)
 	if err != nil {
 		return Report{}, err
 	}
@@ -95,52 +93,3 @@ func said(output string) string {
 	}
 	return ""
 }
-
-func readLog(path string) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) { // it failed before it could write one
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the sanitizer's log: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxLog))
-	if err != nil {
-		return "", fmt.Errorf("reading the sanitizer's log: %w", err)
-	}
-	return string(text), nil
-}
-
-// runGroup runs a program in a process group of its own, and kills the whole group
-// when the context ends: the tool alone would leave the program running.
-func runGroup(ctx context.Context, args, env []string, out io.Writer) error {
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Cancel = kill
-	cmd.WaitDelay = 5 * time.Second // a child that left the group may hold the output open
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	err := cmd.Wait()
-	_ = kill() // what it left behind; there is nothing to kill otherwise
-	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil
-	}
-	return err
-}
-
-// capped keeps the first bytes of a stream, so that no program fills the memory.
-type capped struct {
-	limit int
-	kept  bytes.Buffer
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	c.kept.Write(p[:min(len(p), max(c.limit-c.kept.Len(), 0))])
-	return len(p), nil
-}
-
-func (c *capped) String() string { return c.kept.String() }
