@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -18,9 +19,15 @@ type Blobs struct {
 	store jetstream.ObjectStore
 }
 
+// blobPatience bounds the way of one blob where the caller sets no bound: a bundle of 256 MiB on a slow line. (The client's
+// own bound is five seconds for the whole.)
+const blobPatience = 30 * time.Minute
+
 // Put stores what r yields under name, in place of what was there, and returns its SHA-256 in hex.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (digest string, err error) {
-	info, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name}, r)
+	ctx, cancel := context.WithTimeout(ctx, blobPatience)
+	defer cancel()
+	info, err := b.store.Put(ctx, jetstream.ObjectMeta{Name: name}, wholeReads{r})
 	if err != nil {
 		return "", fmt.Errorf("store %s in %s: %w", name, b.name, err)
 	}
@@ -30,6 +37,12 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (digest strin
 // Get opens the blob. Its reader verifies: at the end, instead of io.EOF, it returns an error if what was read is not what
 // was stored. Do not act on the content before.
 func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, blobPatience)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
 	result, err := b.store.Get(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, "", fmt.Errorf("%s in %s: %w", name, b.name, ErrNotFound)
@@ -44,7 +57,31 @@ func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest s
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("open %s in %s: %w", name, b.name, err), result.Close())
 	}
-	return result, digest, nil
+	return blob{result, cancel}, digest, nil
+}
+
+// A blob that is closed lets go of its deadline.
+type blob struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b blob) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+// wholeReads fills every read as far as the content goes. The store makes a message of each read and lets 4,000 be under
+// way: an HTTP body, which comes in small pieces, overruns that and is refused.
+type wholeReads struct{ from io.Reader }
+
+func (r wholeReads) Read(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = r.from.Read(p[n:])
+		n += more
+	}
+	return n, err
 }
 
 // Delete removes the blob; one that is not there is no error.

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // patience bounds a test that hangs; no test waits for it to pass.
@@ -200,6 +202,56 @@ func TestBlobs(t *testing.T) {
 	}
 	if _, _, err := j.Artifacts.Get(ctx, "run1/ncu.rep"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("after its deletion: %v, want ErrNotFound", err)
+	}
+}
+
+// A blob that comes in small pieces, as an HTTP body does, is not stored as small pieces, and one that is cut off is refused.
+func TestBlobInPieces(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	j := open(t, Options{})
+	big := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
+	if _, err := j.Artifacts.Put(ctx, "a", iotest.OneByteReader(bytes.NewReader(big))); err != nil {
+		t.Fatal(err)
+	}
+	info, err := j.Artifacts.store.GetInfo(ctx, "a")
+	if err != nil || info.Chunks > 4 || info.Size != uint64(len(big)) {
+		t.Errorf("%+v, %v", info, err)
+	}
+	cut := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if _, err := j.Artifacts.Put(ctx, "b", cut); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a blob that is cut off: %v", err)
+	}
+}
+
+// A caller without a deadline gets the blob's, not the few seconds of the client.
+func TestBlobMayBeSlow(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	j := open(t, Options{})
+	big := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
+	if _, err := j.Artifacts.Put(ctx, "a", bytes.NewReader(big)); err != nil {
+		t.Fatal(err)
+	}
+	const client = 20 * time.Millisecond
+	hasty, err := jetstream.New(j.nc, jetstream.WithDefaultTimeout(client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := hasty.ObjectStore(ctx, "ARTIFACTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := (&Blobs{name: "artifacts", store: store}).Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(3 * client)
+	if data, err := io.ReadAll(r); err != nil || !bytes.Equal(data, big) {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
