@@ -17,8 +17,8 @@ build:
 setup:
 	@go mod download
 	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
-	@bot/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
-	@bot/fakehub/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
+	@bot/github/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
+	@bot/github/embedded/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that one can look around.
@@ -43,7 +43,7 @@ test: setup lint
 # Speeds and sizes, as ratios within one run.
 bench:
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/webhook ./bot/journal ./bot/ledger ./bot/serve ./bot
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/serve ./bot/keeper
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s

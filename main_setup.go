@@ -7,13 +7,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/setup"
+	"github.com/kernelgate/kernelgate/bot/github/app"
 	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/spf13/cobra"
 )
 
 func setupCommand(stdout io.Writer) *cobra.Command {
-	opt := setup.Options{Out: stdout, Random: rand.Text}
+	opt := app.Options{Out: stdout, Random: rand.Text}
 	noBrowser := false
 	cmd := &cobra.Command{
 		Use:   "setup",
@@ -46,10 +46,10 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 				opt.Host = host
 			}
 			if !noBrowser {
-				opt.Open = setup.Browser(os.Geteuid(), os.Getenv)
+				opt.Open = app.Browser(os.Geteuid(), os.Getenv)
 			}
 			secondSignalKills(cmd.Context())
-			return setup.Run(cmd.Context(), opt)
+			return app.Run(cmd.Context(), opt)
 		},
 	}
 	f := cmd.Flags()

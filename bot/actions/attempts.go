@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/kernelgate/kernelgate/bot/account"
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/account"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"

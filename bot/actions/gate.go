@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -185,7 +185,7 @@ func (s *session) reply(ctx context.Context, c change.Command) error {
 		return err
 	}
 	marker := present.ReplyMarker(c.ID)
-	if slices.ContainsFunc(s.comments, func(there hub.Comment) bool { return there.Mine && strings.HasPrefix(there.Body, marker) }) {
+	if slices.ContainsFunc(s.comments, func(there client.Comment) bool { return there.Mine && strings.HasPrefix(there.Body, marker) }) {
 		return nil // by the same job, before it was run again
 	}
 	return s.posts.say(ctx, s.state.ID.Number, present.Reply(c))

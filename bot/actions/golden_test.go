@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -27,7 +27,7 @@ var (
 
 // golden holds what a person sees of a job, the summary, the log and the pull
 // request's conversation, against a file.
-func (w *world) golden(name string, j job, pr *fakehub.PR) {
+func (w *world) golden(name string, j job, pr *embedded.PR) {
 	w.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Step summary\n\n%s\n\n# Log\n\n```text\n%s```\n\n# Outputs\n\n```text\n%s```\n\n# Conversation\n\n", j.summary, j.log, j.output)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -55,7 +55,7 @@ func remember(body string, runs []change.Run) string {
 			panic(err) // texts, numbers and times always marshal
 		}
 		block := "\n" + historyOpen + base64.StdEncoding.EncodeToString(text) + historyClose + "\n"
-		if len(body)+len(block) <= hub.MaxCommentText {
+		if len(body)+len(block) <= client.MaxCommentText {
 			return body + block
 		}
 	}

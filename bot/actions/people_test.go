@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -14,7 +14,7 @@ import (
 
 func TestComments(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 	measured := 0
 	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
 		measured++
@@ -83,7 +83,7 @@ func TestFork(t *testing.T) {
 		measured++
 		return measureScripted(ctx, job, dir, p)
 	}
-	pr := w.propose("theirs", source("speed 1.3"), fakehub.PROptions{HeadRepo: fork, Author: "eve"})
+	pr := w.propose("theirs", source("speed 1.3"), embedded.PROptions{HeadRepo: fork, Author: "eve"})
 	head := pr.HeadSHA()
 	held := w.act("pull_request")
 	w.must(held, "DEFER", "approval", 1)
@@ -131,7 +131,7 @@ func TestForksNever(t *testing.T) {
 	w := newWorld(t, map[string]string{".github/kernelgate.yaml": policy + "forks: {run: never}\n"}, mayWrite)
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
-	pr := w.propose("theirs", source("speed 1.3"), fakehub.PROptions{HeadRepo: fork, Author: "eve"})
+	pr := w.propose("theirs", source("speed 1.3"), embedded.PROptions{HeadRepo: fork, Author: "eve"})
 	_, err = pr.Comment("walt", "/ok-to-test "+pr.HeadSHA())
 	w.no(err)
 	w.must(w.act("issue_comment"), "", "", 0)
@@ -143,7 +143,7 @@ func TestForksNever(t *testing.T) {
 // summary says what to do.
 func TestReadOnlyToken(t *testing.T) {
 	w := newWorld(t, nil, mayRead)
-	pr := w.propose("slower", source("speed 1.02"), fakehub.PROptions{})
+	pr := w.propose("slower", source("speed 1.02"), embedded.PROptions{})
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "too-slow", 1)
 	if len(pr.Comments()) != 0 || len(w.repo.Checks(pr.HeadSHA())) != 0 {
@@ -167,7 +167,7 @@ func TestReadOnlyFork(t *testing.T) {
 	w := newWorld(t, nil, mayRead)
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
-	pr := w.propose("theirs", source("speed 1.3"), fakehub.PROptions{HeadRepo: fork, Author: "eve"})
+	pr := w.propose("theirs", source("speed 1.3"), embedded.PROptions{HeadRepo: fork, Author: "eve"})
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "approval", 1)
 	w.golden("read-only-fork", j, pr)

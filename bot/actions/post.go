@@ -6,14 +6,14 @@ import (
 	"net/http"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
 // A poster writes to GitHub. What the token may not do is noted once and left
 // alone: the job's own status still tells the verdict.
 type poster struct {
-	hub    *hub.Hub
+	hub    *client.GitHub
 	repo   string
 	runURL string
 	checks map[string]posted // by name@sha
@@ -32,7 +32,7 @@ type posted struct {
 
 // allowed notes that something is not allowed, and lets every other error through.
 func (p *poster) allowed(err error, not *bool) error {
-	var e *hub.Error
+	var e *client.Error
 	if !errors.As(err, &e) || e.Status != http.StatusForbidden {
 		return err
 	}
@@ -62,7 +62,7 @@ func (p *poster) write(ctx context.Context, have posted, c present.Check) (int64
 	out := p.forHub(c)
 	if have.id == 0 {
 		id, err := p.hub.CreateCheck(ctx, p.repo, out)
-		if !errors.Is(err, hub.ErrUnknown) || id != 0 {
+		if !errors.Is(err, client.ErrUnknown) || id != 0 {
 			return id, err
 		}
 		// It may be there all the same; whatever was unfinished before is not any more.
@@ -83,9 +83,9 @@ func (p *poster) write(ctx context.Context, have posted, c present.Check) (int64
 
 // ours are the checks that kernelgate has made in place of this one, newest
 // first.
-func (p *poster) ours(ctx context.Context, c present.Check, sha string) ([]hub.ExistingCheck, error) {
+func (p *poster) ours(ctx context.Context, c present.Check, sha string) ([]client.ExistingCheck, error) {
 	there, err := p.hub.ListChecks(ctx, p.repo, sha, c.Name)
-	var mine []hub.ExistingCheck
+	var mine []client.ExistingCheck
 	for _, t := range there {
 		if t.ExternalID == c.ExternalID {
 			mine = append(mine, t)
@@ -117,7 +117,7 @@ func (p *poster) clear(ctx context.Context, c present.Check, sha string) (int, e
 		if m, ok := readMark(t.Summary); ok {
 			summary += "\n" + m.String() // it was an attempt all the same
 		}
-		err := p.hub.UpdateCheck(ctx, p.repo, t.ID, hub.Check{
+		err := p.hub.UpdateCheck(ctx, p.repo, t.ID, client.Check{
 			Name: c.Name, Status: "completed", Conclusion: "cancelled", Title: "Ended early",
 			Summary: summary,
 		})
@@ -148,7 +148,7 @@ func (p *poster) marked(ctx context.Context, name, sha string) ([]mark, error) {
 		return nil, nil
 	}
 	there, err := p.hub.ListChecks(ctx, p.repo, sha, name)
-	var e *hub.Error
+	var e *client.Error
 	if errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusUnprocessableEntity) {
 		return nil, nil // GitHub has no such commit any more
 	}
@@ -165,7 +165,7 @@ func (p *poster) marked(ctx context.Context, name, sha string) ([]mark, error) {
 }
 
 // forHub leaves the buttons out: nobody in a workflow hears of them.
-func (p *poster) forHub(c present.Check) hub.Check {
+func (p *poster) forHub(c present.Check) client.Check {
 	out := c.ForHub()
 	out.DetailsURL, out.Actions = p.runURL, nil
 	if m, ok := p.marks[change.CheckKey(c.Name, c.HeadSHA)]; ok {
@@ -181,12 +181,12 @@ func (p *poster) comment(ctx context.Context, s *change.State, body string) erro
 	}
 	if s.Comment.ID != 0 {
 		err := p.hub.EditComment(ctx, p.repo, s.Comment.ID, body)
-		if !hub.NotFound(err) {
+		if !client.NotFound(err) {
 			return p.allowed(err, &p.noComments)
 		}
 	}
 	id, err := p.hub.CreateComment(ctx, p.repo, s.ID.Number, body)
-	if errors.Is(err, hub.ErrUnknown) {
+	if errors.Is(err, client.ErrUnknown) {
 		there, failed := p.hub.ListComments(ctx, p.repo, s.ID.Number)
 		for _, c := range there {
 			if c.Mine && c.Body == body {

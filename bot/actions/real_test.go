@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -30,7 +30,7 @@ func TestRealCompiler(t *testing.T) {
 		out, err := measure.Run(ctx, job.Job, measure.Config{Scratch: dir, ManifestText: job.ManifestText, Getenv: os.Getenv}, p)
 		return agent.Outcome{Evidence: out.Evidence, BuildLog: out.BuildLog, Artifacts: out.Artifacts}, err
 	}
-	pr := w.propose("broken", map[string]string{"kernels/scale/scale.c": "\n" + strings.Replace(kernel, "2 * x", "2 * z", 1)}, fakehub.PROptions{})
+	pr := w.propose("broken", map[string]string{"kernels/scale/scale.c": "\n" + strings.Replace(kernel, "2 * x", "2 * z", 1)}, embedded.PROptions{})
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "build", 1)
 	c := w.check(pr.HeadSHA(), "kernelgate / scale", "failure")

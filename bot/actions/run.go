@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -63,7 +63,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	client, err := hub.NewToken(env.token, hub.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
+	client, err := client.NewToken(env.token, client.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
 	if err != nil {
 		return Outcome{}, plan.BadInputf("%w", err)
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
-	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -22,15 +22,15 @@ import (
 type session struct {
 	Config
 	env     environ
-	hub     *hub.Hub
+	hub     *client.GitHub
 	scratch string
 	posts   *poster
 	lines   *workflow
 
 	state    *change.State
 	seq      uint64
-	comments []hub.Comment // of the pull request
-	commits  []string      // since it left its base, newest first
+	comments []client.Comment // of the pull request
+	commits  []string         // since it left its base, newest first
 	verdicts map[string]*gates.Verdict
 	results  string // where the first one was written
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
 type anywhere struct{ url string }
@@ -30,12 +30,12 @@ func git(t *testing.T, args ...string) string {
 // the copy is whole in every case.
 func TestMirrorBorrows(t *testing.T) {
 	t.Parallel()
-	server, err := fakehub.New(fakehub.Options{Dir: filepath.Join(t.TempDir(), "hub")})
+	server, err := embedded.New(embedded.Options{Dir: filepath.Join(t.TempDir(), "hub")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	repo, err := server.CreateRepo(fakehub.RepoOptions{Owner: "olga", Name: "kernels"})
+	repo, err := server.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -20,7 +20,7 @@ import (
 
 func TestPass(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 	j := w.act("pull_request")
 	w.must(j, "PASS", "", 0)
 	w.check(pr.HeadSHA(), "kernelgate", "success")
@@ -38,7 +38,7 @@ func TestPass(t *testing.T) {
 
 func TestDefer(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	pr := w.propose("slower", source("speed 1.02"), fakehub.PROptions{})
+	pr := w.propose("slower", source("speed 1.02"), embedded.PROptions{})
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "too-slow", 1)
 	w.check(pr.HeadSHA(), "kernelgate", "failure")
@@ -48,7 +48,7 @@ func TestDefer(t *testing.T) {
 // What a compiler says of the change's lines is shown on them.
 func TestBrokenBuild(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	pr := w.propose("broken", source("BROKEN"), fakehub.PROptions{})
+	pr := w.propose("broken", source("BROKEN"), embedded.PROptions{})
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "build", 1)
 	c := w.check(pr.HeadSHA(), "kernelgate / scale", "failure")
@@ -72,7 +72,7 @@ func TestNothingToMeasure(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.base, mayWrite)
-			pr := w.propose("change", test.change, fakehub.PROptions{})
+			pr := w.propose("change", test.change, embedded.PROptions{})
 			j := w.act("pull_request")
 			verdict := "PASS"
 			if test.exit != 0 {
@@ -93,7 +93,7 @@ func TestFirstPolicy(t *testing.T) {
 	w := newWorld(t, map[string]string{".github/kernelgate.yaml": ""}, mayWrite)
 	files := source("speed 1.02")
 	files[".github/kernelgate.yaml"] = policy
-	pr := w.propose("first", files, fakehub.PROptions{})
+	pr := w.propose("first", files, embedded.PROptions{})
 	w.must(w.act("pull_request"), "PASS", "no-policy", 0)
 	w.check(pr.HeadSHA(), "kernelgate", "success")
 	c := w.check(pr.HeadSHA(), "kernelgate / scale", "success")
@@ -103,9 +103,9 @@ func TestFirstPolicy(t *testing.T) {
 // A kernel that the base alone has needs no runner.
 func TestRemovedKernel(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	_, err := w.repo.PushCommit(fakehub.Commit{Branch: "gone", Delete: []string{"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c"}, Message: "gone"})
+	_, err := w.repo.PushCommit(embedded.Commit{Branch: "gone", Delete: []string{"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c"}, Message: "gone"})
 	w.no(err)
-	pr, err := w.repo.OpenPR(fakehub.PROptions{Title: "gone", Head: "gone", Author: "walt"})
+	pr, err := w.repo.OpenPR(embedded.PROptions{Title: "gone", Head: "gone", Author: "walt"})
 	w.no(err)
 	j := w.act("pull_request")
 	w.must(j, "DEFER", string(gates.ReasonSuspicious), 1)
@@ -140,7 +140,7 @@ func (w *world) counted(what string, got *[]int, want ...int) {
 func TestAnotherAttempt(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
-	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 	w.act("pull_request")
 	first := pr.Comments()[0].ID
 	w.act("pull_request")
@@ -173,10 +173,10 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
 	scripted := w.measure
-	pr := w.propose("close", source("speed 1.1"), fakehub.PROptions{})
+	pr := w.propose("close", source("speed 1.1"), embedded.PROptions{})
 	push := func(files map[string]string, from string) {
 		t.Helper()
-		commit := fakehub.Commit{Branch: "close", Files: files, Message: "more", From: from, Author: "walt"}
+		commit := embedded.Commit{Branch: "close", Files: files, Message: "more", From: from, Author: "walt"}
 		_, err := w.repo.PushCommit(commit)
 		w.no(err)
 	}
@@ -232,7 +232,7 @@ func TestKilledJobCounts(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
 	scripted := w.measure
-	pr := w.propose("close", source("speed 1.1"), fakehub.PROptions{})
+	pr := w.propose("close", source("speed 1.1"), embedded.PROptions{})
 	killed := pr.HeadSHA()
 	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
 		job.Record = cancelling{job.Record, func() { panic("killed") }}
@@ -270,7 +270,7 @@ func (c cancelling) Begin(ctx context.Context, code runners.Code) (int, error) {
 // A job that GitHub cancels says so, and the next one goes on from there.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	w.measure = func(ctx context.Context, _ bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
 		if c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale"); c.Status != "in_progress" {
@@ -298,7 +298,7 @@ func TestLeftOut(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, nil, mayWrite)
-			pr := w.propose("faster", source("speed 1.3"), fakehub.PROptions{})
+			pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 			j := w.actIn(t.Context(), "pull_request", test.with)
 			w.must(j, "ERROR", "runner", 3)
 			w.holds(j.summary, test.says)
@@ -309,8 +309,8 @@ func TestLeftOut(t *testing.T) {
 
 func TestMergeGroup(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
-	w.repo.ProtectBranch("main", fakehub.Protection{Checks: []fakehub.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
-	pr := w.propose("tidy", source("speed 1.001"), fakehub.PROptions{Labels: []string{"refactoring"}})
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("tidy", source("speed 1.001"), embedded.PROptions{Labels: []string{"refactoring"}})
 	w.must(w.act("pull_request"), "PASS", "", 0)
 	w.no(w.repo.Enqueue("walt", pr))
 	head := w.repo.QueueHeads()[0]
@@ -335,7 +335,7 @@ func TestFewerRounds(t *testing.T) {
 		rounds = len(out.Evidence.Performance.Rounds)
 		return out, err
 	}
-	w.propose("undecided", source("speed 1.1"), fakehub.PROptions{})
+	w.propose("undecided", source("speed 1.1"), embedded.PROptions{})
 	j := w.actIn(t.Context(), "pull_request", func(c *actions.Config) { c.Rounds = 7 })
 	w.must(j, "DEFER", string(gates.ReasonInconclusive), 1)
 	if rounds != 7 {

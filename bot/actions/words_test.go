@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/hub"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
@@ -101,11 +101,11 @@ func TestHistory(t *testing.T) {
 	if n := tried(back, "a", strings.Repeat("cd", 20)) + tried(back, "b", head); n != 0 {
 		t.Errorf("%d attempts at what was not begun", n)
 	}
-	long := strings.Repeat("x", hub.MaxCommentText-300)
-	if fit := remember(long, runs); len(fit) > hub.MaxCommentText || len(recall(fit)) != 1 {
+	long := strings.Repeat("x", client.MaxCommentText-300)
+	if fit := remember(long, runs); len(fit) > client.MaxCommentText || len(recall(fit)) != 1 {
 		t.Errorf("%d bytes with %d runs, want the newest run alone", len(fit), len(recall(fit)))
 	}
-	if full := strings.Repeat("x", hub.MaxCommentText); remember(full, runs) != full {
+	if full := strings.Repeat("x", client.MaxCommentText); remember(full, runs) != full {
 		t.Error("a full comment was made longer")
 	}
 	var many []change.Run

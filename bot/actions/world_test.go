@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -60,9 +60,9 @@ var (
 // events are caught as Actions would hand them to a job.
 type world struct {
 	*testing.T
-	hub     *fakehub.Server
-	repo    *fakehub.Repo
-	hook    *fakehub.Hook
+	hub     *embedded.Server
+	repo    *embedded.Repo
+	hook    *embedded.Hook
 	token   string
 	dir     string
 	jobs    int
@@ -81,12 +81,12 @@ func newWorld(t *testing.T, files map[string]string, may map[string]string) *wor
 	t.Parallel()
 	w := &world{T: t, dir: t.TempDir(), measure: measureScripted}
 	var err error
-	w.hub, err = fakehub.New(fakehub.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7})
+	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7})
 	w.no(err)
 	w.Cleanup(func() { w.hub.Close() })
-	w.repo, err = w.hub.CreateRepo(fakehub.RepoOptions{Owner: "olga", Name: "kernels"})
+	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
 	w.no(err)
-	for login, role := range map[string]fakehub.Role{"walt": fakehub.Write, "rita": fakehub.Read, "eve": fakehub.None} {
+	for login, role := range map[string]embedded.Role{"walt": embedded.Write, "rita": embedded.Read, "eve": embedded.None} {
 		w.hub.CreateUser(login)
 		w.no(w.repo.Grant(login, role))
 	}
@@ -106,7 +106,7 @@ func newWorld(t *testing.T, files map[string]string, may map[string]string) *wor
 	w.hook = w.repo.CreateHook(sink.URL, "secret", "*")
 	key, err := testKey()
 	w.no(err)
-	app, err := w.hub.CreateApp(fakehub.AppOptions{Slug: "github-actions", Key: key, Permissions: may, Events: []string{"ping"}})
+	app, err := w.hub.CreateApp(embedded.AppOptions{Slug: "github-actions", Key: key, Permissions: may, Events: []string{"ping"}})
 	w.no(err)
 	in, err := app.Install(w.repo)
 	w.no(err)
@@ -122,7 +122,7 @@ func (w *world) no(err error) {
 }
 
 // propose opens a pull request with other files.
-func (w *world) propose(branch string, files map[string]string, opt fakehub.PROptions) *fakehub.PR {
+func (w *world) propose(branch string, files map[string]string, opt embedded.PROptions) *embedded.PR {
 	w.Helper()
 	from := w.repo
 	if opt.HeadRepo != nil {
@@ -209,7 +209,7 @@ func (w *world) must(j job, verdict, reason string, exit int) {
 }
 
 // check is the newest of a name.
-func (w *world) check(sha, name, conclusion string) fakehub.Check {
+func (w *world) check(sha, name, conclusion string) embedded.Check {
 	w.Helper()
 	c, ok := w.repo.Check(sha, name)
 	if !ok || c.Status != "completed" || c.Conclusion != conclusion {

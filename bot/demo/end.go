@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
 // play is what people are offered to ask for.
@@ -74,7 +74,7 @@ func (s *story) linger(ctx context.Context) {
 }
 
 // standing is the required check in one line.
-func (s *story) standing(pr *fakehub.PR) string {
+func (s *story) standing(pr *embedded.PR) string {
 	c, ok := s.repo.Check(pr.HeadSHA(), required)
 	if !ok {
 		return "has no check yet"

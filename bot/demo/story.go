@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -37,7 +37,7 @@ type story struct {
 	opt   Options
 	lines []string // the summary
 	wrong int
-	open  *fakehub.PR // deferred, and there to play with
+	open  *embedded.PR // deferred, and there to play with
 }
 
 func (s *story) tell() error {
@@ -91,11 +91,11 @@ func refusal(err error) string {
 	return strings.TrimLeft(text[strings.LastIndex(text, ": ")+1:], " 0123456789")
 }
 
-func (s *story) propose(branch, title string, files map[string]string) (*fakehub.PR, error) {
-	if _, err := s.repo.PushCommit(fakehub.Commit{Branch: branch, Files: files, Message: title, Author: writer}); err != nil {
+func (s *story) propose(branch, title string, files map[string]string) (*embedded.PR, error) {
+	if _, err := s.repo.PushCommit(embedded.Commit{Branch: branch, Files: files, Message: title, Author: writer}); err != nil {
 		return nil, err
 	}
-	pr, err := s.repo.OpenPR(fakehub.PROptions{Title: title, Head: branch, Author: writer})
+	pr, err := s.repo.OpenPR(embedded.PROptions{Title: title, Head: branch, Author: writer})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *story) propose(branch, title string, files map[string]string) (*fakehub
 }
 
 // verdict waits for one, and shows it.
-func (s *story) verdict(pr *fakehub.PR, st stage, earlier int64) (fakehub.Check, attempt, error) {
+func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Check, attempt, error) {
 	check, err := s.concluded(pr, earlier)
 	if err != nil {
 		return check, attempt{}, err
@@ -134,7 +134,7 @@ func (s *story) verdict(pr *fakehub.PR, st stage, earlier int64) (fakehub.Check,
 	return check, a, nil
 }
 
-func (s *story) merge(pr *fakehub.PR, then string) error {
+func (s *story) merge(pr *embedded.PR, then string) error {
 	if err := pr.Merge(writer); err != nil {
 		return fmt.Errorf("#%d has passed, and cannot be merged: %w", pr.Number(), err)
 	}
@@ -143,7 +143,7 @@ func (s *story) merge(pr *fakehub.PR, then string) error {
 }
 
 // again has a deferred change measured once more.
-func (s *story) again(pr *fakehub.PR, st stage, check fakehub.Check, first attempt) error {
+func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first attempt) error {
 	if err := s.command(pr, reader, "confused", "😕"); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *story) again(pr *fakehub.PR, st stage, check fakehub.Check, first attem
 }
 
 // command has somebody ask for a rebench, and tells the bot's answer.
-func (s *story) command(pr *fakehub.PR, who, reaction, emoji string) error {
+func (s *story) command(pr *embedded.PR, who, reaction, emoji string) error {
 	c, err := pr.Comment(who, rebench)
 	if err != nil {
 		return err

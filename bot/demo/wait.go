@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
-	"github.com/kernelgate/kernelgate/bot/ledger"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -20,7 +20,7 @@ const soon = time.Minute
 
 // wait returns once something is so on GitHub. It is patient, but not for ever:
 // then it tells what GitHub showed last.
-func (w *world) wait(pr *fakehub.PR, what string, patience time.Duration, cond func() bool) error {
+func (w *world) wait(pr *embedded.PR, what string, patience time.Duration, cond func() bool) error {
 	tooLong := errors.New("too long")
 	ctx, cancel := context.WithTimeoutCause(w.ctx, patience, tooLong)
 	defer cancel()
@@ -35,7 +35,7 @@ func (w *world) wait(pr *fakehub.PR, what string, patience time.Duration, cond f
 }
 
 // lastCheck is what the required check says.
-func (w *world) lastCheck(pr *fakehub.PR) string {
+func (w *world) lastCheck(pr *embedded.PR) string {
 	c, ok := w.repo.Check(pr.HeadSHA(), required)
 	if !ok {
 		return "there is no check on its head yet"
@@ -44,7 +44,7 @@ func (w *world) lastCheck(pr *fakehub.PR) string {
 }
 
 // concluded waits for a required check of the head other than an earlier one.
-func (w *world) concluded(pr *fakehub.PR, earlier int64) (c fakehub.Check, err error) {
+func (w *world) concluded(pr *embedded.PR, earlier int64) (c embedded.Check, err error) {
 	err = w.wait(pr, "a verdict", w.patience, func() bool {
 		c, _ = w.repo.Check(pr.HeadSHA(), required)
 		return c.Status == "completed" && c.ID != earlier
@@ -52,7 +52,7 @@ func (w *world) concluded(pr *fakehub.PR, earlier int64) (c fakehub.Check, err e
 	return c, err
 }
 
-func (w *world) id(pr *fakehub.PR) change.ID {
+func (w *world) id(pr *embedded.PR) change.ID {
 	return change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}
 }
 
@@ -63,7 +63,7 @@ type attempt struct {
 }
 
 // lastAttempt reads a pull request's newest run.
-func (w *world) lastAttempt(pr *fakehub.PR) (a attempt, err error) {
+func (w *world) lastAttempt(pr *embedded.PR) (a attempt, err error) {
 	id := w.id(pr)
 	defer func() {
 		if err != nil {
@@ -94,7 +94,7 @@ func (w *world) lastAttempt(pr *fakehub.PR) (a attempt, err error) {
 }
 
 // commented waits until the sticky comment tells of an attempt too.
-func (w *world) commented(pr *fakehub.PR, a attempt) error {
+func (w *world) commented(pr *embedded.PR, a attempt) error {
 	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("| %d | `%s`", a.Attempt, a.Runner)
 	return w.wait(pr, "a comment", soon, func() bool {
 		for _, c := range pr.Comments() {
@@ -107,7 +107,7 @@ func (w *world) commented(pr *fakehub.PR, a attempt) error {
 }
 
 // reacted waits for one reaction of the bot to a comment.
-func (w *world) reacted(pr *fakehub.PR, to fakehub.Comment, content string) error {
+func (w *world) reacted(pr *embedded.PR, to embedded.Comment, content string) error {
 	return w.wait(pr, "an answer to "+to.Body, soon, func() bool {
 		for _, c := range pr.Comments() {
 			if c.ID == to.ID {
@@ -119,7 +119,7 @@ func (w *world) reacted(pr *fakehub.PR, to fakehub.Comment, content string) erro
 }
 
 // replied waits for the bot's answer to a comment in words.
-func (w *world) replied(pr *fakehub.PR, to fakehub.Comment) (text string, err error) {
+func (w *world) replied(pr *embedded.PR, to embedded.Comment) (text string, err error) {
 	marker := present.ReplyMarker(fmt.Sprintf("comment-%d", to.ID))
 	err = w.wait(pr, "a reply to "+to.Body, soon, func() bool {
 		for _, c := range pr.Comments() {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 )
 
@@ -29,9 +29,9 @@ type world struct {
 	ctx      context.Context // ends with the caller's, and when the bot dies
 	dir      string
 	patience time.Duration // for one verdict
-	hub      *fakehub.Server
-	repo     *fakehub.Repo
-	app      *fakehub.App
+	hub      *embedded.Server
+	repo     *embedded.Repo
+	app      *embedded.App
 	bot      *serve.Server
 
 	log    *logFile
@@ -77,13 +77,13 @@ func (w *world) logPath() string { return filepath.Join(w.dir, "bot.log") }
 func (w *world) data() string    { return filepath.Join(w.dir, "data") }
 
 func (w *world) openHub(opt Options) (err error) {
-	if w.hub, err = fakehub.New(fakehub.Options{Dir: filepath.Join(w.dir, "hub"), Seed: opt.Seed}); err != nil {
+	if w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: opt.Seed}); err != nil {
 		return err
 	}
-	if w.repo, err = w.hub.CreateRepo(fakehub.RepoOptions{Owner: owner, Name: "kernels"}); err != nil {
+	if w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: owner, Name: "kernels"}); err != nil {
 		return err
 	}
-	for login, role := range map[string]fakehub.Role{writer: fakehub.Write, reader: fakehub.Read} {
+	for login, role := range map[string]embedded.Role{writer: embedded.Write, reader: embedded.Read} {
 		w.hub.CreateUser(login)
 		if err := w.repo.Grant(login, role); err != nil {
 			return err
@@ -96,13 +96,13 @@ func (w *world) openHub(opt Options) (err error) {
 	if _, err := w.repo.Push("main", files, "FP8 attention for the CPU, scalar"); err != nil {
 		return err
 	}
-	if w.app, err = w.hub.CreateApp(fakehub.AppOptions{Slug: "kernelgate", Key: opt.key}); err != nil {
+	if w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: opt.key}); err != nil {
 		return err
 	}
 	if _, err := w.app.Install(w.repo); err != nil {
 		return err
 	}
-	w.repo.ProtectBranch("main", fakehub.Protection{Checks: []fakehub.RequiredCheck{{Context: required, AppID: w.app.ID()}}})
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: required, AppID: w.app.ID()}}})
 	return nil
 }
 

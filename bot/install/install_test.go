@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/install"
 )
 
 // TestManifestIsGood: GitHub takes it as it is, but for the name, which is taken.
 func TestManifestIsGood(t *testing.T) {
 	t.Parallel()
-	hub, err := fakehub.New(fakehub.Options{Dir: t.TempDir()})
+	hub, err := embedded.New(embedded.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner"
 )
 
@@ -188,7 +188,7 @@ func (w *world) succeed(sha string) {
 // where its pull request left that; its rules are those that will hold once it is merged.
 func TestMergeGroup(t *testing.T) {
 	w := newWorld(t, usual()).mirrored()
-	w.repo.ProtectBranch("main", fakehub.Protection{Queue: true, Checks: []fakehub.RequiredCheck{{Context: "kernelgate"}}})
+	w.repo.ProtectBranch("main", embedded.Protection{Queue: true, Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}})
 	strictPolicy := replaced(t, policy, "<= 1%", "<= 0.5%")
 	for branch, files := range map[string]tree{
 		"first": {policyFile: strictPolicy, folder + "/scale.h": "// first\n"}, "second": {folder + "/scale.c": "// second\n", folder + "/reference.c": "// a lie\n"},
@@ -196,7 +196,7 @@ func TestMergeGroup(t *testing.T) {
 		w.push(branch, files)
 	}
 	for _, branch := range []string{"first", "second"} {
-		pr, err := w.repo.OpenPR(fakehub.PROptions{Author: "olga", Title: branch, Head: branch})
+		pr, err := w.repo.OpenPR(embedded.PROptions{Author: "olga", Title: branch, Head: branch})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestPush(t *testing.T) {
 func TestNotNow(t *testing.T) {
 	w := newWorld(t, usual()).mirrored()
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
-	if _, err := w.repo.OpenPR(fakehub.PROptions{Author: "olga", Title: facts.Title, Head: "topic-1"}); err != nil {
+	if _, err := w.repo.OpenPR(embedded.PROptions{Author: "olga", Title: facts.Title, Head: "topic-1"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -198,7 +198,7 @@ func TestForks(t *testing.T) {
 			}
 		}
 	}
-	pr, err := w.repo.OpenPR(fakehub.PROptions{Author: "eve", Title: "A change", Head: "topic", HeadRepo: fork})
+	pr, err := w.repo.OpenPR(embedded.PROptions{Author: "eve", Title: "A change", Head: "topic", HeadRepo: fork})
 	if err != nil {
 		t.Fatal(err)
 	}

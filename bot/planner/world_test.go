@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/fakehub"
-	"github.com/kernelgate/kernelgate/bot/mirror"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -84,8 +84,8 @@ func usual() tree {
 // mirror, where it matters what the hub hands out.
 type world struct {
 	*testing.T
-	hub     *fakehub.Server
-	repo    *fakehub.Repo
+	hub     *embedded.Server
+	repo    *embedded.Repo
 	planner *planner.Planner
 	bundles shelf
 	scratch string
@@ -103,7 +103,7 @@ func (s shelf) Put(_ context.Context, name string, r io.Reader) (string, error) 
 }
 
 // here is the repository itself: there is nothing to fetch.
-type here struct{ repo *fakehub.Repo }
+type here struct{ repo *embedded.Repo }
 
 func (h here) Fetch(context.Context, string, ...string) (*checkout.Repo, error) {
 	return checkout.OpenBare(h.repo.Dir()), nil
@@ -127,11 +127,11 @@ func makeWorld(t *testing.T, files tree) *world {
 	t.Helper()
 	w := &world{T: t, bundles: shelf{}, scratch: t.TempDir()}
 	var err error
-	if w.hub, err = fakehub.New(fakehub.Options{Dir: t.TempDir(), Seed: 7}); err != nil {
+	if w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 7}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.hub.Close() })
-	if w.repo, err = w.hub.CreateRepo(fakehub.RepoOptions{Owner: "olga", Name: "kernels"}); err != nil {
+	if w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"}); err != nil {
 		t.Fatal(err)
 	}
 	w.push("main", files)
@@ -150,7 +150,7 @@ func makeWorld(t *testing.T, files tree) *world {
 // push commits files onto a branch.
 func (w *world) push(branch string, files tree) string {
 	w.Helper()
-	c := fakehub.Commit{Branch: branch, Files: files.with(), Message: "x"}
+	c := embedded.Commit{Branch: branch, Files: files.with(), Message: "x"}
 	for name, text := range files {
 		if text == "" {
 			delete(c.Files, name)

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/journal"
-	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
@@ -152,7 +152,7 @@ func (o observer) collectBot(send sender) {
 }
 
 func (o observer) collectHub(send sender) {
-	s := o.Hub.Stats()
+	s := o.Client.Stats()
 	for r, n := range s.Requests {
 		send(hubRequests, float64(n), string(r.Class), string(r.Outcome))
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/hub"
-	"github.com/kernelgate/kernelgate/bot/journal"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // readiness is what is known of GitHub: the credentials were accepted once, or
@@ -30,7 +30,7 @@ func (r *readiness) known() (login, refusal string) {
 func (s *Server) introduce(ctx context.Context) {
 	const longest = time.Minute
 	for pause := time.Second; ; pause = min(2*pause, longest) {
-		login, err := s.Hub.Me(ctx)
+		login, err := s.Client.Me(ctx)
 		s.ready.mu.Lock()
 		s.ready.login = login
 		if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) introduce(ctx context.Context) {
 		}
 		s.ready.mu.Unlock()
 		if err == nil {
-			s.log.Info("GitHub knows the bot", "login", login, "checks", s.Hub.UsesChecks())
+			s.log.Info("GitHub knows the bot", "login", login, "checks", s.Client.UsesChecks())
 			return
 		}
 		if ctx.Err() != nil {
@@ -55,7 +55,7 @@ func (s *Server) introduce(ctx context.Context) {
 
 // reason is an error without addresses and tokens: /readyz is public.
 func reason(err error) string {
-	var e *hub.Error
+	var e *client.Error
 	if errors.As(err, &e) && e.Status != 0 {
 		return fmt.Sprintf("GitHub answers %d", e.Status)
 	}

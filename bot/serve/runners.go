@@ -10,20 +10,20 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/dispatch"
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
 // runners lists who may take which jobs, and prepares the local runner if there is
 // to be one.
-func (s *Server) runners() (map[string]dispatch.Credential, *child, error) {
-	tokens := map[string]dispatch.Credential{}
+func (s *Server) runners() (map[string]fleet.Credential, *child, error) {
+	tokens := map[string]fleet.Credential{}
 	for _, r := range s.opt.Config.Runners {
 		token := s.opt.Secrets.Runners[r.Name]
 		if token == "" {
 			return nil, nil, fmt.Errorf("the runner %s has no token: it could never connect", r.Name)
 		}
-		tokens[r.Name] = dispatch.NewCredential(token, r.Labels...)
+		tokens[r.Name] = fleet.NewCredential(token, r.Labels...)
 	}
 	local := s.opt.Runner
 	if !local.Local {
@@ -38,7 +38,7 @@ func (s *Server) runners() (map[string]dispatch.Credential, *child, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing the local runner: %w", err)
 	}
-	tokens[local.Name] = dispatch.NewCredential(token, labels...)
+	tokens[local.Name] = fleet.NewCredential(token, labels...)
 	return tokens, c, nil
 }
 

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot"
-	"github.com/kernelgate/kernelgate/bot/dispatch"
-	"github.com/kernelgate/kernelgate/bot/hub"
-	"github.com/kernelgate/kernelgate/bot/journal"
-	"github.com/kernelgate/kernelgate/bot/ledger"
-	"github.com/kernelgate/kernelgate/bot/mirror"
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may
@@ -27,17 +27,17 @@ type Options struct {
 	Config
 	Secrets Secrets
 
-	Hub     *hub.Hub // made from the configuration unless given
+	Client  *client.GitHub // made from the configuration unless given
 	Version string
 	Program []string  // command of this program, to start the local runner with; this executable unless given
 	Stderr  io.Writer // the local runner's; os.Stderr unless given
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	ProgressEvery time.Duration // as in bot.Config
+	ProgressEvery time.Duration // as in keeper.Config
 	LeaseFor      time.Duration // as in journal.Options
-	Heartbeat     time.Duration // as in dispatch.Server
-	Poll          time.Duration // as in dispatch.Server
+	Heartbeat     time.Duration // as in fleet.Server
+	Poll          time.Duration // as in fleet.Server
 	Labels        func() []string
 }
 
@@ -45,9 +45,9 @@ type Options struct {
 type Server struct {
 	Journal *journal.Journal
 	Ledger  *ledger.Ledger
-	Hub     *hub.Hub
-	Bot     *bot.Bot
-	Runners *dispatch.Server
+	Client  *client.GitHub
+	Bot     *keeper.Keeper
+	Runners *fleet.Server
 
 	opt     Options
 	log     *slog.Logger
@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) error {
 // Start returns when the server listens; it works until ctx ends, and Wait says
 // how that went.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{opt: o, log: o.Log, Hub: o.Hub, stopped: make(chan struct{})}
+	s := &Server{opt: o, log: o.Log, Client: o.Client, stopped: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -128,8 +128,8 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.prepareData(); err != nil {
 		return err
 	}
-	if s.Hub == nil {
-		if s.Hub, err = openHub(c.GitHub, s.opt.Secrets, s.opt.Version, s.log); err != nil {
+	if s.Client == nil {
+		if s.Client, err = openClient(c.GitHub, s.opt.Secrets, s.opt.Version, s.log); err != nil {
 			return err
 		}
 	}
@@ -191,27 +191,27 @@ func journalOptions(o Options, log *slog.Logger) journal.Options {
 	return j
 }
 
-func openHub(g GitHub, secrets Secrets, version string, log *slog.Logger) (*hub.Hub, error) {
-	opt := hub.Options{BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: version, Log: log}
+func openClient(g GitHub, secrets Secrets, version string, log *slog.Logger) (*client.GitHub, error) {
+	opt := client.Options{BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: version, Log: log}
 	if g.AppID != 0 {
-		return hub.NewApp(g.AppID, secrets.PrivateKey, opt)
+		return client.NewApp(g.AppID, secrets.PrivateKey, opt)
 	}
-	return hub.NewToken(secrets.Token, opt)
+	return client.NewToken(secrets.Token, opt)
 }
 
 // assemble puts the bot together.
-func (s *Server) assemble(tokens map[string]dispatch.Credential) {
+func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	c := s.opt.Config
-	s.Bot = bot.New(bot.Config{
-		Journal: s.Journal, Ledger: s.Ledger, Hub: s.Hub,
+	s.Bot = keeper.New(keeper.Config{
+		Journal: s.Journal, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
-			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Hub},
+			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
 		URL: c.URL, Runners: s.connected, Log: s.log, Now: s.opt.Now,
 	})
-	s.Runners = &dispatch.Server{
+	s.Runners = &fleet.Server{
 		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/bot/webhook"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -169,7 +169,7 @@ func TestStop(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	for runtime.NumGoroutine() > before+5 { // fakehub's idle connections go in their own time
+	for runtime.NumGoroutine() > before+5 { // the embedded GitHub's idle connections go in their own time
 		if w.ctx.Err() != nil {
 			stacks := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fakehub"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -96,9 +96,9 @@ var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.Gener
 type world struct {
 	testing.TB
 	ctx  context.Context
-	hub  *fakehub.Server
-	app  *fakehub.App
-	repo *fakehub.Repo
+	hub  *embedded.Server
+	app  *embedded.App
+	repo *embedded.Repo
 	log  *lockedBuffer
 }
 
@@ -113,10 +113,10 @@ func newWorld(t testing.TB) *world {
 		}
 	})
 	var err error
-	w.hub, err = fakehub.New(fakehub.Options{Dir: t.TempDir(), Seed: 7})
+	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 7})
 	w.no(err)
 	t.Cleanup(func() { w.hub.Close() })
-	w.repo, err = w.hub.CreateRepo(fakehub.RepoOptions{Owner: "olga", Name: "kernels"})
+	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
 	w.no(err)
 	_, err = w.repo.Push("main", map[string]string{
 		"kernels/scale/kernel.yaml": manifest, "kernels/scale/scale.c": fmt.Sprintf(kernel, "scale"),
@@ -125,7 +125,7 @@ func newWorld(t testing.TB) *world {
 	w.no(err)
 	key, err := testKey()
 	w.no(err)
-	w.app, err = w.hub.CreateApp(fakehub.AppOptions{Slug: "kernelgate", Key: key})
+	w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key})
 	w.no(err)
 	_, err = w.app.Install(w.repo)
 	w.no(err)
@@ -180,19 +180,19 @@ func (w *world) get(url string) (int, string) {
 }
 
 // propose opens a pull request with one file changed.
-func (w *world) propose(file, text string) *fakehub.PR {
+func (w *world) propose(file, text string) *embedded.PR {
 	w.Helper()
 	_, err := w.repo.Push("change", map[string]string{file: text}, "Change")
 	w.no(err)
-	pr, err := w.repo.OpenPR(fakehub.PROptions{Author: "olga", Title: "Change", Head: "change"})
+	pr, err := w.repo.OpenPR(embedded.PROptions{Author: "olga", Title: "Change", Head: "change"})
 	w.no(err)
 	return pr
 }
 
 // completed waits for a commit's check.
-func (w *world) completed(sha string) fakehub.Check {
+func (w *world) completed(sha string) embedded.Check {
 	w.Helper()
-	var c fakehub.Check
+	var c embedded.Check
 	w.no(w.hub.WaitFor(w.ctx, func() bool {
 		var ok bool
 		c, ok = w.repo.Check(sha, "kernelgate")

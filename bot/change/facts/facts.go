@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/hub"
-	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // OfPull are the facts in GitHub's answer about a pull request. The answer does not
 // say which branch is the default, and names repositories by name alone: a head whose
 // repository is gone counts as a fork's.
-func OfPull(repo, defaultBranch string, p hub.Pull) change.Facts {
+func OfPull(repo, defaultBranch string, p client.Pull) change.Facts {
 	return change.Facts{
 		Repo: repo, DefaultBranch: defaultBranch, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
 		Fork: !strings.EqualFold(p.HeadRepo, repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,

@@ -8,8 +8,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
-	"github.com/kernelgate/kernelgate/bot/hub"
-	"github.com/kernelgate/kernelgate/bot/webhook"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 var (
@@ -37,7 +37,7 @@ func TestPull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := want
 			want.Fork = test.fork
-			asked := facts.OfPull("olga/kernels", "main", hub.Pull{
+			asked := facts.OfPull("olga/kernels", "main", client.Pull{
 				Number: 5, Title: "Faster", Author: "ann", Draft: true, Open: true, Merged: true, Labels: []string{"perf"},
 				HeadSHA: "aa", HeadRef: "faster", HeadRepo: test.asked, BaseSHA: "bb", BaseRef: "next", UpdatedAt: at,
 			})

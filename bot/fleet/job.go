@@ -1,0 +1,216 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+// bundle sends the job's bundle.
+func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) error {
+	token, err := tokenOf(r)
+	if err != nil {
+		return err
+	}
+	l, err := s.attach(r, name, token)
+	if err != nil {
+		return err
+	}
+	payload, err := DecodeJobPayload(l.Payload)
+	if err != nil {
+		return err
+	}
+	content, _, err := s.Journal.Bundles.Get(r.Context(), payload.Bundle)
+	if errors.Is(err, journal.ErrNotFound) {
+		return refuse(http.StatusNotFound, "the job's bundle is not kept any more (rebench to make it anew)")
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	s.note(name, s.at(l))
+	patience(w, transfer)
+	w.Header().Set("Content-Type", "application/gzip")
+	if _, err := io.Copy(w, content); err != nil {
+		s.Log.Warn("sending a bundle broke off", "job", l.ID, "runner", name, "error", err)
+		panic(http.ErrAbortHandler) // so that the runner sees it
+	}
+	return nil
+}
+
+// beat extends the lease, and tells the runner if that is over.
+func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error {
+	var b agent.Beat
+	if err := readJSON(w, r, small, &b); err != nil {
+		return err
+	}
+	l, err := s.attach(r, name, b.Token)
+	if err == nil {
+		err = l.Extend(r.Context())
+	}
+	if err != nil {
+		if settled(err) {
+			s.note(name, idle(r.PathValue("id"), b.Token))
+		}
+		return err
+	}
+	s.note(name, func(state *RunnerState) {
+		s.at(l)(state)
+		if b.Progress != nil && state.Job == l.ID {
+			state.Progress = b.Progress
+		}
+	})
+	if b.Progress != nil {
+		s.Results.Progress(l.ID, *b.Progress)
+	}
+	return nil
+}
+
+// release gives the job back: the runner stops.
+func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) error {
+	var rel agent.Release
+	if err := readJSON(w, r, small, &rel); err != nil {
+		return err
+	}
+	s.note(name, idle(r.PathValue("id"), rel.Token))
+	l, err := s.attach(r, name, rel.Token)
+	if err != nil {
+		return err
+	}
+	s.Log.Info("job given back", "job", l.ID, "token", l.Token, "runner", name)
+	return l.Release(r.Context(), 0)
+}
+
+// artifact stores a file that belongs to the result to come.
+func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) error {
+	token, err := tokenOf(r)
+	if err != nil {
+		return err
+	}
+	file := r.PathValue("name")
+	if !agent.ArtifactName(file) {
+		return refuse(http.StatusBadRequest, "%q cannot be an artifact's name (use letters, digits, _ . + -)", file)
+	}
+	if r.ContentLength > agent.MaxArtifact {
+		return &http.MaxBytesError{Limit: agent.MaxArtifact}
+	}
+	l, err := s.attach(r, name, token)
+	if err != nil {
+		return err
+	}
+	full := false
+	s.note(name, func(state *RunnerState) {
+		s.at(l)(state)
+		if state.artifacts == nil {
+			state.artifacts = map[string]bool{}
+		}
+		state.artifacts[file] = true
+		full = len(state.artifacts) > agent.MaxArtifacts
+	})
+	if full {
+		return refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", agent.MaxArtifacts)
+	}
+	patience(w, transfer)
+	_, err = s.Journal.Artifacts.Put(r.Context(), ArtifactBlob(l.ID, l.Token, file), http.MaxBytesReader(w, r.Body, agent.MaxArtifact))
+	return err
+}
+
+// finishing is how long writing a result down may take, whether or not the
+// runner waits for the answer.
+const finishing = 2 * time.Minute
+
+// result ends the job. An answer that was lost does no harm: the second copy is
+// welcomed like the first, and changes nothing.
+func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) error {
+	patience(w, transfer)
+	var res agent.Result
+	if err := readJSON(w, r, agent.MaxResult, &res); err != nil {
+		return err
+	}
+	if len(res.Evidence) == 0 || res.Evidence[0] != '{' {
+		return refuse(http.StatusBadRequest, "the result has no evidence")
+	}
+	who := s.note(name, func(*RunnerState) {})
+	l, err := s.attach(r, name, res.Token)
+	if err == nil {
+		err = l.Extend(r.Context())
+	}
+	if err == nil {
+		err = s.finish(r.Context(), l, who, res)
+	}
+	if settled(err) {
+		s.note(name, idle(r.PathValue("id"), res.Token))
+	}
+	if errors.Is(err, journal.ErrFinished) {
+		return nil
+	}
+	return err
+}
+
+// settled tells whether the runner is rid of its job after this answer.
+func settled(err error) bool {
+	return err == nil || statusOf(err) == http.StatusConflict || statusOf(err) == http.StatusGone
+}
+
+// finish has the result written down, then takes the job off the queue.
+func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res agent.Result) error {
+	blobs, err := s.blobs(ctx, l, res.Artifacts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
+	err = s.Results.Finished(ctx, l.ID, l.Token, who, res.Evidence, []byte(res.Log), blobs)
+	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+		s.discard(ctx, l, blobs)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	err = l.Done(ctx)
+	if errors.Is(err, journal.ErrCancelled) || errors.Is(err, journal.ErrLeaseLost) {
+		// The lease ran out meanwhile, and another runner has begun for nothing: its
+		// result will be refused.
+		return nil
+	}
+	return err
+}
+
+// blobs is what the artifacts are called in the journal. One that never came is
+// the runner's mistake, and better seen now.
+func (s *Server) blobs(ctx context.Context, l *journal.Lease, names []string) ([]string, error) {
+	if len(names) > agent.MaxArtifacts {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", agent.MaxArtifacts)
+	}
+	var blobs []string
+	for _, name := range names {
+		blob := ArtifactBlob(l.ID, l.Token, name)
+		content, _, err := s.Journal.Artifacts.Get(ctx, blob)
+		if errors.Is(err, journal.ErrNotFound) {
+			return nil, refuse(http.StatusBadRequest, "the artifact %q was not put before the result", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content.Close()
+		blobs = append(blobs, blob)
+	}
+	return blobs, nil
+}
+
+// discard takes a job off the queue whose result nobody wants.
+func (s *Server) discard(ctx context.Context, l *journal.Lease, blobs []string) {
+	err := l.Done(ctx)
+	for _, blob := range blobs {
+		err = errors.Join(err, s.Journal.Artifacts.Delete(ctx, blob))
+	}
+	if err != nil {
+		s.Log.Warn("tidying up after a refused result", "job", l.ID, "error", err)
+	}
+}

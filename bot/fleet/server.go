@@ -1,0 +1,218 @@
+// Package fleet hands jobs to runners: the bot's side of the protocol that
+// package agent speaks, over the journal's queue. It moves bytes and keeps the
+// order of events; what a result means is for Results to say.
+//
+// A lease is looked up in the journal at every call, and never remembered here:
+// a runner that is measuring does not notice that the bot was started again.
+//
+// A result goes to Results.Finished first, then the job is taken off the queue,
+// then the runner is told. After a crash in between the runner delivers again,
+// or another one gets the job: Results.Finished sees a result twice, or a second
+// one, and must not mind.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+// Results is told what becomes of jobs.
+type Results interface {
+	// Started comes before the runner gets the job. With journal.ErrLeaseLost or
+	// journal.ErrCancelled the job is of no use any more: it is taken off the queue
+	// and nobody gets it.
+	Started(ctx context.Context, job string, token uint64, by Runner) error
+	// Progress comes with every beat; it must not block.
+	Progress(job string, p agent.Progress)
+	// Earlier is what is known of the machine code that the runner has built, for
+	// whatever commit that was.
+	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (agent.EarlierAnswer, error)
+	// Begin counts an attempt at the machine code, once for each lease, and returns
+	// its number.
+	Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error)
+	// Finished writes down what the runner brought. It is idempotent. With
+	// journal.ErrLeaseLost or journal.ErrCancelled it refuses the result for good,
+	// and the job is taken off the queue; after any other error the runner tries
+	// again. Artifacts are names in the journal's Artifacts.
+	Finished(ctx context.Context, job string, token uint64, by Runner, evidence, log []byte, artifacts []string) error
+}
+
+// A Runner is who works on a job. The name is proven by its token; the rest is
+// what it said of itself, and empty if it has not spoken since the bot started.
+type Runner struct {
+	Name    string
+	Host    string
+	Version string
+	Labels  []string
+}
+
+// A Server hands out the journal's jobs. Its fields are set before Handler is
+// called, and not changed after.
+type Server struct {
+	Journal *journal.Journal
+	Results Results
+	Tokens  map[string]Credential // by runner's name
+
+	LeaseFor  time.Duration // as in the journal's options; 30 s
+	Heartbeat time.Duration // how often runners report; 2 s
+	Poll      time.Duration // how long a runner waits for a job before it asks again; 25 s
+	Log       *slog.Logger  // nil discards
+	Now       func() time.Time
+
+	once sync.Once
+	mu   sync.Mutex
+	seen map[string]*RunnerState
+}
+
+// A RunnerState is what is known of a runner since the bot was started.
+type RunnerState struct {
+	Runner
+	Job      string // "" while it has none
+	Kernel   string
+	Since    time.Time       // when it got the job
+	LastSeen time.Time       // zero if it never came
+	Progress *agent.Progress // of the job; nil before there is any
+
+	attempt
+	artifacts map[string]bool // put for this job
+	over      attempt         // the last one that ended: a beat may arrive after the result that it set out before
+}
+
+// An attempt is a lease's identity.
+type attempt struct {
+	job   string
+	token uint64
+}
+
+// A JobPayload is what the journal keeps of a job.
+type JobPayload struct {
+	Bundle string `json:"bundle"` // name in the journal's Bundles
+	Digest string `json:"digest"` // SHA-256 in hex
+	Kernel string `json:"kernel"` // for people
+}
+
+// Encode is the payload as journal.Job wants it.
+func (p JobPayload) Encode() []byte {
+	data, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // three strings
+	}
+	return data
+}
+
+// DecodeJobPayload reads what Encode wrote.
+func DecodeJobPayload(data []byte) (JobPayload, error) {
+	var p JobPayload
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("reading a job's payload: %w", err)
+	}
+	if p.Bundle == "" || p.Digest == "" {
+		return p, fmt.Errorf("reading a job's payload: it names no bundle")
+	}
+	return p, nil
+}
+
+// ArtifactBlob is an artifact's name in the journal's Artifacts.
+func ArtifactBlob(job string, token uint64, name string) string {
+	return fmt.Sprintf("%s/%d/%s", job, token, name)
+}
+
+// Handler serves agent.Prefix.
+func (s *Server) Handler() http.Handler {
+	s.once.Do(s.setDefaults) // several listeners may want a handler
+	mux := http.NewServeMux()
+	serve := func(method, path string, h handler) { mux.Handle(method+" "+agent.Prefix+path, s.guarded(h)) }
+	serve("POST", "lease", s.lease)
+	serve("GET", "jobs/{id}/bundle", s.bundle)
+	serve("POST", "jobs/{id}/beat", s.beat)
+	serve("POST", "jobs/{id}/earlier", s.earlier)
+	serve("POST", "jobs/{id}/begin", s.begin)
+	serve("PUT", "jobs/{id}/artifacts/{name}", s.artifact)
+	serve("POST", "jobs/{id}/result", s.result)
+	serve("POST", "jobs/{id}/release", s.release)
+	return mux
+}
+
+func (s *Server) setDefaults() {
+	s.LeaseFor = cmp.Or(s.LeaseFor, 30*time.Second)
+	s.Heartbeat = cmp.Or(s.Heartbeat, 2*time.Second)
+	s.Poll = cmp.Or(s.Poll, 25*time.Second)
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+}
+
+// Runners lists every runner that has a token, by name.
+func (s *Server) Runners() []RunnerState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []RunnerState
+	for name, c := range s.Tokens {
+		state := RunnerState{Runner: Runner{Name: name, Labels: c.Labels}}
+		if known := s.seen[name]; known != nil {
+			state = *known
+		}
+		all = append(all, state)
+	}
+	slices.SortFunc(all, func(a, b RunnerState) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// note changes what is known of a runner that was just heard of, and returns who
+// it is.
+func (s *Server) note(name string, change func(*RunnerState)) Runner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = map[string]*RunnerState{}
+	}
+	state := s.seen[name]
+	if state == nil {
+		state = &RunnerState{Runner: Runner{Name: name, Labels: s.Tokens[name].Labels}}
+		s.seen[name] = state
+	}
+	state.LastSeen = s.Now()
+	change(state)
+	return state.Runner
+}
+
+// at says that the runner works on this lease. After a restart of the bot, that
+// is how it becomes known again.
+func (s *Server) at(l *journal.Lease) func(*RunnerState) {
+	return func(state *RunnerState) {
+		now := attempt{l.ID, l.Token}
+		if state.attempt == now || state.over == now {
+			return
+		}
+		p, _ := DecodeJobPayload(l.Payload) // for people
+		*state = RunnerState{
+			Runner: state.Runner, Job: l.ID, Kernel: p.Kernel, Since: s.Now(), LastSeen: state.LastSeen,
+			attempt: now, artifacts: map[string]bool{}, over: state.over,
+		}
+	}
+}
+
+// idle says that the runner does not work on that job any more.
+func idle(job string, token uint64) func(*RunnerState) {
+	return func(state *RunnerState) {
+		over := attempt{job, token}
+		if state.attempt == over {
+			*state = RunnerState{Runner: state.Runner, LastSeen: state.LastSeen}
+		}
+		state.over = over
+	}
+}

@@ -1,0 +1,325 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// hang bounds a test that hangs; no test waits for it to pass.
+const hang = 30 * time.Second
+
+func next[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(hang):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// A world is a bot on a socket that can be started again.
+type world struct {
+	t       *testing.T
+	options journal.Options
+	socket  string
+	tokens  map[string]Credential
+	poll    time.Duration
+	results *recorder
+
+	journal *journal.Journal
+	server  *Server
+	http    *httptest.Server
+}
+
+func newWorld(t *testing.T, leaseFor time.Duration) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "kg") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	w := &world{
+		t: t, options: journal.Options{Dir: t.TempDir(), LeaseFor: leaseFor}, socket: filepath.Join(dir, "s"),
+		tokens:  map[string]Credential{"ann": NewCredential("ann's", "l4", "cpu"), "bob": NewCredential("bob's", "l4")},
+		poll:    20 * time.Second,
+		results: newRecorder(),
+	}
+	w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	var err error
+	if w.journal, err = journal.Open(w.ctx(), w.options); err != nil {
+		w.t.Fatal(err)
+	}
+	// A second a beat, which hurried makes 20 ms.
+	w.server = &Server{Journal: w.journal, Results: w.results, Tokens: w.tokens, LeaseFor: w.options.LeaseFor, Heartbeat: time.Second, Poll: w.poll}
+	if w.server.LeaseFor < w.server.Heartbeat {
+		w.server.Heartbeat = w.server.LeaseFor
+	}
+	listener, err := net.Listen("unix", w.socket)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.http = httptest.NewUnstartedServer(w.server.Handler())
+	w.http.Listener.Close()
+	w.http.Listener = listener
+	w.http.Start()
+}
+
+// stop ends the bot as a crash would: nobody is told.
+func (w *world) stop() {
+	if w.http == nil {
+		return
+	}
+	w.http.CloseClientConnections()
+	w.http.Close()
+	w.http = nil
+	if err := w.journal.Close(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// enqueue puts a real bundle in line.
+func (w *world) enqueue(label, id string) {
+	w.t.Helper()
+	digest, err := w.journal.Bundles.Put(w.ctx(), id, bytes.NewReader(exampleBundle(w.t)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.enqueuePayload(label, id, JobPayload{Bundle: id, Digest: digest, Kernel: "twice"}.Encode())
+}
+
+func (w *world) enqueuePayload(label, id string, payload []byte) {
+	w.t.Helper()
+	if err := w.journal.Enqueue(w.ctx(), label, journal.Job{ID: id, Payload: payload}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) unfinished() int {
+	w.t.Helper()
+	queues, err := w.journal.Queues(w.ctx())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := 0
+	for _, q := range queues {
+		n += q.Waiting + q.Leased
+	}
+	return n
+}
+
+// request is what a runner sends that is no agent.
+func (w *world) request(token, method, path string, body io.Reader, header ...string) (status int, answer string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.ctx(), method, "http://localhost"+agent.Prefix+path, body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", w.socket)
+	}}
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func (w *world) post(token, path string, message any) (int, string) {
+	w.t.Helper()
+	data, err := json.Marshal(message)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.request(token, "POST", path, bytes.NewReader(data))
+}
+
+// lease takes a job as a runner that never beats.
+func (w *world) lease(name, label string, wantJob string, wantToken uint64) {
+	w.t.Helper()
+	status, text := w.post(name+"'s", "lease", agent.LeaseRequest{Runner: name, Labels: []string{label}})
+	var l agent.LeaseAnswer
+	if status != http.StatusOK || json.Unmarshal([]byte(text), &l) != nil || l.Job != wantJob || l.Token != wantToken {
+		w.t.Fatalf("asked for a job: %d %s; want %s with token %d", status, text, wantJob, wantToken)
+	}
+}
+
+func resultOf(token uint64) agent.Result {
+	return agent.Result{Token: token, Evidence: json.RawMessage(`{"schema":"x"}`), Log: "log"}
+}
+
+// hurried makes time pass fifty times as fast.
+func hurried(d time.Duration) <-chan time.Time { return time.After(d / 50) }
+
+type measure func(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error)
+
+// run starts an agent; stop ends it and returns what Run returned.
+func (w *world) run(name string, m measure, change ...func(*agent.Config)) (stop func() error) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.ctx())
+	c := agent.Config{
+		Server: "unix://" + w.socket, Token: name + "'s", Name: name, Labels: []string{"l4"}, StateDir: w.t.TempDir(),
+		Version: "v1", Host: "box", Measure: m, After: hurried,
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Run(ctx, c) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() {
+			cancel()
+			err = next(w.t, ended, "the agent's end")
+		})
+		return err
+	}
+	w.t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+func exampleBundle(t *testing.T) []byte {
+	t.Helper()
+	policy, err := policies.Shipped("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := t.TempDir()
+	manifest := "version: 1\nname: twice\nmode: command\nshapes: {small: {N: 8}}\nvariants: {a: {}}\ndefault_variant: a\ncommand: {build: [make], bench: [./bench]}\n"
+	if err := os.WriteFile(filepath.Join(base, "kernel.yaml"), []byte(manifest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	side := runners.Side{Dir: base, Variant: "a"}
+	var b bytes.Buffer
+	if _, err := bundle.Write(&b, bundle.Job{
+		Job:    runners.Job{Trusted: base, Candidate: side, Baseline: &side, Notes: []string{"noted"}, Provenance: gates.Provenance{Repository: "o/r"}},
+		Folder: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// An act is something that Results was told.
+type act struct {
+	job       string
+	token     uint64
+	by        Runner
+	evidence  gates.Evidence
+	log       string
+	artifacts []string
+}
+
+// A recorder is Results that remembers.
+type recorder struct {
+	started, finished chan act
+	progress          chan agent.Progress
+	known             agent.EarlierAnswer
+	begun             []string
+
+	mu                    sync.Mutex
+	onStarted, onFinished func(act) error // nil accepts
+}
+
+func newRecorder() *recorder {
+	return &recorder{started: make(chan act, 100), finished: make(chan act, 100), progress: make(chan agent.Progress, 1)}
+}
+
+func (r *recorder) set(onStarted, onFinished func(act) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onStarted, r.onFinished = onStarted, onFinished
+}
+
+func (r *recorder) tell(c chan act, a act, on *func(act) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c <- a
+	if *on == nil {
+		return nil
+	}
+	return (*on)(a)
+}
+
+func (r *recorder) Started(_ context.Context, job string, token uint64, by Runner) error {
+	return r.tell(r.started, act{job: job, token: token, by: by}, &r.onStarted)
+}
+
+func (r *recorder) Progress(_ string, p agent.Progress) {
+	select {
+	case r.progress <- p:
+	default:
+	}
+}
+
+func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code) (agent.EarlierAnswer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.Candidate == "gone" {
+		return agent.EarlierAnswer{}, journal.ErrCancelled
+	}
+	return r.known, nil
+}
+
+func (r *recorder) Begin(_ context.Context, job string, token uint64, c runners.Code) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = append(r.begun, fmt.Sprint(job, " ", token, " ", c.Candidate))
+	if len(r.begun) == 1 {
+		return 0, errors.New("the disk is full")
+	}
+	return len(r.begun), nil
+}
+
+func (r *recorder) Finished(_ context.Context, job string, token uint64, by Runner, evidence, log []byte, artifacts []string) error {
+	a := act{job: job, token: token, by: by, log: string(log), artifacts: artifacts}
+	if err := json.Unmarshal(evidence, &a.evidence); err != nil {
+		return errors.Join(errors.New("not evidence"), err)
+	}
+	return r.tell(r.finished, a, &r.onFinished)
+}

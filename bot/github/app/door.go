@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// errLate ends the wait for a browser.
+var errLate = errors.New("nobody came back from GitHub in time: start again, and delete the App at GitHub if it was made")
+
+// A door is the server on the loopback that the browser starts from and comes
+// back to. Whoever does not know the key sees no page, and so cannot learn the
+// state: on this host there may be other people too.
+type door struct {
+	job        *job
+	host       string // the only one that is answered
+	key, state string
+	pages      pages
+
+	stranger sync.Once
+
+	mu   sync.Mutex // one exchange at a time
+	over bool
+	done chan error // what Run returns
+}
+
+// welcome waits for a browser that comes from GitHub with a code.
+func (j *job) welcome(ctx context.Context) error {
+	listener, err := net.Listen("tcp", j.opt.Listen)
+	if err != nil {
+		return plan.BadInputf("--listen: %w (leave it out for a free port)", err)
+	}
+	d, err := newDoor(j, listener.Addr().String())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second}
+	server.SetKeepAlivesEnabled(false)
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			d.close(fmt.Errorf("waiting for the browser: %w", err))
+		}
+	}()
+	_, port, err := net.SplitHostPort(d.host)
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	d.say("%s", j.greeting(d.start(), port, d.host))
+	if j.opt.Open != nil {
+		if err := j.opt.Open(d.start()); err != nil {
+			d.say("(%v: open the page yourself)\n", err)
+		}
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, j.opt.Wait, errLate)
+	defer cancel()
+	select {
+	case err = <-d.done:
+	case <-waiting.Done():
+		d.close(context.Cause(waiting)) // after an exchange that is under way
+		err = <-d.done
+	}
+	// The last page is still on its way to the browser.
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if server.Shutdown(ending) != nil {
+		_ = server.Close()
+	}
+	return err
+}
+
+func newDoor(j *job, host string) (*door, error) {
+	d := &door{job: j, host: host, key: j.opt.Random(), state: j.opt.Random(), done: make(chan error, 1)}
+	m, err := j.manifest("http://" + host + backPath)
+	if err != nil {
+		return nil, err
+	}
+	d.pages, err = newPages(j, m, d.state)
+	return d, err
+}
+
+// backPath is where GitHub sends the browser.
+const backPath = "/back"
+
+func (d *door) start() string { return "http://" + d.host + "/" + d.key }
+
+// say may be called while a browser is served.
+func (d *door) say(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fmt.Fprintf(d.job.opt.Out, format, args...)
+}
+
+// close ends the wait, if nothing has ended it before.
+func (d *door) close(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end(why)
+}
+
+func (d *door) end(why error) {
+	if !d.over {
+		d.over = true
+		d.done <- why
+	}
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Host != d.host: // some page's name that was made to point here
+		d.pages.stop(w, http.StatusForbidden, "This is not the address that the terminal shows.", "Open exactly that one.")
+	case r.Method != http.MethodGet:
+		w.Header().Set("Allow", http.MethodGet)
+		d.pages.stop(w, http.StatusMethodNotAllowed, "There is nothing to send here.", "Open the page that the terminal shows.")
+	case r.URL.Path == backPath:
+		d.back(w, r)
+	case same(r.URL.Path, "/"+d.key):
+		d.pages.begin(w)
+	default:
+		d.pages.stop(w, http.StatusNotFound, "There is no such page.", "Open the one that the terminal shows.")
+	}
+}
+
+// back takes the browser that GitHub has sent.
+func (d *door) back(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if !same(q.Get("state"), d.state) {
+		d.stranger.Do(func() {
+			d.say("A browser came back with an answer to somebody else's question, and was refused. Still waiting.\n")
+		})
+		d.pages.stop(w, http.StatusForbidden, "This answer belongs to another question: nothing was written.", "Open the page that the terminal shows, and start there.")
+		return
+	}
+	if !codePattern.MatchString(q.Get("code")) {
+		d.pages.stop(w, http.StatusBadRequest, "GitHub sent no code: nothing was written.", "Open the page that the terminal shows, and start there.")
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		d.pages.stop(w, http.StatusGone, "This is over.", "The terminal says how it ended.")
+		return
+	}
+	made, err := d.job.exchange(r.Context(), q.Get("code"))
+	switch {
+	case errors.Is(err, errSpent):
+		d.end(err)
+		d.pages.stop(w, http.StatusGone, "GitHub does not take the code: it is used up or older than an hour. Nothing was written.", "Start kernelgate setup again.")
+		return
+	case err != nil:
+		fmt.Fprintf(d.job.opt.Out, "%v. Reload the page in the browser to try again; the code is good for an hour.\n", err)
+		d.pages.stop(w, http.StatusBadGateway, "GitHub did not hand the App's secrets over. Nothing was written.", "Reload this page to try again: the code is good for an hour. The terminal has the reason.")
+		return
+	}
+	err = d.job.keep(made)
+	d.end(err)
+	if err != nil {
+		d.pages.stop(w, http.StatusInternalServerError, "The App is made, but its files could not be written.", "Nothing is to be done here: the terminal says where its secrets are.")
+		return
+	}
+	d.pages.finish(w, d.job, made)
+}

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"github.com/kernelgate/kernelgate/bot/install"
+)
+
+// A manifest is an App as GitHub's form takes it.
+type manifest struct {
+	Name        string            `json:"name"`
+	URL         string            `json:"url"`
+	Description string            `json:"description"`
+	Public      bool              `json:"public"`
+	RedirectURL string            `json:"redirect_url"`
+	Hook        hook              `json:"hook_attributes"`
+	Permissions map[string]string `json:"default_permissions"`
+	Events      []string          `json:"default_events"`
+}
+
+type hook struct {
+	URL    string `json:"url"`
+	Active bool   `json:"active"`
+}
+
+// manifest is the one in bot/install with this job's addresses in it.
+func (j *job) manifest(back string) (manifest, error) {
+	var m manifest
+	if err := json.Unmarshal(install.Manifest(), &m); err != nil {
+		return m, fmt.Errorf("reading the App's manifest: %w", err)
+	}
+	m.Name, m.URL, m.RedirectURL = j.opt.Name, j.site, back
+	m.Hook.URL = j.site + "/webhook"
+	return m, nil
+}
+
+// form is where the manifest is posted to.
+func (j *job) form(state string) string {
+	u := *j.web
+	u.Path = "/settings/apps/new"
+	if j.opt.Org != "" {
+		u.Path = "/organizations/" + j.opt.Org + "/settings/apps/new"
+	}
+	u.RawQuery = url.Values{"state": {state}}.Encode()
+	return u.String()
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+)
+
+// greeting says what to do with a browser.
+func (j *job) greeting(address, port, target string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A GitHub App for %s: %q, owned by %s.\n\n", j.site, j.opt.Name, j.owner())
+	fmt.Fprintf(&b, "Open this page in a browser on this host, and press its button:\n\n  %s\n\n", address)
+	fmt.Fprintf(&b, "If the browser is on another machine, run this there first:\n\n  ssh -L %s:%s %s\n\n", port, target, j.opt.Host)
+	if j.unreachable() {
+		fmt.Fprintf(&b, "Beware: %s refuses an App whose webhook is on the loopback, as %s is.\n\n", j.web.Host, j.site)
+	}
+	b.WriteString("Waiting for GitHub to send the browser back. Ctrl-C ends it, and leaves nothing behind.\n\n")
+	return b.String()
+}
+
+// unreachable is a bot that GitHub cannot send webhooks to.
+func (j *job) unreachable() bool {
+	site, err := parseSite(j.site)
+	return err == nil && client.Loopback(site.Hostname()) && !client.Loopback(j.web.Hostname())
+}
+
+func (j *job) owner() string {
+	if j.opt.Org != "" {
+		return "the organisation " + j.opt.Org
+	}
+	return "whoever is logged in at " + j.web.Host
+}
+
+// farewell says what was done, and what comes next.
+func (j *job) farewell(made app) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The App %s is made (id %d). Its files are in %s:\n\n", made.HTMLURL, made.ID, j.dir)
+	fmt.Fprintf(&b, "  %-16s the configuration, without secrets\n", configFile)
+	fmt.Fprintf(&b, "  %-16s the App's key: keep it to yourself\n", keyFile)
+	fmt.Fprintf(&b, "  %-16s the same\n\nNext:\n\n", secretFile)
+	for i, s := range j.next(made) {
+		fmt.Fprintf(&b, "  %d. %s:\n     %s\n", i+1, s.What, s.How)
+	}
+	return b.String()
+}
+
+// A step is something that is left to the operator.
+type step struct {
+	What, How     string
+	Link, Command bool // what How is, if it is not for people to read
+}
+
+func (j *job) next(made app) []step {
+	return []step{
+		{What: "Start the bot", How: "kernelgate serve --config " + quote(filepath.Join(j.dir, configFile)), Command: true},
+		{What: "Install the App on the repositories that it shall guard", How: made.HTMLURL + "/installations/new", Link: true},
+		{What: "Make the check required, once a pull request has it", How: "Settings → Branches (or Rules) → Require status checks → kernelgate"},
+	}
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// quote makes one word of a path for a shell.
+func quote(path string) string {
+	if plainWord.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

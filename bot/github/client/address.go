@@ -1,0 +1,69 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Addresses finds the API and the place of the repositories, which is that of GitHub's
+// pages too unless git says otherwise, from whichever of the two a person would copy
+// out of a browser.
+func Addresses(base, git string) (api *url.URL, gitRoot string, err error) {
+	base = cmp.Or(strings.TrimSpace(base), "https://api.github.com")
+	if !strings.Contains(base, "://") {
+		base = "https://" + base
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, "", fmt.Errorf("GitHub's address %q: %w; give one such as https://github.example.com", base, err)
+	}
+	path := strings.TrimRight(u.Path, "/")
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return nil, "", fmt.Errorf("GitHub's address %q is not a plain web address; give one such as https://github.example.com", u.Redacted())
+	case path != "" && path != "/api/v3":
+		return nil, "", fmt.Errorf("GitHub's address %q has the path %s; give the host alone, or with /api/v3", base, path)
+	}
+	web := &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
+	api = &url.URL{Scheme: u.Scheme, Host: web.Host, Path: "/"}
+	switch host := web.Hostname(); {
+	case path == "/api/v3": // Enterprise Server, in so many words
+		api.Path = "/api/v3/"
+	case host == "github.com" || host == "www.github.com":
+		web.Host, api.Host = "github.com", "api.github.com"
+	case strings.HasPrefix(host, "api."):
+		web.Host = strings.TrimPrefix(web.Host, "api.")
+	case strings.HasSuffix(host, ".ghe.com"): // Enterprise Cloud with data residency
+		api.Host = "api." + web.Host
+	default:
+		api.Path = "/api/v3/"
+	}
+	return api, strings.TrimRight(cmp.Or(git, web.String()), "/"), nil
+}
+
+// Loopback tells whether a host is this machine itself.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// CloneURL is the address of a repository for git over HTTPS.
+func (h *GitHub) CloneURL(repo string) string { return h.git + "/" + repo + ".git" }
+
+var nameOK = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// splitRepo takes owner/name apart and lets nothing through that would change a
+// request's path.
+func splitRepo(repo string) (owner, name string, err error) {
+	owner, name, _ = strings.Cut(repo, "/")
+	for _, part := range []string{owner, name} {
+		if !nameOK.MatchString(part) || part == "." || part == ".." {
+			return "", "", fmt.Errorf("%q is not a repository; write it as owner/name", repo)
+		}
+	}
+	return owner, name, nil
+}

@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-github/v60/github"
+	"golang.org/x/oauth2"
+)
+
+// An app proves with its key that it is the App. GitHub takes a JWT that was not
+// made in its future and ends within ten minutes by its own clock; a minute on
+// either side allows for a clock that is wrong here.
+type app struct {
+	id  int64
+	key *rsa.PrivateKey
+	now func() time.Time
+
+	mu   sync.Mutex
+	last *oauth2.Token
+}
+
+const (
+	jwtSkew = time.Minute
+	jwtLife = 9 * time.Minute
+)
+
+func newApp(id int64, keyPEM []byte, now func() time.Time) (*app, error) {
+	if id <= 0 {
+		return nil, fmt.Errorf("%d is not an App's id; take it from the App's settings", id)
+	}
+	key, err := jwt.ParseRSAPrivateKeyFromPEM(keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("read the private key of App %d: %w; download a new one in the App's settings", id, err)
+	}
+	return &app{id: id, key: key, now: now}, nil
+}
+
+func (a *app) token(context.Context) (*oauth2.Token, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	if a.last != nil && now.Add(jwtLife/2).Before(a.last.Expiry) {
+		return a.last, nil
+	}
+	end := now.Add(jwtLife)
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
+		Issuer: strconv.FormatInt(a.id, 10), IssuedAt: jwt.NewNumericDate(now.Add(-jwtSkew)), ExpiresAt: jwt.NewNumericDate(end),
+	}).SignedString(a.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign as App %d: %w", a.id, err)
+	}
+	a.last = &oauth2.Token{AccessToken: signed, TokenType: "Bearer", Expiry: end}
+	return a.last, nil
+}
+
+func (a *app) forget(*oauth2.Token) bool { return false }
+
+func (h *GitHub) appLogin(ctx context.Context) (string, error) {
+	me := ""
+	err := h.alone(ctx, op{name: "ask GitHub which App this is"}, h.solo, func(ctx context.Context, c *github.Client) error {
+		self, _, err := c.Apps.Get(ctx, "")
+		me = self.GetSlug() + "[bot]"
+		return err
+	})
+	return me, err
+}
+
+// clientOf finds who speaks in a repository: the token, or the installation there.
+func (h *GitHub) clientOf(ctx context.Context, repo string) (*client, error) {
+	if h.app == nil {
+		return h.solo, nil
+	}
+	id, err := h.installationOf(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	return h.bot(id), nil
+}
+
+// bot is the client of an installation.
+func (h *GitHub) bot(id int64) *client {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.bots[id]
+	if c == nil {
+		c = h.client(fmt.Sprintf("installation %d", id), newInstallation(h, id, nil), true)
+		h.bots[id] = c
+	}
+	return c
+}
+
+func (h *GitHub) installationOf(ctx context.Context, repo string) (int64, error) {
+	key := strings.ToLower(repo)
+	h.mu.Lock()
+	id, ok := h.insts[key]
+	h.mu.Unlock()
+	if ok {
+		return id, nil
+	}
+	owner, name, err := splitRepo(repo)
+	if err != nil {
+		return 0, err
+	}
+	o := op{name: "find the App's installation"}
+	record := &call{op: o}
+	found, _, err := h.solo.Apps.FindRepositoryInstallation(withCall(ctx, record), owner, name)
+	if err != nil {
+		return 0, h.explain(o, repo, record, err)
+	}
+	if found.SuspendedAt != nil {
+		return 0, &Error{Op: o.name, Repo: repo, Err: errors.New("the installation is suspended; the account's owner can resume it")}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.insts[key] = found.GetID()
+	return found.GetID(), nil
+}
+
+// forget drops what is known about who speaks in a repository, and the token for
+// git there if tokens no longer work.
+func (h *GitHub) forget(repo string, tokens bool) {
+	key := strings.ToLower(repo)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.insts, key)
+	if tokens {
+		delete(h.clones, key)
+	}
+}
+
+// TokenSource is the repository's installation, or the token, for others who
+// speak to GitHub's API.
+func (h *GitHub) TokenSource(ctx context.Context, repo string) (oauth2.TokenSource, error) {
+	c, err := h.clientOf(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := c.source.(oauth2.TokenSource)
+	if !ok {
+		return nil, fmt.Errorf("the identity of %s has no token of its own", repo)
+	}
+	return s, nil
+}

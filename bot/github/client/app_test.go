@@ -1,0 +1,143 @@
+package client_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+)
+
+func TestRepositoriesOfAllInstallations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	w.hub.CreateOrg("lab")
+	secret, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "lab", Name: "secret", Private: true, DefaultBranch: "trunk"})
+	w.no(err)
+	inst, err := w.app.Install(secret)
+	w.no(err)
+	_, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "lab", Name: "unrelated"})
+	w.no(err)
+	got, err := w.bot.Repositories(w.ctx)
+	w.no(err)
+	want := []client.Repository{{FullName: repo, ID: w.repo.ID(), DefaultBranch: "main", Installation: w.inst.ID()},
+		{FullName: "lab/secret", ID: secret.ID(), DefaultBranch: "trunk", Private: true, Installation: inst.ID()}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("repositories (-want +got):\n%s", diff)
+	}
+	one, err := w.bot.Repository(w.ctx, "lab/secret")
+	w.no(err)
+	if one != want[1] {
+		t.Errorf("read alone: %+v, want %+v", one, want[1])
+	}
+	if n := w.wire.count("GET /repos/lab/secret/installation"); n != 0 {
+		t.Error("the installation was looked up although the list had it")
+	}
+}
+
+func TestFailedDeliveries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	var code atomic.Int32
+	code.Store(http.StatusAccepted)
+	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(int(code.Load())) }))
+	t.Cleanup(receiver.Close)
+	w.app.SetHook(receiver.URL, "secret")
+	quiet := func() { w.Helper(); w.no(w.hub.Quiet(w.ctx)) }
+	quiet()
+	_, err := w.pr.Comment("alice", "heard")
+	w.no(err)
+	quiet()
+	code.Store(http.StatusInternalServerError)
+	_, err = w.pr.Comment("alice", "too early")
+	w.no(err)
+	quiet()
+	w.clock.Advance(time.Hour)
+	since := w.clock.Now()
+	for range 120 { // more than a page
+		_, err = w.pr.Comment("alice", "missed")
+		w.no(err)
+	}
+	quiet()
+	failed, err := w.bot.FailedDeliveries(w.ctx, since)
+	w.no(err)
+	if len(failed) != 120 || failed[0].Event != "issue_comment" || failed[0].StatusCode != 500 || failed[0].ID > failed[119].ID {
+		t.Fatalf("%d deliveries failed, want 120, oldest first", len(failed))
+	}
+
+	// The second attempt fails like the first, the third succeeds.
+	w.no(w.bot.Redeliver(w.ctx, failed[0].ID))
+	quiet()
+	again, err := w.bot.FailedDeliveries(w.ctx, since)
+	w.no(err)
+	if len(again) != 120 || again[119].GUID != failed[0].GUID || again[119].ID == failed[0].ID {
+		t.Fatalf("%d deliveries after one more failure, want 120 with the newest attempt", len(again))
+	}
+	code.Store(http.StatusAccepted)
+	w.no(w.bot.Redeliver(w.ctx, again[119].ID))
+	quiet()
+	last, err := w.bot.FailedDeliveries(w.ctx, since)
+	w.no(err)
+	if len(last) != 119 {
+		t.Errorf("%d deliveries after one success, want 119", len(last))
+	}
+	for _, d := range last {
+		if d.GUID == failed[0].GUID {
+			t.Error("a webhook that was delivered in the end is listed as failed")
+		}
+	}
+
+	// One that was delivered and then sent once more in vain was delivered.
+	code.Store(http.StatusInternalServerError)
+	w.no(w.bot.Redeliver(w.ctx, again[119].ID))
+	quiet()
+	last, err = w.bot.FailedDeliveries(w.ctx, since)
+	w.no(err)
+	if len(last) != 119 {
+		t.Errorf("%d deliveries after a needless failure, want 119", len(last))
+	}
+	w.refusal(w.bot.Redeliver(w.ctx, 1<<40), 404)
+}
+
+func TestWhatATokenCannotDo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	h := w.newToken(w.hub.CreateToken("alice"), client.Options{})
+	_, list := h.Repositories(w.ctx)
+	_, failed := h.FailedDeliveries(w.ctx, w.clock.Now())
+	for _, err := range []error{list, failed, h.Redeliver(w.ctx, 1)} {
+		if !errors.Is(err, client.ErrNeedsApp) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if r, err := h.Repository(w.ctx, repo); err != nil || r.FullName != repo || r.Installation != 0 {
+		t.Errorf("read with a token: %+v, %v", r, err)
+	}
+	me, err := h.Me(w.ctx)
+	if err != nil || me != "alice" {
+		t.Errorf("the token is of %q, %v", me, err)
+	}
+}
+
+// The token of Actions is an installation's, which may not ask who it is.
+func TestTokenOfActions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	h := w.newToken(w.inst.Token(), client.Options{Checks: true})
+	me, err := h.Me(w.ctx)
+	if err != nil || me != "github-actions[bot]" {
+		t.Errorf("it is %q, %v", me, err)
+	}
+	_, err = h.CreateCheck(w.ctx, repo, client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA()})
+	w.no(err)
+	list, err := h.ListChecks(w.ctx, repo, w.pr.HeadSHA(), "kernelgate")
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d checks, %v", len(list), err)
+	}
+}

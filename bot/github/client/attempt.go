@@ -1,0 +1,70 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// maxAnswer is far above any page of a hundred entries.
+const maxAnswer = 64 << 20
+
+// attempt sends a request once, within the time-out, and reads the answer to its
+// end: a connection that breaks in the middle of an answer is a fault like any
+// other.
+type attempt struct {
+	*env
+	next http.RoundTripper
+}
+
+func (a *attempt) RoundTrip(rq *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeoutCause(rq.Context(), a.opt.Timeout, fmt.Errorf("no answer within %v: %w", a.opt.Timeout, context.DeadlineExceeded))
+	defer cancel()
+	answer, err := a.next.RoundTrip(rq.WithContext(ctx))
+	if err == nil {
+		err = slurp(answer)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		a.stats.request(rq, Lost)
+		a.opt.Log.Debug("request failed", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "err", err)
+		return nil, err
+	}
+	a.stats.request(rq, outcome(answer))
+	a.opt.Log.Debug("request", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "status", answer.StatusCode)
+	return answer, nil
+}
+
+// slurp replaces an answer's body by what it holds.
+func slurp(answer *http.Response) error {
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	closed := answer.Body.Close()
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the answer: %w", err)
+	case len(raw) > maxAnswer:
+		return fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	case closed != nil:
+		return fmt.Errorf("read the answer: %w", closed)
+	}
+	fill(answer, raw)
+	return nil
+}
+
+func fill(answer *http.Response, raw []byte) {
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+}
+
+// peek reads an answer and leaves it to be read again.
+func peek(answer *http.Response) []byte {
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil {
+		raw = nil // cannot be: attempt has read it already
+	}
+	fill(answer, raw)
+	return raw
+}

@@ -1,0 +1,38 @@
+package client
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// auth signs requests to the API, and no others: GitHub redirects some to
+// storage that must not see a token. A token that is refused is replaced once;
+// whatever was asked with it was not done.
+type auth struct {
+	*env
+	next   http.RoundTripper
+	source source
+	api    *url.URL
+}
+
+func (a *auth) RoundTrip(rq *http.Request) (*http.Response, error) {
+	for second := false; ; second = true {
+		signed, err := again(rq)
+		if err != nil {
+			return nil, err
+		}
+		if rq.URL.Host != a.api.Host || rq.URL.Scheme != a.api.Scheme {
+			signed.Header.Del("Authorization")
+			return a.next.RoundTrip(signed)
+		}
+		token, err := a.source.token(rq.Context())
+		if err != nil {
+			return nil, &notSent{err}
+		}
+		token.SetAuthHeader(signed)
+		answer, err := a.next.RoundTrip(signed)
+		if err != nil || answer.StatusCode != http.StatusUnauthorized || second || !a.source.forget(token) {
+			return answer, err
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package client
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// GitHub's limits of a check run. Texts are counted in characters.
+const (
+	MaxCheckText       = 65535
+	MaxActionLabel     = 20
+	MaxActionID        = 20
+	MaxActionText      = 40
+	maxAnnotationTitle = 255
+	maxAnnotationBytes = 64 << 10
+
+	MaxActions            = 3
+	annotationsPerRequest = 50
+)
+
+// bodies are the request that says everything, and those that add annotations
+// beyond what one may carry.
+func (c Check) bodies() (first checkBody, rest []checkBody) {
+	first = checkBody{Name: c.Name, HeadSHA: c.HeadSHA, ExternalID: c.ExternalID, DetailsURL: c.DetailsURL, Status: c.Status, Conclusion: c.Conclusion,
+		StartedAt: stamp(c.StartedAt), CompletedAt: stamp(c.CompletedAt)}
+	for _, a := range c.Actions {
+		first.Actions = append(first.Actions, github.CheckRunAction(a))
+	}
+	if c.Title == "" {
+		return first, nil
+	}
+	first.Output = &checkOutput{Title: c.Title, Summary: c.Summary, Text: c.Text}
+	var marks []checkAnnotation
+	for _, a := range c.Annotations[c.AnnotationsSent:] {
+		marks = append(marks, checkAnnotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, StartColumn: a.StartColumn, EndColumn: a.EndColumn,
+			Level: a.Level, Message: a.Message, Title: a.Title, RawDetails: a.Full})
+	}
+	for batch := range slices.Chunk(marks, annotationsPerRequest) {
+		if first.Output.Annotations == nil {
+			first.Output.Annotations = batch
+			continue
+		}
+		rest = append(rest, checkBody{Name: c.Name, Output: &checkOutput{Title: c.Title, Summary: c.Summary, Text: c.Text, Annotations: batch}})
+	}
+	return first, rest
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+var (
+	checkStatuses    = []string{"queued", "in_progress", "completed"}
+	checkConclusions = []string{"action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out"}
+	annotationLevels = []string{"notice", "warning", "failure"}
+)
+
+// validate refuses here what GitHub would refuse there, in words that name the
+// field.
+func (c Check) validate(create bool) error {
+	completed := c.Status == "completed"
+	switch {
+	case create && c.Name == "":
+		return errors.New("a check run needs a name")
+	case c.Status != "" && !slices.Contains(checkStatuses, c.Status):
+		return fmt.Errorf("%q is not a check run's status; use one of %s", c.Status, strings.Join(checkStatuses, ", "))
+	case completed && !slices.Contains(checkConclusions, c.Conclusion):
+		return fmt.Errorf("%q is not a conclusion; use one of %s", c.Conclusion, strings.Join(checkConclusions, ", "))
+	case !completed && c.Conclusion != "":
+		return fmt.Errorf("the conclusion %s needs the status completed", c.Conclusion)
+	case c.Title == "" && (c.Summary != "" || c.Text != "" || len(c.Annotations) > 0), c.Title != "" && c.Summary == "":
+		return errors.New("a check run's output needs both title and summary")
+	case c.AnnotationsSent < 0 || c.AnnotationsSent > len(c.Annotations):
+		return fmt.Errorf("%d annotations are said to be sent of %d; give all, old and new", c.AnnotationsSent, len(c.Annotations))
+	case len(c.Actions) > MaxActions:
+		return fmt.Errorf("%d buttons; GitHub shows %d", len(c.Actions), MaxActions)
+	}
+	if create {
+		if err := validSHA(c.HeadSHA); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(within("the summary", c.Summary, 0, MaxCheckText), within("the text", c.Text, 0, MaxCheckText), webAddress(c.DetailsURL)); err != nil {
+		return err
+	}
+	for _, a := range c.Actions {
+		if err := cmp.Or(within("a button's label", a.Label, 1, MaxActionLabel), within("a button's description", a.Description, 1, MaxActionText),
+			within("a button's identifier", a.Identifier, 1, MaxActionID)); err != nil {
+			return err
+		}
+	}
+	for i, a := range c.Annotations {
+		if err := a.validate(); err != nil {
+			return fmt.Errorf("annotation %d on %q: %w", i, a.Path, err)
+		}
+	}
+	return nil
+}
+
+func (a Annotation) validate() error {
+	switch {
+	case a.Path == "" || strings.HasPrefix(a.Path, "/"):
+		return errors.New("the path must be relative to the repository")
+	case a.StartLine < 1 || a.EndLine < a.StartLine:
+		return fmt.Errorf("lines %d to %d are no range", a.StartLine, a.EndLine)
+	case (a.StartColumn != 0 || a.EndColumn != 0) && a.StartLine != a.EndLine:
+		return errors.New("columns are for annotations of one line")
+	case !slices.Contains(annotationLevels, a.Level):
+		return fmt.Errorf("%q is not a level; use one of %s", a.Level, strings.Join(annotationLevels, ", "))
+	case a.Message == "":
+		return errors.New("the message is empty")
+	case len(a.Message) > maxAnnotationBytes || len(a.Full) > maxAnnotationBytes:
+		return fmt.Errorf("the message has %d bytes and its details %d; GitHub takes %d", len(a.Message), len(a.Full), maxAnnotationBytes)
+	}
+	return within("the title", a.Title, 0, maxAnnotationTitle)
+}
+
+// within counts characters as GitHub does.
+func within(what, text string, least, most int) error {
+	switch n := utf8.RuneCountInString(text); {
+	case n < least:
+		return fmt.Errorf("%s is empty", what)
+	case n > most:
+		return fmt.Errorf("%s has %d characters, GitHub takes %d; shorten it", what, n, most)
+	}
+	return nil
+}
+
+func webAddress(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%q is not a web address", text)
+	}
+	return nil
+}
+
+var shaOK = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+func validSHA(sha string) error {
+	if !shaOK.MatchString(sha) {
+		return fmt.Errorf("%q is not a full commit SHA", sha)
+	}
+	return nil
+}

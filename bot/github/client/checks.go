@@ -1,0 +1,187 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A Check is a check run as the bot wants it. Zero fields are left out, and keep
+// in an update what they were.
+type Check struct {
+	Name, HeadSHA          string // HeadSHA cannot be updated
+	ExternalID             string
+	DetailsURL             string
+	Status                 string // queued, in_progress, completed
+	Conclusion             string // of a completed one
+	StartedAt, CompletedAt time.Time
+	Title, Summary, Text   string // Title and Summary go together
+	Annotations            []Annotation
+	Actions                []Action
+
+	// AnnotationsSent is how many of Annotations are at GitHub already, which adds
+	// the annotations of each update to those before. ExistingCheck.Annotations
+	// says so after a failure half-way.
+	AnnotationsSent int
+}
+
+// An Annotation marks lines of a file.
+type Annotation struct {
+	Path                 string
+	StartLine, EndLine   int
+	StartColumn          int    // on annotations of one line, optional
+	EndColumn            int    // the same
+	Level                string // notice, warning, failure
+	Message, Title, Full string // Full is shown on demand
+}
+
+// An Action is a button on a completed check.
+type Action struct{ Label, Description, Identifier string }
+
+// An ExistingCheck is a check run at GitHub.
+type ExistingCheck struct {
+	ID                     int64
+	Name, HeadSHA          string
+	ExternalID             string
+	Status, Conclusion     string
+	StartedAt, CompletedAt time.Time
+	Title, Summary         string
+	Annotations            int
+	URL                    string
+}
+
+const checksWrite = "Checks: read and write"
+
+// checkBody is what both requests send; go-github's own for updates has no
+// started_at.
+type checkBody struct {
+	Name        string           `json:"name,omitempty"`
+	HeadSHA     string           `json:"head_sha,omitempty"`
+	ExternalID  string           `json:"external_id,omitempty"`
+	DetailsURL  string           `json:"details_url,omitempty"`
+	Status      string           `json:"status,omitempty"`
+	Conclusion  string           `json:"conclusion,omitempty"`
+	StartedAt   string           `json:"started_at,omitempty"`
+	CompletedAt string           `json:"completed_at,omitempty"`
+	Output      *checkOutput     `json:"output,omitempty"`
+	Actions     []checkRunAction `json:"actions,omitempty"`
+}
+
+type checkRunAction = github.CheckRunAction
+
+type checkOutput struct {
+	Title       string            `json:"title"`
+	Summary     string            `json:"summary"`
+	Text        string            `json:"text,omitempty"`
+	Annotations []checkAnnotation `json:"annotations,omitempty"`
+}
+
+type checkAnnotation struct {
+	Path        string `json:"path"`
+	StartLine   int    `json:"start_line"`
+	EndLine     int    `json:"end_line"`
+	StartColumn int    `json:"start_column,omitempty"`
+	EndColumn   int    `json:"end_column,omitempty"`
+	Level       string `json:"annotation_level"`
+	Message     string `json:"message"`
+	Title       string `json:"title,omitempty"`
+	RawDetails  string `json:"raw_details,omitempty"`
+}
+
+// CreateCheck creates a check run. When it fails after the check run was made,
+// with some annotations still unsent, it returns the id beside the error.
+func (h *GitHub) CreateCheck(ctx context.Context, repo string, c Check) (int64, error) {
+	o := op{name: "create a check run", permission: checksWrite}
+	if err := c.validate(true); err != nil {
+		return 0, &Error{Op: o.name, Repo: repo, Err: err}
+	}
+	first, rest := c.bodies()
+	var run github.CheckRun
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		return send(ctx, gh, "POST", fmt.Sprintf("repos/%s/%s/check-runs", owner, name), first, &run)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return run.GetID(), h.updateCheck(ctx, repo, run.GetID(), rest)
+}
+
+// UpdateCheck changes a check run, and adds those of its annotations that are not
+// there yet. The first request carries the conclusion: a verdict must not wait for
+// its annotations.
+func (h *GitHub) UpdateCheck(ctx context.Context, repo string, id int64, c Check) error {
+	if err := c.validate(false); err != nil {
+		return &Error{Op: "update a check run", Repo: repo, Err: err}
+	}
+	first, rest := c.bodies()
+	first.HeadSHA = ""
+	return h.updateCheck(ctx, repo, id, append([]checkBody{first}, rest...))
+}
+
+func (h *GitHub) updateCheck(ctx context.Context, repo string, id int64, bodies []checkBody) error {
+	for _, body := range bodies {
+		// Only annotations add up; the rest says how the check run shall be.
+		o := op{name: fmt.Sprintf("update check run %d", id), permission: checksWrite, repeatable: body.Output == nil || len(body.Output.Annotations) == 0}
+		err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+			return send(ctx, gh, "PATCH", fmt.Sprintf("repos/%s/%s/check-runs/%d", owner, name, id), body, nil)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ListChecks are the check runs of a name on a commit, newest first. An App sees
+// its own alone.
+func (h *GitHub) ListChecks(ctx context.Context, repo, sha, name string) ([]ExistingCheck, error) {
+	o := op{name: "list the check runs of " + sha, permission: "Checks: read"}
+	if err := validSHA(sha); err != nil {
+		return nil, &Error{Op: o.name, Repo: repo, Err: err}
+	}
+	all := "all"
+	opt := &github.ListCheckRunsOptions{CheckName: orNil(name), Filter: &all}
+	if h.app != nil {
+		opt.AppID = &h.app.id
+	}
+	var out []ExistingCheck
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		runs, err := pages(func(at github.ListOptions) ([]*github.CheckRun, *github.Response, error) {
+			opt.ListOptions = at
+			list, answer, err := gh.Checks.ListCheckRunsForRef(ctx, owner, name, sha, opt)
+			if err != nil {
+				return nil, answer, err
+			}
+			return list.CheckRuns, answer, nil
+		})
+		for _, r := range runs {
+			out = append(out, ExistingCheck{ID: r.GetID(), Name: r.GetName(), HeadSHA: r.GetHeadSHA(), ExternalID: r.GetExternalID(),
+				Status: r.GetStatus(), Conclusion: r.GetConclusion(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
+				Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Annotations: r.GetOutput().GetAnnotationsCount(), URL: r.GetHTMLURL()})
+		}
+		return err
+	})
+	slices.SortFunc(out, func(a, b ExistingCheck) int { return cmp.Compare(b.ID, a.ID) })
+	return out, err
+}
+
+// send makes a request that go-github has no method or no fields for.
+func send(ctx context.Context, gh *github.Client, method, path string, body, into any) error {
+	rq, err := gh.NewRequest(method, path, body)
+	if err != nil {
+		return err
+	}
+	_, err = gh.Do(ctx, rq, into)
+	return err
+}
+
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

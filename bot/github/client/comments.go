@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A Comment is one in the conversation of a pull request.
+type Comment struct {
+	ID                   int64
+	Author               string
+	Bot                  bool // an App wrote it
+	Mine                 bool // this client wrote it
+	Body                 string
+	URL                  string
+	CreatedAt, UpdatedAt time.Time
+}
+
+// MaxCommentText is the length of a comment in characters.
+const MaxCommentText = 65536
+
+const (
+	pullsRead  = "Pull requests: read"
+	pullsWrite = "Pull requests: read and write"
+)
+
+func comment(c *github.IssueComment, me string) Comment {
+	author := c.GetUser().GetLogin()
+	return Comment{ID: c.GetID(), Author: author, Bot: c.GetUser().GetType() == "Bot", Mine: strings.EqualFold(author, me), Body: c.GetBody(), URL: c.GetHTMLURL(),
+		CreatedAt: c.GetCreatedAt().Time, UpdatedAt: c.GetUpdatedAt().Time}
+}
+
+// ListComments are the comments of a pull request, oldest first.
+func (h *GitHub) ListComments(ctx context.Context, repo string, pr int) ([]Comment, error) {
+	o := op{name: fmt.Sprintf("list the comments of #%d", pr), permission: pullsRead}
+	if pr <= 0 { // go-github would list those of all
+		return nil, &Error{Op: o.name, Repo: repo, Err: fmt.Errorf("%d is not the number of a pull request", pr)}
+	}
+	me, err := h.Me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Comment
+	err = h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		all, err := pages(func(at github.ListOptions) ([]*github.IssueComment, *github.Response, error) {
+			return gh.Issues.ListComments(ctx, owner, name, pr, &github.IssueListCommentsOptions{ListOptions: at})
+		})
+		for _, c := range all {
+			out = append(out, comment(c, me))
+		}
+		return err
+	})
+	return out, err
+}
+
+// Comment reads one comment.
+func (h *GitHub) Comment(ctx context.Context, repo string, id int64) (Comment, error) {
+	me, err := h.Me(ctx)
+	if err != nil {
+		return Comment{}, err
+	}
+	var out Comment
+	o := op{name: fmt.Sprintf("read comment %d", id), permission: pullsRead}
+	err = h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		c, _, err := gh.Issues.GetComment(ctx, owner, name, id)
+		if err != nil {
+			return err
+		}
+		out = comment(c, me)
+		return nil
+	})
+	return out, err
+}
+
+// CreateComment writes a comment and returns its id.
+func (h *GitHub) CreateComment(ctx context.Context, repo string, pr int, body string) (int64, error) {
+	o := op{name: fmt.Sprintf("comment on #%d", pr), permission: pullsWrite}
+	if err := within("the comment", body, 1, MaxCommentText); err != nil {
+		return 0, &Error{Op: o.name, Repo: repo, Err: err}
+	}
+	var id int64
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		c, _, err := gh.Issues.CreateComment(ctx, owner, name, pr, &github.IssueComment{Body: &body})
+		id = c.GetID()
+		return err
+	})
+	return id, err
+}
+
+// EditComment replaces a comment's text.
+func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body string) error {
+	o := op{name: fmt.Sprintf("edit comment %d", id), permission: pullsWrite, repeatable: true}
+	if err := within("the comment", body, 1, MaxCommentText); err != nil {
+		return &Error{Op: o.name, Repo: repo, Err: err}
+	}
+	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		_, _, err := gh.Issues.EditComment(ctx, owner, name, id, &github.IssueComment{Body: &body})
+		return err
+	})
+}
+
+// DeleteComment deletes a comment; that it is not there is no error.
+func (h *GitHub) DeleteComment(ctx context.Context, repo string, id int64) error {
+	o := op{name: fmt.Sprintf("delete comment %d", id), permission: pullsWrite}
+	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		_, err := gh.Issues.DeleteComment(ctx, owner, name, id)
+		return gone(err)
+	})
+}
+
+// gone takes a thing that is not there for deleted: by someone else, or by the
+// request whose answer was lost.
+func gone(err error) error {
+	if refusal, ok := errors.AsType[*github.ErrorResponse](err); ok && refusal.Response.StatusCode == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+var (
+	// ErrUnknown means that a write may or may not have happened: it was sent,
+	// and the answer was lost or says nothing about it. Look before writing again.
+	ErrUnknown = errors.New("it may or may not have happened; look before doing it again")
+
+	// ErrLimited means that a limit asks for a longer wait than the context
+	// allows. Nothing was done; Error.RetryAt says when to come back.
+	ErrLimited = errors.New("a rate limit asks for more patience than there is time")
+
+	// ErrNeedsApp means that only a GitHub App can do this.
+	ErrNeedsApp = errors.New("only a GitHub App can do this; configure an App, or name the repositories in the configuration")
+)
+
+// An Error is what went wrong with one operation.
+type Error struct {
+	Op      string // such as "create a check run"
+	Repo    string // owner/name, empty where there is none
+	Status  int    // GitHub's answer, 0 if there was none
+	Message string // GitHub's words
+	Hint    string // what to do next
+	RetryAt time.Time
+	Err     error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Repo != "" {
+		b.WriteString(" in " + e.Repo)
+	}
+	if inner, ok := errors.AsType[*Error](e.Err); ok {
+		return b.String() + ": " + inner.Error()
+	}
+	if e.Status != 0 {
+		fmt.Fprintf(&b, ": GitHub answered %d: %s", e.Status, e.Message)
+		if errors.Is(e.Err, ErrUnknown) {
+			fmt.Fprintf(&b, "; %v", ErrUnknown)
+		}
+	} else if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// NotFound says whether GitHub answered 404.
+func NotFound(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == http.StatusNotFound
+}
+
+// A limitedError carries the end of a wait that was not waited for.
+type limitedError struct{ until time.Time }
+
+func (e *limitedError) Error() string {
+	return fmt.Sprintf("%v: try again at %s", ErrLimited, e.until.UTC().Format(time.RFC3339))
+}
+func (e *limitedError) Is(target error) bool { return target == ErrLimited }
+
+// explain says what went wrong in terms of what was to be done.
+func (h *GitHub) explain(o op, repo string, c *call, err error) error {
+	if err == nil {
+		return nil
+	}
+	if inner, ok := errors.AsType[*Error](err); ok { // such as a token that could not be had
+		return &Error{Op: o.name, Repo: repo, Status: inner.Status, Message: inner.Message, Hint: inner.Hint, RetryAt: inner.RetryAt, Err: err}
+	}
+	e := &Error{Op: o.name, Repo: repo, Err: err}
+	if limited, ok := errors.AsType[*limitedError](err); ok {
+		e.RetryAt = limited.until
+	}
+	if refusal, ok := errors.AsType[*github.ErrorResponse](err); ok && refusal.Response != nil {
+		e.Status, e.Message = refusal.Response.StatusCode, words(refusal)
+		e.Hint = h.hint(o, repo, e.Status, e.Message)
+	}
+	if c != nil && c.uncertain() {
+		e.Err = fmt.Errorf("%w (%w)", ErrUnknown, err)
+	}
+	return e
+}
+
+// words are GitHub's message and the details of a failed validation.
+func words(r *github.ErrorResponse) string {
+	text := r.Message
+	if text == "" {
+		text = http.StatusText(r.Response.StatusCode)
+	}
+	for _, e := range r.Errors {
+		detail := strings.Trim(strings.Join([]string{e.Field, e.Code, e.Message}, " "), " ")
+		if detail != "" {
+			text += " (" + detail + ")"
+		}
+	}
+	return text
+}
+
+func (h *GitHub) hint(o op, repo string, status int, message string) string {
+	isApp := h.app != nil
+	switch status {
+	case http.StatusUnauthorized:
+		switch {
+		case isApp && (strings.Contains(message, "claim") || strings.Contains(message, "assertion")):
+			return "set this machine's clock"
+		case isApp:
+			return "check the App's id and private key"
+		}
+		return "the token is wrong, expired or revoked: make a new one"
+	case http.StatusForbidden:
+		switch {
+		case o.permission == "":
+			return ""
+		case h.opt.Checks:
+			return fmt.Sprintf("grant %q under \"permissions\" in the workflow", o.permission)
+		case isApp:
+			return fmt.Sprintf("grant the permission %q, and accept it in the installation", o.permission)
+		}
+		return fmt.Sprintf("give the token the scope \"repo\" or the permission %q, and its owner write access", o.permission)
+	case http.StatusNotFound:
+		switch {
+		case strings.Contains(message, "Integration not found"):
+			return "check the App's id"
+		case repo == "":
+			return ""
+		case isApp:
+			return "check that it exists and that the App is installed on " + repo
+		}
+		return "check that it exists and that the token may see " + repo
+	}
+	return ""
+}

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// GitCredential is a user and a password for git over HTTPS. An App's reads this
+// one repository and nothing else, since git is a program of its own, and lasts
+// five minutes at least.
+func (h *GitHub) GitCredential(ctx context.Context, repo string) (user, token string, err error) {
+	o := op{name: "make a credential for git", permission: "Contents: read"}
+	_, name, err := splitRepo(repo)
+	if err != nil {
+		return "", "", &Error{Op: o.name, Err: err}
+	}
+	src := h.solo.source
+	for fresh := false; ; fresh = true {
+		if h.app != nil {
+			if src, err = h.reader(ctx, repo, name); err != nil {
+				return "", "", h.explain(o, repo, nil, err)
+			}
+		}
+		t, err := src.token(ctx)
+		if err == nil {
+			return "x-access-token", t.AccessToken, nil
+		}
+		h.forget(repo, true)
+		if fresh || !errors.Is(err, errNoToken) {
+			return "", "", h.explain(o, repo, nil, err)
+		}
+	}
+}
+
+func (h *GitHub) reader(ctx context.Context, repo, name string) (source, error) {
+	key := strings.ToLower(repo)
+	h.mu.Lock()
+	src, ok := h.clones[key]
+	h.mu.Unlock()
+	if ok {
+		return src, nil
+	}
+	id, err := h.installationOf(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	read := "read"
+	src = newInstallation(h, id, &github.InstallationTokenOptions{Repositories: []string{name}, Permissions: &github.InstallationPermissions{Contents: &read}})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if other, ok := h.clones[key]; ok {
+		return other, nil
+	}
+	h.clones[key] = src
+	return src, nil
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// limits waits while GitHub refuses to serve an identity, and repeats what it
+// refused: a refusal is certain not to have been carried out.
+//
+// The primary limit is so many requests an hour; when none remain, nothing is sent
+// before the hour's end. The secondary one is about pace, and says itself how long
+// to stay away, or else a minute, and twice as long each further time.
+type limits struct {
+	*env
+	next http.RoundTripper
+
+	mu      sync.Mutex
+	until   time.Time
+	reason  Reason
+	refused int // secondary refusals in a row that named no time
+}
+
+const (
+	firstStay = time.Minute
+	maxStay   = 16 * time.Minute
+)
+
+func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
+	for {
+		for w := l.closed(); w.For > 0; w = l.closed() {
+			if err := l.pause(rq.Context(), w); err != nil {
+				return nil, &notSent{err}
+			}
+		}
+		copied, err := again(rq)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := l.next.RoundTrip(copied)
+		if err != nil {
+			return nil, err
+		}
+		refused := l.note(answer)
+		// go-github would otherwise refuse further requests by the wall clock,
+		// without a wait.
+		for _, name := range []string{"X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Limit"} {
+			answer.Header.Del(name)
+		}
+		if !refused {
+			return answer, nil
+		}
+	}
+}
+
+// closed is the wait that is due now, if any.
+func (l *limits) closed() Wait {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Wait{Reason: l.reason, For: l.until.Sub(l.opt.Now())}
+}
+
+// note learns from an answer, and says whether it is a refusal for a limit's sake.
+func (l *limits) note(answer *http.Response) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.opt.Now()
+	used := l.primary(answer, now)
+	if answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
+		l.refused = 0
+		return false
+	}
+	asked, named := retryAfter(answer, now)
+	switch {
+	case named:
+		l.close(Secondary, now.Add(max(asked, time.Second)))
+	case used && l.until.After(now):
+		// until is the hour's end already
+	case used, answer.StatusCode == http.StatusTooManyRequests, aboutPace(peek(answer)):
+		l.close(Secondary, now.Add(min(firstStay<<min(l.refused, 10), maxStay)))
+		l.refused++
+	default:
+		return false
+	}
+	return true
+}
+
+// primary reads how many requests remain, and says whether none do.
+func (l *limits) primary(answer *http.Response, now time.Time) bool {
+	remaining, err := strconv.Atoi(answer.Header.Get("X-RateLimit-Remaining"))
+	if err != nil {
+		return false
+	}
+	l.stats.remaining(l.identity, remaining)
+	seconds, err := strconv.ParseInt(answer.Header.Get("X-RateLimit-Reset"), 10, 64)
+	if remaining > 0 || err != nil {
+		return remaining == 0
+	}
+	// The header has whole seconds. A clock that is far off must not make the
+	// client wait for longer than the limit's own hour.
+	reset := time.Unix(seconds, 0).Add(time.Second)
+	if reset.After(now) && reset.Before(now.Add(2*time.Hour)) {
+		l.close(Primary, reset)
+	}
+	return true
+}
+
+// close never shortens a wait: another request may have been told a longer one.
+func (l *limits) close(why Reason, until time.Time) {
+	if until.After(l.until) {
+		l.until, l.reason = until, why
+	}
+}
+
+// aboutPace tells a secondary refusal from a missing permission; both are 403.
+func aboutPace(body []byte) bool {
+	for _, sign := range []string{"secondary rate limit", "secondary-rate-limits", "abuse detection", "abuse-rate-limits", "API rate limit exceeded"} {
+		if bytes.Contains(body, []byte(sign)) {
+			return true
+		}
+	}
+	return false
+}

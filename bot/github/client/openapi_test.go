@@ -1,0 +1,124 @@
+package client_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
+)
+
+// An inspector compares each request with GitHub's description as it leaves.
+type inspector struct {
+	t    *testing.T
+	d    *openapi.Description
+	next http.RoundTripper
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (i *inspector) RoundTrip(rq *http.Request) (*http.Response, error) {
+	var body []byte
+	if rq.Body != nil {
+		var err error
+		if body, err = io.ReadAll(rq.Body); err != nil {
+			return nil, err
+		}
+		rq = rq.Clone(rq.Context())
+		rq.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	path := strings.TrimPrefix(rq.URL.Path, "/api/v3")
+	operation := i.d.Operation(rq.Method, path)
+	if operation == nil {
+		i.t.Errorf("GitHub has no %s %s", rq.Method, path)
+		return i.next.RoundTrip(rq)
+	}
+	i.seen[rq.Method+" "+operation.Path] = true
+	for _, wrong := range operation.Request(rq.URL.Query(), body) {
+		i.t.Errorf("%s %s: %s", rq.Method, operation.Path, wrong)
+	}
+	return i.next.RoundTrip(rq)
+}
+
+// TestRequestsMatchGitHubsDescription calls every method of the client once.
+func TestRequestsMatchGitHubsDescription(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	eye := &inspector{t: t, d: d, next: w.wire, seen: map[string]bool{}}
+	h := w.newApp(client.Options{Transport: eye})
+	personal := w.newToken(w.hub.CreateToken("alice"), client.Options{Transport: eye})
+	w.app.SetHook(w.hub.URL()+"/no/such/page", "secret") // which answers 404
+	w.no(w.hub.Quiet(w.ctx))
+
+	sha, n := w.pr.HeadSHA(), w.pr.Number()
+	theirs, err := w.pr.Comment("alice", "/rebench")
+	w.no(err)
+	w.no(w.hub.Quiet(w.ctx))
+	full := client.Check{Name: "kernelgate", HeadSHA: sha, ExternalID: "1", DetailsURL: "https://example.com", Status: "completed", Conclusion: "failure",
+		StartedAt: w.clock.Now(), CompletedAt: w.clock.Now(), Title: "DEFER", Summary: "s", Text: "t", Annotations: annotations(101),
+		Actions: []client.Action{{Label: "Measure again", Description: "More rounds", Identifier: "rebench"}}}
+	var check, comment int64
+	steps := []struct {
+		method string
+		call   func() error
+	}{
+		{"Me", func() error { _, err := h.Me(w.ctx); return err }},
+		{"Me", func() error { _, err := personal.Me(w.ctx); return err }},
+		{"Repositories", func() error { _, err := h.Repositories(w.ctx); return err }},
+		{"Repository", func() error { _, err := h.Repository(w.ctx, repo); return err }},
+		{"CreateCheck", func() (err error) { check, err = h.CreateCheck(w.ctx, repo, full); return err }},
+		{"UpdateCheck", func() error { return h.UpdateCheck(w.ctx, repo, check, full) }},
+		{"UpdateCheck", func() error { return h.UpdateCheck(w.ctx, repo, check, client.Check{Status: "in_progress"}) }},
+		{"ListChecks", func() error { _, err := h.ListChecks(w.ctx, repo, sha, "kernelgate"); return err }},
+		{"SetStatus", func() error {
+			return personal.SetStatus(w.ctx, repo, sha, client.Status{Context: "c", State: "success", Description: "d", TargetURL: "https://example.com"})
+		}},
+		{"ListStatuses", func() error { _, err := personal.ListStatuses(w.ctx, repo, sha); return err }},
+		{"CreateComment", func() (err error) { comment, err = h.CreateComment(w.ctx, repo, n, "x"); return err }},
+		{"EditComment", func() error { return h.EditComment(w.ctx, repo, comment, "y") }},
+		{"Comment", func() error { _, err := h.Comment(w.ctx, repo, comment); return err }},
+		{"ListComments", func() error { _, err := h.ListComments(w.ctx, repo, n); return err }},
+		{"DeleteComment", func() error { return h.DeleteComment(w.ctx, repo, comment) }},
+		{"React", func() error { return h.React(w.ctx, repo, theirs.ID, "eyes") }},
+		{"Unreact", func() error { return h.Unreact(w.ctx, repo, theirs.ID, "eyes") }},
+		{"Permission", func() error { _, err := h.Permission(w.ctx, repo, "alice"); return err }},
+		{"Pull", func() error { _, err := h.Pull(w.ctx, repo, n); return err }},
+		{"OpenPulls", func() error { _, err := h.OpenPulls(w.ctx, repo); return err }},
+		{"PullsOfCommit", func() error { _, err := h.PullsOfCommit(w.ctx, repo, sha); return err }},
+		{"GitCredential", func() error { _, _, err := h.GitCredential(w.ctx, repo); return err }},
+		{"TokenSource", func() error { _, err := h.TokenSource(w.ctx, repo); return err }},
+		{"FailedDeliveries", func() error {
+			failed, err := h.FailedDeliveries(w.ctx, w.clock.Now().Add(-time.Hour))
+			if err == nil && len(failed) == 0 {
+				t.Error("no delivery has failed")
+			}
+			return err
+		}},
+		{"Redeliver", func() error { return h.Redeliver(w.ctx, w.app.Hook().Deliveries()[0].ID) }},
+	}
+	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true} // these send nothing
+	for _, s := range steps {
+		called[s.method] = true
+		if err := s.call(); err != nil {
+			t.Errorf("%s: %v", s.method, err)
+		}
+	}
+	for m := range reflect.TypeFor[*client.GitHub]().Methods() {
+		if !called[m.Name] {
+			t.Errorf("%s was not compared", m.Name)
+		}
+	}
+	if len(eye.seen) < 22 {
+		t.Errorf("only %d kinds of requests were compared", len(eye.seen))
+	}
+}

@@ -1,0 +1,90 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// Options say which GitHub it is and how patient to be with it. The zero value is
+// github.com with GitHub's own limits.
+type Options struct {
+	BaseURL   string            // github.com unless given; Enterprise: https://host or https://host/api/v3
+	GitURL    string            // where repositories are cloned from; follows from BaseURL unless given
+	Transport http.RoundTripper // Go's own with the proxy of the environment unless given
+	UserAgent string
+	Checks    bool // the token is the one of GitHub Actions, which may create check runs
+	Log       *slog.Logger
+
+	Timeout          time.Duration // of one attempt, 30 s unless given
+	Retries          int           // further attempts after a fault, 5 unless given, none if negative
+	ContentPerMinute int           // writes, 75 unless given: GitHub allows 80
+	ContentPerHour   int           // writes, 480 unless given: GitHub allows 500
+	CacheBytes       int           // answers kept for conditional requests, 16 MiB unless given, none if negative
+
+	Now    func() time.Time
+	Sleep  func(context.Context, time.Duration) error
+	Jitter func() float64 // in [0, 1)
+	OnWait func(Wait)     // told of each wait as it begins; must not block
+}
+
+// A Wait is a pause that a limit demands.
+type Wait struct {
+	Identity string // whose limit: "token", "app 1" or "installation 2"
+	Reason   Reason
+	For      time.Duration
+	Until    time.Time
+}
+
+// A Reason is which limit demands a Wait.
+type Reason string
+
+// The reasons to wait.
+const (
+	Primary   Reason = "primary"   // requests an hour
+	Secondary Reason = "secondary" // too much at once, says GitHub
+	Throttle  Reason = "throttle"  // too many writes, says the client itself before GitHub does
+	Backoff   Reason = "backoff"   // after a fault
+)
+
+func (o Options) withDefaults() Options {
+	o.UserAgent = cmp.Or(o.UserAgent, "kernelgate")
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Retries = cmp.Or(o.Retries, 5)
+	o.ContentPerMinute = cmp.Or(o.ContentPerMinute, 75)
+	o.ContentPerHour = cmp.Or(o.ContentPerHour, 480)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 16<<20)
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Jitter == nil {
+		o.Jitter = rand.Float64
+	}
+	if o.OnWait == nil {
+		o.OnWait = func(Wait) {}
+	}
+	return o
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

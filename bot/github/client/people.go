@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/go-github/v60/github"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// actionsBot is who the token of GitHub Actions writes as; it may not ask.
+const actionsBot = "github-actions[bot]"
+
+func (h *GitHub) userLogin(ctx context.Context) (string, error) {
+	me := ""
+	err := h.alone(ctx, op{name: "ask GitHub whose token this is"}, h.solo, func(ctx context.Context, c *github.Client) error {
+		self, _, err := c.Users.Get(ctx, "")
+		me = self.GetLogin()
+		return err
+	})
+	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusForbidden && h.opt.Checks {
+		return actionsBot, nil
+	}
+	return me, err
+}
+
+// Permission is a user's role in a repository: none, read, triage, write,
+// maintain or admin.
+func (h *GitHub) Permission(ctx context.Context, repo, login string) (policies.Role, error) {
+	o := op{name: "ask for the role of " + login, permission: "Metadata: read"}
+	if login == "" {
+		return "", &Error{Op: o.name, Repo: repo, Err: errors.New("the login is empty")}
+	}
+	var level struct {
+		Permission string `json:"permission"`
+		RoleName   string `json:"role_name"`
+	}
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		return send(ctx, gh, "GET", fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, url.PathEscape(login)), nil, &level)
+	})
+	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound && strings.HasSuffix(e.Message, "is not a user") {
+		return "none", nil // an App, or someone who has left GitHub
+	}
+	if err != nil {
+		return "", err
+	}
+	return role(level.Permission, level.RoleName), nil
+}
+
+// bases are GitHub's own roles and the older, coarser word for each.
+var bases = map[string]string{"none": "none", "read": "read", "triage": "read", "write": "write", "maintain": "write", "admin": "admin"}
+
+// role takes the finer word if it is GitHub's own and agrees with the coarser one.
+// An organisation may give its roles any name, and a name gives no rights.
+func role(permission, name string) policies.Role {
+	if base, ok := bases[name]; ok && base == permission {
+		return policies.Role(name)
+	}
+	switch permission {
+	case "read", "write", "admin":
+		return policies.Role(permission)
+	}
+	return "none"
+}

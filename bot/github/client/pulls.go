@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A Pull is a pull request at one moment.
+type Pull struct {
+	Number                     int
+	Title, Author              string
+	Draft, Open, Merged        bool
+	Labels                     []string
+	HeadSHA, HeadRef, HeadRepo string // HeadRepo is owner/name, empty if the fork is gone
+	BaseSHA, BaseRef           string
+	URL                        string
+	UpdatedAt                  time.Time
+}
+
+func pull(p *github.PullRequest) Pull {
+	out := Pull{Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), Draft: p.GetDraft(), Open: p.GetState() == "open",
+		Merged: p.GetMerged() || p.MergedAt != nil, HeadSHA: p.GetHead().GetSHA(), HeadRef: p.GetHead().GetRef(), HeadRepo: p.GetHead().GetRepo().GetFullName(),
+		BaseSHA: p.GetBase().GetSHA(), BaseRef: p.GetBase().GetRef(), URL: p.GetHTMLURL(), UpdatedAt: p.GetUpdatedAt().Time}
+	for _, l := range p.Labels {
+		out.Labels = append(out.Labels, l.GetName())
+	}
+	return out
+}
+
+func pulls(list []*github.PullRequest) []Pull {
+	var out []Pull
+	for _, p := range list {
+		out = append(out, pull(p))
+	}
+	return out
+}
+
+// Pull reads a pull request.
+func (h *GitHub) Pull(ctx context.Context, repo string, number int) (Pull, error) {
+	var out Pull
+	o := op{name: fmt.Sprintf("read #%d", number), permission: pullsRead}
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		p, _, err := gh.PullRequests.Get(ctx, owner, name, number)
+		if err != nil {
+			return err
+		}
+		out = pull(p)
+		return nil
+	})
+	return out, err
+}
+
+// OpenPulls are the open pull requests of a repository, oldest first, so that one
+// opened meanwhile shifts no page.
+func (h *GitHub) OpenPulls(ctx context.Context, repo string) ([]Pull, error) {
+	var out []Pull
+	err := h.do(ctx, op{name: "list the open pull requests", permission: pullsRead}, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		all, err := pages(func(at github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
+			return gh.PullRequests.List(ctx, owner, name, &github.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: at})
+		})
+		out = pulls(all)
+		return err
+	})
+	return out, err
+}
+
+// PullsOfCommit are the pull requests that a commit belongs to, open or not.
+func (h *GitHub) PullsOfCommit(ctx context.Context, repo, sha string) ([]Pull, error) {
+	o := op{name: "list the pull requests of " + sha, permission: pullsRead}
+	if err := validSHA(sha); err != nil {
+		return nil, &Error{Op: o.name, Repo: repo, Err: err}
+	}
+	var out []Pull
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		all, err := pages(func(at github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
+			return gh.PullRequests.ListPullRequestsWithCommit(ctx, owner, name, sha, &at)
+		})
+		out = pulls(all)
+		return err
+	})
+	return out, err
+}

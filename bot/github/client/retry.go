@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// retry repeats what met a fault, if repeating is safe.
+//
+// A read, a DELETE and a write that its operation calls repeatable are repeated
+// after any fault. Any other write is repeated only when GitHub certainly never
+// saw it, that is when no connection came about. After a broken connection, a
+// time-out or a 5xx it may have been carried out: GitHub's front end answers 502
+// and 504 for work that its back end completes a moment later, and nothing in a
+// 500 or 503 promises otherwise. Such a write ends as ErrUnknown, because a second
+// comment is worse than a look at the list. (Limits, 403 and 429, are refusals and
+// safe to repeat; they are dealt with elsewhere.)
+type retry struct {
+	*env
+	next http.RoundTripper
+}
+
+func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
+	c := callOf(rq)
+	safe := !writes(rq) || rq.Method == http.MethodDelete || c.op.repeatable
+	doubtful := false // whether any try so far may have been carried out
+	if err := rq.Context().Err(); err != nil {
+		return nil, err // nothing was sent, so nothing is in doubt
+	}
+	for n := 0; ; n++ {
+		copied, err := again(rq)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := r.next.RoundTrip(copied)
+		failed := fault(answer, err)
+		doubtful = doubtful || failed && writes(rq) && acted(err)
+		over := !failed || n >= r.opt.Retries || rq.Context().Err() != nil || doubtful && !safe
+		if over || r.pause(rq.Context(), Wait{Reason: Backoff, For: r.backoff(n, answer)}) != nil {
+			// An answer of success can still turn out to be unreadable.
+			if doubtful || writes(rq) && err == nil && answer.StatusCode < 300 {
+				c.touch()
+			}
+			return answer, err
+		}
+		r.stats.retry()
+	}
+}
+
+// fault says whether an attempt failed in a way that another may not.
+func fault(answer *http.Response, err error) bool {
+	if err != nil {
+		_, ok := errors.AsType[*notSent](err)
+		return !ok
+	}
+	return answer.StatusCode >= 500 && answer.StatusCode != http.StatusNotImplemented
+}
+
+// acted says whether GitHub may have carried out a request that met a fault.
+func acted(err error) bool {
+	if err == nil {
+		return true // a 5xx
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
+		return false
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return false
+	}
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return !ok
+}
+
+// notSent is an error from before a request left, which no repetition mends.
+type notSent struct{ error }
+
+func (e *notSent) Unwrap() error { return e.error }
+
+const (
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 30 * time.Second
+)
+
+// backoff doubles, and draws its second half, so that many clients do not come
+// back together.
+func (r *retry) backoff(n int, answer *http.Response) time.Duration {
+	d := min(firstBackoff<<min(n, 10), maxBackoff)
+	d = d/2 + time.Duration(r.opt.Jitter()*float64(d/2))
+	if answer != nil {
+		if asked, ok := retryAfter(answer, r.opt.Now()); ok {
+			d = max(d, asked)
+		}
+	}
+	return d
+}
+
+// retryAfter reads the header of that name, in seconds or as a date.
+func retryAfter(answer *http.Response, now time.Time) (time.Duration, bool) {
+	text := answer.Header.Get("Retry-After")
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return time.Duration(n) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0), true
+	}
+	return 0, false
+}
+
+// pause waits unless the context is known to end before that.
+func (e *env) pause(ctx context.Context, w Wait) error {
+	now := e.opt.Now()
+	w.Identity, w.Until = e.identity, now.Add(w.For)
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < w.For {
+		return &limitedError{until: w.Until}
+	}
+	e.stats.wait(w)
+	e.opt.OnWait(w)
+	if w.Reason != Backoff {
+		e.opt.Log.Info("waiting for GitHub's limit", "as", e.identity, "limit", w.Reason, "for", w.For)
+	}
+	return e.opt.Sleep(ctx, w.For)
+}

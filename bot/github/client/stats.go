@@ -1,0 +1,116 @@
+package client
+
+import (
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Stats are counters since the client was made, and gauges of now.
+type Stats struct {
+	Requests map[Request]int64 // attempts that were sent
+	Retries  int64             // attempts that repeated another after a fault
+	Waits    map[Reason]int64
+	Waited   map[Reason]time.Duration
+
+	CacheHits, CacheMisses int64
+	CacheBytes             int
+	Remaining              map[string]int       // of the primary limit, by identity
+	WaitingUntil           map[string]time.Time // end of the last wait for a limit, by identity
+}
+
+// A Request is a kind of attempt and how it ended.
+type Request struct {
+	Class   Class
+	Outcome Outcome
+}
+
+// A Class is what a request does: read or write.
+type Class string
+
+// An Outcome is how an attempt ended.
+type Outcome string
+
+// The classes and outcomes.
+const (
+	Read  Class = "read"
+	Write Class = "write"
+
+	OK        Outcome = "ok"
+	Unchanged Outcome = "unchanged" // 304
+	Refused   Outcome = "refused"   // 4xx
+	Failed    Outcome = "failed"    // 5xx
+	Lost      Outcome = "lost"      // no answer
+)
+
+func outcome(answer *http.Response) Outcome {
+	switch {
+	case answer.StatusCode == http.StatusNotModified:
+		return Unchanged
+	case answer.StatusCode >= 500:
+		return Failed
+	case answer.StatusCode >= 400:
+		return Refused
+	}
+	return OK
+}
+
+type counters struct {
+	mu sync.Mutex
+	s  Stats
+}
+
+func newCounters() *counters {
+	return &counters{s: Stats{Requests: map[Request]int64{}, Waits: map[Reason]int64{}, Waited: map[Reason]time.Duration{},
+		Remaining: map[string]int{}, WaitingUntil: map[string]time.Time{}}}
+}
+
+func (c *counters) update(f func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.s)
+}
+
+func (c *counters) request(rq *http.Request, o Outcome) {
+	class := Read
+	if writes(rq) {
+		class = Write
+	}
+	c.update(func(s *Stats) { s.Requests[Request{class, o}]++ })
+}
+
+func (c *counters) retry() { c.update(func(s *Stats) { s.Retries++ }) }
+
+func (c *counters) wait(w Wait) {
+	c.update(func(s *Stats) {
+		s.Waits[w.Reason]++
+		s.Waited[w.Reason] += w.For
+		if w.Reason != Backoff {
+			s.WaitingUntil[w.Identity] = w.Until
+		}
+	})
+}
+
+func (c *counters) cached(hit bool) {
+	c.update(func(s *Stats) {
+		if hit {
+			s.CacheHits++
+		} else {
+			s.CacheMisses++
+		}
+	})
+}
+
+func (c *counters) remaining(identity string, n int) {
+	c.update(func(s *Stats) { s.Remaining[identity] = n })
+}
+
+func (c *counters) read() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.s
+	out.Requests, out.Waits, out.Waited = maps.Clone(out.Requests), maps.Clone(out.Waits), maps.Clone(out.Waited)
+	out.Remaining, out.WaitingUntil = maps.Clone(out.Remaining), maps.Clone(out.WaitingUntil)
+	return out
+}

@@ -1,0 +1,176 @@
+package client_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+func TestComments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	n := w.pr.Number()
+	theirs, err := w.pr.Comment("alice", "/rebench")
+	w.no(err)
+	id, err := w.bot.CreateComment(w.ctx, repo, n, "measuring")
+	w.no(err)
+	w.no(w.bot.EditComment(w.ctx, repo, id, "PASS"))
+	list, err := w.bot.ListComments(w.ctx, repo, n)
+	w.no(err)
+	now := w.clock.Now()
+	url := func(id int64) string { return fmt.Sprintf("%s#issuecomment-%d", w.pr.URL(), id) }
+	want := []client.Comment{
+		{ID: theirs.ID, Author: "alice", Body: "/rebench", URL: url(theirs.ID), CreatedAt: now, UpdatedAt: now},
+		{ID: id, Author: "kernelgate[bot]", Bot: true, Mine: true, Body: "PASS", URL: url(id), CreatedAt: now, UpdatedAt: now},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("comments (-want +got):\n%s", diff)
+	}
+	one, err := w.bot.Comment(w.ctx, repo, id)
+	w.no(err)
+	if diff := cmp.Diff(want[1], one); diff != "" {
+		t.Errorf("one comment (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		w.no(w.bot.DeleteComment(w.ctx, repo, id))
+	}
+	_, err = w.bot.Comment(w.ctx, repo, id)
+	if !client.NotFound(err) {
+		t.Errorf("a deleted comment: %v", err)
+	}
+	if w.bot.DeleteComment(w.ctx, "alice/elsewhere", id) == nil {
+		t.Error("a repository without the App is no place where a comment was deleted")
+	}
+	for name, body := range map[string]string{"empty": "", "long": strings.Repeat("x", client.MaxCommentText+1)} {
+		if _, err := w.bot.CreateComment(w.ctx, repo, n, body); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if w.bot.EditComment(w.ctx, repo, theirs.ID, body) == nil {
+			t.Errorf("%s: edited", name)
+		}
+	}
+}
+
+// Lists go on after the first hundred, also when the first hundred are known.
+func TestListsOfManyPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	for want := 1; want <= 201; want++ {
+		_, err := w.pr.Comment("alice", fmt.Sprint(want))
+		w.no(err)
+		if want != 99 && want != 100 && want != 101 && want != 201 {
+			continue
+		}
+		list, err := w.bot.ListComments(w.ctx, repo, w.pr.Number())
+		w.no(err)
+		if len(list) != want || list[want-1].Body != fmt.Sprint(want) {
+			t.Errorf("%d comments, want %d", len(list), want)
+		}
+	}
+	if w.bot.Stats().CacheHits == 0 {
+		t.Error("nothing came from the cache")
+	}
+	if _, err := w.bot.ListComments(w.ctx, repo, 0); err == nil {
+		t.Error("the comments of no pull request are listed")
+	}
+}
+
+func TestReactions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	c, err := w.pr.Comment("alice", "/rebench")
+	w.no(err)
+	w.no(c.React("alice", "eyes"))
+	for range 2 {
+		w.no(w.bot.React(w.ctx, repo, c.ID, "eyes"))
+	}
+	w.no(w.bot.React(w.ctx, repo, c.ID, "rocket"))
+	if got := w.pr.Comments()[0].Reactions["eyes"]; !slices.Equal(got, []string{"alice", "kernelgate[bot]"}) {
+		t.Errorf("eyes of %v", got)
+	}
+	for range 2 {
+		w.no(w.bot.Unreact(w.ctx, repo, c.ID, "eyes"))
+	}
+	want := map[string][]string{"eyes": {"alice"}, "rocket": {"kernelgate[bot]"}}
+	if diff := cmp.Diff(want, w.pr.Comments()[0].Reactions); diff != "" {
+		t.Errorf("reactions (-want +got):\n%s", diff)
+	}
+	if n := w.wire.count("DELETE"); n != 1 {
+		t.Errorf("%d deletions were asked for, want that of its own", n)
+	}
+	if w.bot.React(w.ctx, repo, c.ID, "thinking") == nil || w.bot.Unreact(w.ctx, repo, c.ID, "") == nil {
+		t.Error("an unknown reaction is no error")
+	}
+}
+
+func TestPermission(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	for _, role := range []embedded.Role{embedded.Read, embedded.Triage, embedded.Write, embedded.Maintain, embedded.Admin} {
+		login := "user-" + string(role)
+		w.hub.CreateUser(login)
+		w.no(w.repo.Grant(login, role))
+		got, err := w.bot.Permission(w.ctx, repo, login)
+		w.no(err)
+		if got != policies.Role(role) {
+			t.Errorf("%s has %s", login, got)
+		}
+	}
+	got, err := w.bot.Permission(w.ctx, repo, "nobody[bot]")
+	if err != nil || got != "none" {
+		t.Errorf("who is not there has %q, %v", got, err)
+	}
+	if _, err := w.bot.Permission(w.ctx, "alice/elsewhere", "alice"); err == nil {
+		t.Error("a repository that is not there gives roles")
+	}
+	if _, err := w.bot.Permission(w.ctx, repo, ""); err == nil {
+		t.Error("nobody has a role")
+	}
+}
+
+func TestPulls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	w.hub.CreateUser("bob")
+	fork, err := w.repo.Fork("bob")
+	w.no(err)
+	_, err = fork.Push("patch", map[string]string{"a.cu": "three\n"}, "patch")
+	w.no(err)
+	second, err := w.repo.OpenPR(embedded.PROptions{Author: "bob", Title: "Patch", Head: "patch", HeadRepo: fork, Draft: true})
+	w.no(err)
+	st := w.pr.State()
+	one := client.Pull{Number: 1, Title: "Faster", Author: "alice", Open: true, Labels: []string{"optimisation"}, HeadSHA: st.HeadSHA, HeadRef: "faster", HeadRepo: repo,
+		BaseSHA: st.BaseSHA, BaseRef: "main", URL: w.pr.URL(), UpdatedAt: st.UpdatedAt}
+	st = second.State()
+	two := client.Pull{Number: 2, Title: "Patch", Author: "bob", Open: true, Draft: true, HeadSHA: st.HeadSHA, HeadRef: "patch", HeadRepo: "bob/kernels",
+		BaseSHA: st.BaseSHA, BaseRef: "main", URL: second.URL(), UpdatedAt: st.UpdatedAt}
+	open, err := w.bot.OpenPulls(w.ctx, repo)
+	w.no(err)
+	if diff := cmp.Diff([]client.Pull{one, two}, open); diff != "" {
+		t.Errorf("open (-want +got):\n%s", diff)
+	}
+	at, err := w.bot.PullsOfCommit(w.ctx, repo, st.HeadSHA)
+	w.no(err)
+	if diff := cmp.Diff([]client.Pull{two}, at); diff != "" {
+		t.Errorf("of the commit (-want +got):\n%s", diff)
+	}
+	w.no(w.pr.Merge("alice"))
+	got, err := w.bot.Pull(w.ctx, repo, 1)
+	w.no(err)
+	if got.Open || !got.Merged {
+		t.Errorf("merged: %+v", got)
+	}
+	if open, err = w.bot.OpenPulls(w.ctx, repo); err != nil || len(open) != 1 {
+		t.Errorf("%d are open, %v", len(open), err)
+	}
+	if _, err := w.bot.Pull(w.ctx, repo, 99); !client.NotFound(err) {
+		t.Errorf("#99: %v", err)
+	}
+}

@@ -1,0 +1,138 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestThrottleKeepsBelowBothPaces(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	var sent []time.Time
+	s := &script{}
+	th := &throttle{env: b.env, next: roundTripper(func(rq *http.Request) (*http.Response, error) {
+		sent = append(sent, b.Now())
+		return s.RoundTrip(rq)
+	}), windows: contentWindows(b.opt)}
+	start := b.Now()
+	for i := range 600 {
+		rq, _ := request(t, t.Context(), "POST", op{})
+		if _, err := th.RoundTrip(rq); err != nil {
+			t.Fatal(err)
+		}
+		if i == b.opt.ContentPerMinute-1 && b.Now() != start {
+			t.Errorf("waited %v below the limit", b.Now().Sub(start))
+		}
+	}
+	for span, most := range map[time.Duration]int{time.Minute: 80, time.Hour: 500} {
+		for i := range sent {
+			n := 0
+			for _, at := range sent[i:] {
+				if at.Before(sent[i].Add(span)) {
+					n++
+				}
+			}
+			if n >= most {
+				t.Fatalf("%d writes within %v of %v", n, span, sent[i])
+			}
+		}
+	}
+	if total := b.Now().Sub(start); total > time.Hour+3*time.Minute {
+		t.Errorf("600 writes took %v", total)
+	}
+}
+
+func TestThrottleLetsReadsPass(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	th := &throttle{env: b.env, next: &script{}, windows: []*window{{span: time.Hour, most: 1}}}
+	for range 3 {
+		rq, _ := request(t, t.Context(), "GET", op{})
+		if _, err := th.RoundTrip(rq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.waits) > 0 {
+		t.Errorf("reads waited: %v", b.waits)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range 2 {
+		rq, _ := request(t, ctx, "POST", op{})
+		if _, err := th.RoundTrip(rq); errors.Is(err, ErrLimited) != (i == 1) {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+}
+
+func TestThrottleWithoutLimit(t *testing.T) {
+	t.Parallel()
+	w := &window{span: time.Minute, most: -1, sent: make([]time.Time, 100)}
+	if d := w.full(time.Time{}); d != 0 {
+		t.Errorf("waits %v", d)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(rq *http.Request) (*http.Response, error) { return f(rq) }
+
+func TestWritesTakeTurnsAndReadsDoNot(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	running, most := 0, 0
+	entered, leave := make(chan struct{}), make(chan struct{})
+	turns := newTurn(roundTripper(func(rq *http.Request) (*http.Response, error) {
+		if !writes(rq) {
+			return status(200)(rq)
+		}
+		mu.Lock()
+		running++
+		most = max(most, running)
+		alone := running == 1
+		mu.Unlock()
+		if alone {
+			entered <- struct{}{}
+			<-leave
+		}
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return status(200)(rq)
+	}))
+	var all sync.WaitGroup
+	for range 4 {
+		rq, _ := request(t, t.Context(), "POST", op{})
+		all.Go(func() {
+			if _, err := turns.RoundTrip(rq); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-entered
+	read, _ := request(t, t.Context(), "GET", op{})
+	if _, err := turns.RoundTrip(read); err != nil {
+		t.Error(err)
+	}
+	hasty, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // were the turn free, a select would take it now and then
+		late, _ := request(t, hasty, "POST", op{})
+		if _, err := turns.RoundTrip(late); !errors.Is(err, context.Canceled) {
+			t.Fatalf("one whose context has ended: %v", err)
+		}
+	}
+	leave <- struct{}{}
+	for range 3 {
+		<-entered
+		leave <- struct{}{}
+	}
+	all.Wait()
+	if most != 1 {
+		t.Errorf("%d writes at once", most)
+	}
+}

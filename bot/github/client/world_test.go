@@ -1,0 +1,162 @@
+package client_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+)
+
+// testKey is made once: RSA keys are slow to find under the race detector.
+var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
+const repo = "alice/kernels"
+
+// A clock stands still until it is moved, and moves for whoever sleeps.
+type clock struct {
+	mu    sync.Mutex
+	now   time.Time
+	slept time.Duration
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.slept = c.now.Add(d), c.slept+d
+	return ctx.Err()
+}
+
+// A recorder counts requests as they leave.
+type recorder struct {
+	mu   sync.Mutex
+	seen map[string]int // by method and path, without numbers
+	next http.RoundTripper
+}
+
+func (r *recorder) RoundTrip(rq *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	r.seen[rq.Method+" "+strings.TrimPrefix(rq.URL.Path, "/api/v3")]++
+	r.mu.Unlock()
+	return r.next.RoundTrip(rq)
+}
+
+func (r *recorder) count(part string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for call, times := range r.seen {
+		if strings.Contains(call, part) {
+			n += times
+		}
+	}
+	return n
+}
+
+// A world is a GitHub with an App in alice's repository, which has one open pull
+// request, and the client of that App.
+type world struct {
+	*testing.T
+	ctx   context.Context
+	clock *clock
+	wire  *recorder
+	hub   *embedded.Server
+	app   *embedded.App
+	inst  *embedded.Installation
+	repo  *embedded.Repo
+	pr    *embedded.PR
+	bot   *client.GitHub
+}
+
+func newWorld(t *testing.T, opt client.Options, limits embedded.Limits) *world {
+	t.Helper()
+	w := &world{T: t, ctx: t.Context(), clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	// A connection of its own for each test: they break them.
+	pool := &http.Transport{}
+	t.Cleanup(pool.CloseIdleConnections)
+	w.wire = &recorder{seen: map[string]int{}, next: pool}
+	var err error
+	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Clock: w.clock.Now, Seed: 7, Limits: limits})
+	w.no(err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := errors.Join(w.hub.Quiet(ctx), w.hub.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	key, err := testKey()
+	w.no(err)
+	w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key})
+	w.no(err)
+	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "alice", Name: "kernels"})
+	w.no(err)
+	w.inst, err = w.app.Install(w.repo)
+	w.no(err)
+	_, err = w.repo.Push("main", map[string]string{"a.cu": "one\n"}, "first")
+	w.no(err)
+	_, err = w.repo.Push("faster", map[string]string{"a.cu": "two\n"}, "faster")
+	w.no(err)
+	w.pr, err = w.repo.OpenPR(embedded.PROptions{Title: "Faster", Head: "faster", Labels: []string{"optimisation"}})
+	w.no(err)
+	w.bot = w.newApp(opt)
+	return w
+}
+
+func (w *world) options(opt client.Options) client.Options {
+	opt.BaseURL, opt.Now, opt.Sleep = w.hub.URL(), w.clock.Now, w.clock.Sleep
+	if opt.Transport == nil {
+		opt.Transport = w.wire
+	}
+	return opt
+}
+
+func (w *world) newApp(opt client.Options) *client.GitHub {
+	w.Helper()
+	h, err := client.NewApp(w.app.ID(), w.app.PrivateKeyPEM(), w.options(opt))
+	w.no(err)
+	return h
+}
+
+func (w *world) newToken(token string, opt client.Options) *client.GitHub {
+	w.Helper()
+	h, err := client.NewToken(token, w.options(opt))
+	w.no(err)
+	return h
+}
+
+func (w *world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// refusal is err as an Error with this status.
+func (w *world) refusal(err error, status int) *client.Error {
+	w.Helper()
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Status != status {
+		w.Fatalf("got %v, want status %d", err, status)
+	}
+	return e
+}

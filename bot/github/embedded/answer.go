@@ -1,0 +1,127 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const docs = "https://docs.github.com/rest"
+
+// An apiError is an error as GitHub words it, with its status.
+type apiError struct {
+	Status  int
+	Message string
+	Fields  []fieldError
+	Doc     string
+	Header  http.Header
+}
+
+// A fieldError is one entry of a validation error's list.
+type fieldError struct {
+	Resource string `json:"resource"`
+	Field    string `json:"field"`
+	Code     string `json:"code"`
+	Message  string `json:"message,omitempty"`
+}
+
+func (e *apiError) Error() string {
+	text := fmt.Sprintf("%d %s", e.Status, e.Message)
+	for _, f := range e.Fields {
+		text += fmt.Sprintf("; %s.%s: %s %s", f.Resource, f.Field, f.Code, f.Message)
+	}
+	return text
+}
+
+func (e *apiError) body() any {
+	doc := e.Doc
+	if doc == "" {
+		doc = docs
+	}
+	body := map[string]any{"message": e.Message, "documentation_url": doc, "status": strconv.Itoa(e.Status)}
+	if len(e.Fields) > 0 {
+		body["errors"] = e.Fields
+	}
+	return body
+}
+
+func errNotFound() *apiError { return &apiError{Status: 404, Message: "Not Found"} }
+
+func unauthorised(message string) *apiError { return &apiError{Status: 401, Message: message} }
+
+func forbidden(message string) *apiError { return &apiError{Status: 403, Message: message} }
+
+// invalid is one failed validation; code is GitHub's word for what is wrong, such
+// as missing_field, invalid or custom.
+func invalid(resource, field, code, message string) *apiError {
+	return &apiError{Status: 422, Message: "Validation Failed",
+		Fields: []fieldError{{Resource: resource, Field: field, Code: code, Message: message}}}
+}
+
+// asAPIError makes any error presentable; one that GitHub has no words for is the
+// hub's own fault.
+func asAPIError(err error) *apiError {
+	if api, ok := errors.AsType[*apiError](err); ok {
+		return api
+	}
+	return &apiError{Status: 500, Message: "Server Error: " + err.Error()}
+}
+
+// page cuts a list to the page that was asked for and sets the Link header.
+func page[T any](rq *request, all []T) []T {
+	per := atoiOr(rq.query("per_page"), 30)
+	if per < 1 || per > 100 {
+		per = min(max(per, 1), 100)
+	}
+	n := max(atoiOr(rq.query("page"), 1), 1)
+	last := max((len(all)+per-1)/per, 1)
+	var links []string
+	link := func(p int, rel string) {
+		q := rq.URL.Query()
+		q.Set("page", strconv.Itoa(p))
+		links = append(links, rq.link(q, rel))
+	}
+	if n > 1 {
+		link(min(n-1, last), "prev")
+		link(1, "first")
+	}
+	if n < last {
+		link(n+1, "next")
+		link(last, "last")
+	}
+	rq.setLinks(links)
+	from := min((n-1)*per, len(all))
+	return all[from:min(from+per, len(all))]
+}
+
+func (rq *request) link(q url.Values, rel string) string {
+	return fmt.Sprintf("<%s%s?%s>; rel=%q", rq.s.url, rq.mount+rq.URL.EscapedPath(), q.Encode(), rel)
+}
+
+func (rq *request) setLinks(links []string) {
+	if len(links) > 0 {
+		rq.header.Set("Link", strings.Join(links, ", "))
+	}
+}
+
+func atoiOr(text string, or int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return or
+	}
+	return n
+}
+
+// ptr stands for github.Ptr, which v60 does not have for all types.
+func ptr[T any](v T) *T { return &v }
+
+// orNil leaves an empty text out.
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

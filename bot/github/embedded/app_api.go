@@ -1,0 +1,132 @@
+package embedded
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+)
+
+func getApp(rq *request) error {
+	app, err := needApp(rq)
+	if err != nil {
+		return err
+	}
+	return rq.ok(app.render())
+}
+
+func listInstallations(rq *request) error {
+	app, err := needApp(rq)
+	if err != nil {
+		return err
+	}
+	out := []*github.Installation{}
+	for _, in := range app.insts {
+		out = append(out, in.render())
+	}
+	return rq.ok(page(rq, out))
+}
+
+func (rq *request) installation() (*Installation, error) {
+	app, err := needApp(rq)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range app.insts {
+		if in.id == rq.pathInt("id") {
+			return in, nil
+		}
+	}
+	return nil, errNotFound()
+}
+
+func getInstallation(rq *request) error {
+	in, err := rq.installation()
+	if err != nil {
+		return err
+	}
+	return rq.ok(in.render())
+}
+
+// tokenEntry has the selection that go-github's struct lacks.
+type tokenEntry struct {
+	github.InstallationToken
+	Selection string `json:"repository_selection"`
+}
+
+// postAccessToken makes a token for all of the installation, or for less.
+func postAccessToken(rq *request) error {
+	in, err := rq.installation()
+	if err != nil {
+		return err
+	}
+	var want struct {
+		IDs         []int64  `json:"repository_ids"`
+		Names       []string `json:"repositories"`
+		Permissions map[string]string
+	}
+	if err := rq.read(&want); err != nil {
+		return err
+	}
+	var repos []*Repo
+	for _, r := range in.repos {
+		if slices.Contains(want.IDs, r.id) || slices.Contains(want.Names, r.name) {
+			repos = append(repos, r)
+		}
+	}
+	if asked := len(want.IDs) + len(want.Names); len(repos) < asked {
+		return &apiError{Status: 422, Message: "There is at least one repository that does not exist or is not accessible to the parent installation."}
+	}
+	for name, level := range want.Permissions {
+		if has := in.app.opt.Permissions[name]; has != "write" && has != level {
+			return &apiError{Status: 422, Message: "The permissions requested are not granted to this installation."}
+		}
+	}
+	t := in.issue(want.Permissions, repos)
+	return rq.reply(http.StatusCreated, tokenEntry{Selection: "selected",
+		InstallationToken: github.InstallationToken{Token: &t.value, ExpiresAt: when(t.expires), Permissions: permissions(t.perms)}})
+}
+
+func listInstallationRepos(rq *request) error {
+	in := rq.actor.inst()
+	if in == nil {
+		return forbidden("Resource not accessible by personal access token")
+	}
+	out := []*github.Repository{}
+	for _, r := range in.repos {
+		if rq.actor.reaches(r) {
+			out = append(out, r.render())
+		}
+	}
+	total := len(out)
+	return rq.ok(map[string]any{"total_count": total, "repository_selection": "selected", "repositories": page(rq, out)})
+}
+
+func getRepoInstallation(rq *request) error {
+	app, err := needApp(rq)
+	if err != nil {
+		return err
+	}
+	r := rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo"))
+	if r == nil {
+		return errNotFound()
+	}
+	in := app.installationFor(r)
+	if in == nil {
+		return errNotFound()
+	}
+	return rq.ok(in.render())
+}
+
+func getAccountInstallation(rq *request) error {
+	app, err := needApp(rq)
+	if err != nil {
+		return err
+	}
+	for _, in := range app.insts {
+		if in.account.login == rq.PathValue("login") {
+			return rq.ok(in.render())
+		}
+	}
+	return errNotFound()
+}

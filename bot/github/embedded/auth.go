@@ -1,0 +1,147 @@
+package embedded
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An actor is whoever calls: nobody, a user, an App or one of its installations.
+type actor struct {
+	user  *account
+	app   *App
+	token *token
+	addr  string
+}
+
+func (a actor) anonymous() bool { return a.user == nil && a.app == nil }
+
+func (a actor) inst() *Installation {
+	if a.token == nil {
+		return nil
+	}
+	return a.token.inst
+}
+
+// key is what GitHub counts a caller's requests under.
+func (a actor) key() string {
+	switch {
+	case a.inst() != nil:
+		return "installation " + strconv.FormatInt(a.inst().id, 10)
+	case a.app != nil:
+		return "app " + strconv.FormatInt(a.app.id, 10)
+	case a.user != nil:
+		return "user " + strconv.FormatInt(a.user.id, 10)
+	}
+	return "address " + a.addr
+}
+
+func (a actor) describe() string {
+	switch {
+	case a.inst() != nil:
+		return "installation ID " + strconv.FormatInt(a.inst().id, 10)
+	case a.user != nil:
+		return "user ID " + strconv.FormatInt(a.user.id, 10)
+	}
+	return a.key()
+}
+
+func (s *Server) authenticate(r *http.Request) (actor, error) {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	a := actor{addr: host}
+	secret := ""
+	if _, password, ok := r.BasicAuth(); ok {
+		secret = password
+	} else if kind, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
+		if !strings.EqualFold(kind, "bearer") && !strings.EqualFold(kind, "token") {
+			return a, unauthorised("Bad credentials")
+		}
+		secret = strings.TrimSpace(rest)
+	} else if r.Header.Get("Authorization") != "" {
+		return a, unauthorised("Bad credentials")
+	}
+	switch {
+	case secret == "":
+		return a, nil
+	case strings.Count(secret, ".") == 2:
+		app, err := s.appOf(secret)
+		a.app = app
+		return a, err
+	}
+	t := s.tokens[secret]
+	if t == nil || (t.inst != nil && !s.opt.Clock().Before(t.expires)) {
+		return a, unauthorised("Bad credentials")
+	}
+	a.token, a.user = t, t.user
+	return a, nil
+}
+
+// sees says whether the repository exists as far as the actor is concerned.
+func (a actor) sees(r *Repo) bool {
+	if !r.private {
+		return true
+	}
+	if in := a.inst(); in != nil {
+		return a.reaches(r)
+	}
+	return a.user != nil && r.role(a.user).atLeast(Read)
+}
+
+// reaches says whether an installation's token was made for the repository.
+func (a actor) reaches(r *Repo) bool {
+	return slices.Contains(a.inst().repos, r) && (a.token.repos == nil || slices.Contains(a.token.repos, r))
+}
+
+// A need is what a call asks of its caller: a role of a user, one of several
+// permissions of an App.
+type need struct {
+	role  Role
+	level string   // read or write
+	perms []string // any of them is enough
+	app   bool     // only an App will do
+}
+
+func reads(role Role, perms ...string) need  { return need{role: role, level: "read", perms: perms} }
+func writes(role Role, perms ...string) need { return need{role: role, level: "write", perms: perms} }
+
+func (n need) check(a actor, r *Repo) error {
+	if !a.sees(r) {
+		return errNotFound()
+	}
+	if in := a.inst(); in != nil {
+		public := n.level == "read" && !r.private
+		if !public && !a.reaches(r) {
+			return forbidden("Resource not accessible by integration")
+		}
+		for _, p := range n.perms {
+			if has := a.token.perms[p]; has == "write" || has == n.level {
+				return nil
+			}
+		}
+		return forbidden("Resource not accessible by integration")
+	}
+	switch {
+	case a.app != nil:
+		return forbidden("Resource not accessible by integration")
+	case a.anonymous() && n.level == "write":
+		return unauthorised("Requires authentication")
+	case a.anonymous():
+		if n.role.atLeast(Triage) {
+			return unauthorised("Requires authentication")
+		}
+		return nil
+	case n.app, !r.role(a.user).atLeast(n.role):
+		return forbidden("Resource not accessible by personal access token")
+	}
+	return nil
+}
+
+// needApp is for the calls that take a JWT and nothing else.
+func needApp(rq *request) (*App, error) {
+	if rq.actor.app == nil {
+		return nil, unauthorised("A JSON web token could not be decoded")
+	}
+	return rq.actor.app, nil
+}

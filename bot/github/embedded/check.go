@@ -1,0 +1,168 @@
+package embedded
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+type checkRun struct {
+	id                     int64
+	suite                  *checkSuite
+	name, externalID       string
+	detailsURL             string
+	status, conclusion     string
+	started, completed     time.Time
+	title, summary, detail string
+	annotations            []*github.CheckRunAnnotation
+	actions                []*github.CheckRunAction
+}
+
+// A Check is a check run at one moment.
+type Check struct {
+	ID                     int64
+	App                    string
+	Name, ExternalID       string
+	HeadSHA                string
+	DetailsURL             string
+	Status, Conclusion     string
+	StartedAt, CompletedAt time.Time
+	Title, Summary, Text   string
+	Annotations            []*github.CheckRunAnnotation
+	Actions                []*github.CheckRunAction
+	run                    *checkRun
+}
+
+// Checks reads all check runs of a commit, oldest first.
+func (r *Repo) Checks(sha string) []Check {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	var out []Check
+	for _, run := range r.runs {
+		if run.suite.headSHA == sha {
+			out = append(out, run.snapshot())
+		}
+	}
+	return out
+}
+
+// Check reads the newest check run of a name on a commit.
+func (r *Repo) Check(sha, name string) (Check, bool) {
+	all := r.Checks(sha)
+	for _, c := range slices.Backward(all) {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Check{}, false
+}
+
+func (c *checkRun) snapshot() Check {
+	return Check{ID: c.id, App: c.suite.app.opt.Slug, Name: c.name, ExternalID: c.externalID, HeadSHA: c.suite.headSHA,
+		DetailsURL: c.detailsURL, Status: c.status, Conclusion: c.conclusion, StartedAt: c.started, CompletedAt: c.completed,
+		Title: c.title, Summary: c.summary, Text: c.detail,
+		Annotations: slices.Clone(c.annotations), Actions: slices.Clone(c.actions), run: c}
+}
+
+// press is a person at one of the buttons of a check, which GitHub shows to those
+// who may write.
+func (c Check) press(user, what string, do func(who *account) error) error {
+	r := c.run.suite.repo
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	who := r.s.user(user)
+	if !r.role(who).atLeast(Write) {
+		return fmt.Errorf("%s %s of %s as %s: write access is needed", what, c.Name, r.fullName(), user)
+	}
+	if err := do(who); err != nil {
+		return fmt.Errorf("%s %s of %s as %s: %w", what, c.Name, r.fullName(), user, err)
+	}
+	r.s.touch()
+	return nil
+}
+
+// Rerequest presses "Re-run" of this check.
+func (c Check) Rerequest(user string) error {
+	return c.press(user, "re-run", func(who *account) error { return c.run.rerequest(who) })
+}
+
+// RerequestSuite presses "Re-run all checks".
+func (c Check) RerequestSuite(user string) error {
+	return c.press(user, "re-run the suite of", func(who *account) error { c.run.suite.rerequest(who); return nil })
+}
+
+// RequestAction presses a button that the App put on its completed check.
+func (c Check) RequestAction(user, identifier string) error {
+	return c.press(user, "press a button of", func(who *account) error {
+		if c.run.status != "completed" {
+			return fmt.Errorf("the check is %s, and its buttons show once it is completed", c.run.status)
+		}
+		if !slices.ContainsFunc(c.run.actions, func(a *github.CheckRunAction) bool { return a.Identifier == identifier }) {
+			return fmt.Errorf("it has no button %q", identifier)
+		}
+		c.run.emit(who, "requested_action", &github.RequestedAction{Identifier: identifier}, c.run.suite.app)
+		return nil
+	})
+}
+
+// rerequest resets the check, as GitHub does, and tells its App alone.
+func (c *checkRun) rerequest(who *account) error {
+	if c.status != "completed" {
+		return &apiError{Status: 422, Message: "This check run is not rerequestable"}
+	}
+	c.status, c.conclusion, c.completed = "queued", "", time.Time{}
+	c.emit(who, "rerequested", nil, c.suite.app)
+	return nil
+}
+
+func (c *checkRun) emit(who *account, action string, button *github.RequestedAction, only *App) {
+	r := c.suite.repo
+	run := c.render()
+	run.CheckSuite = c.suite.render()
+	e := &github.CheckRunEvent{Action: &action, CheckRun: run, RequestedAction: button, Repo: r.render(), Sender: who.render(r.s.url)}
+	r.emit("check_run", action, only, func(in *github.Installation) any {
+		e := *e
+		e.Installation = in
+		return &e
+	})
+}
+
+func (c *checkRun) render() *github.CheckRun {
+	r := c.suite.repo
+	url := r.api("/check-runs/%d", c.id)
+	details := c.detailsURL
+	if details == "" {
+		details = c.suite.app.s.url
+	}
+	out := &github.CheckRun{ID: &c.id, NodeID: ptr(nodeID("CheckRun", c.id)), HeadSHA: &c.suite.headSHA, ExternalID: ptr(c.externalID), URL: &url,
+		HTMLURL: ptr(r.html("/runs/%d", c.id)), DetailsURL: &details, Status: ptr(c.status), Conclusion: orNil(c.conclusion),
+		StartedAt: when(c.started), CompletedAt: when(c.completed), Name: ptr(c.name), App: c.suite.app.render(),
+		CheckSuite: &github.CheckSuite{ID: &c.suite.id},
+		Output: &github.CheckRunOutput{Title: orNil(c.title), Summary: orNil(c.summary), Text: orNil(c.detail),
+			AnnotationsCount: ptr(len(c.annotations)), AnnotationsURL: ptr(url + "/annotations")}}
+	for _, pr := range r.pullsAt(c.suite.headSHA) {
+		out.PullRequests = append(out.PullRequests, pr.renderMinimal())
+	}
+	return out
+}
+
+// latestRuns are the newest check runs of each App and name on a commit.
+func (r *Repo) latestRuns(sha string) []*checkRun {
+	type key struct {
+		app  *App
+		name string
+	}
+	seen := map[key]bool{}
+	var out []*checkRun
+	for _, run := range slices.Backward(r.runs) {
+		k := key{run.suite.app, run.name}
+		if run.suite.headSHA != sha || seen[k] {
+			continue
+		}
+		seen[k] = true
+		out = append(out, run)
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package embedded
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// checkInput is the body of a POST or PATCH of a check run. A field that is nil
+// was not sent.
+type checkInput struct {
+	Name        *string                  `json:"name"`
+	HeadSHA     *string                  `json:"head_sha"`
+	DetailsURL  *string                  `json:"details_url"`
+	ExternalID  *string                  `json:"external_id"`
+	Status      *string                  `json:"status"`
+	Conclusion  *string                  `json:"conclusion"`
+	StartedAt   *github.Timestamp        `json:"started_at"`
+	CompletedAt *github.Timestamp        `json:"completed_at"`
+	Output      *github.CheckRunOutput   `json:"output"`
+	Actions     []*github.CheckRunAction `json:"actions"`
+}
+
+func postCheckRun(rq *request) error {
+	var in checkInput
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if in.Name == nil || *in.Name == "" {
+		return invalid("CheckRun", "name", "missing_field", "")
+	}
+	if in.HeadSHA == nil || *in.HeadSHA == "" {
+		return invalid("CheckRun", "head_sha", "missing_field", "")
+	}
+	if sha, ok := rq.repo.git.resolve(*in.HeadSHA); !ok || sha != *in.HeadSHA {
+		return invalid("CheckRun", "head_sha", "invalid", "No commit found for SHA: "+*in.HeadSHA)
+	}
+	if err := in.validate(); err != nil {
+		return err
+	}
+	r := rq.repo
+	run := &checkRun{id: rq.s.id(), suite: r.suite(rq.actor.inst().app, *in.HeadSHA), status: "queued"}
+	run.apply(in, rq.s)
+	r.runs = append(r.runs, run)
+	run.emit(rq.actor.user, "created", nil, nil)
+	if err := run.settled(rq.actor.user); err != nil {
+		return err
+	}
+	rq.header.Set("Location", r.api("/check-runs/%d", run.id))
+	return rq.reply(http.StatusCreated, run.render())
+}
+
+func patchCheckRun(rq *request) error {
+	run, err := rq.checkRun()
+	if err != nil {
+		return err
+	}
+	if run.suite.app != rq.actor.inst().app {
+		return forbidden("Invalid app_id `" + itoa(rq.actor.inst().app.id) + "` - check run can only be modified by the GitHub App that created it.")
+	}
+	var in checkInput
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if err := in.validate(); err != nil {
+		return err
+	}
+	run.apply(in, rq.s)
+	if err := run.settled(rq.actor.user); err != nil {
+		return err
+	}
+	return rq.ok(run.render())
+}
+
+// apply takes over what was sent. Annotations add up over requests; everything
+// else is replaced.
+func (c *checkRun) apply(in checkInput, s *Server) {
+	set := func(to *string, from *string) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	set(&c.name, in.Name)
+	set(&c.detailsURL, in.DetailsURL)
+	set(&c.externalID, in.ExternalID)
+	set(&c.status, in.Status)
+	if c.started.IsZero() {
+		c.started = s.now()
+	}
+	if in.StartedAt != nil {
+		c.started = in.StartedAt.UTC()
+	}
+	switch {
+	case in.Conclusion != nil:
+		c.status, c.conclusion, c.completed = "completed", *in.Conclusion, s.now()
+		if in.CompletedAt != nil {
+			c.completed = in.CompletedAt.UTC()
+		}
+	case in.Status != nil:
+		c.conclusion = ""
+	}
+	if in.Output != nil {
+		set(&c.title, in.Output.Title)
+		set(&c.summary, in.Output.Summary)
+		set(&c.detail, in.Output.Text)
+		c.annotations = append(c.annotations, in.Output.Annotations...)
+	}
+	if in.Actions != nil {
+		c.actions = in.Actions
+	}
+	c.suite.updated = s.now()
+	s.touch()
+}
+
+// settled tells of a completed run and lets the merge queue move on.
+func (c *checkRun) settled(who *account) error {
+	if c.status != "completed" {
+		return nil
+	}
+	c.emit(who, "completed", nil, nil)
+	if status, _ := c.suite.sum(); status == "completed" {
+		c.suite.emit(who, "completed")
+	}
+	return c.suite.repo.advance()
+}
+
+func (rq *request) checkRun() (*checkRun, error) {
+	id := rq.pathInt("id")
+	for _, run := range rq.repo.runs {
+		if run.id == id {
+			return run, nil
+		}
+	}
+	return nil, errNotFound()
+}
+
+func getCheckRun(rq *request) error {
+	run, err := rq.checkRun()
+	if err != nil {
+		return err
+	}
+	return rq.ok(run.render())
+}
+
+// annotationEntry has the address that go-github's struct lacks.
+type annotationEntry struct {
+	*github.CheckRunAnnotation
+	BlobHRef string `json:"blob_href"`
+}
+
+func listAnnotations(rq *request) error {
+	run, err := rq.checkRun()
+	if err != nil {
+		return err
+	}
+	out := []annotationEntry{}
+	for _, a := range run.annotations {
+		out = append(out, annotationEntry{a, rq.repo.html("/blob/%s/%s", run.suite.headSHA, a.GetPath())})
+	}
+	return rq.ok(page(rq, out))
+}
+
+func rerequestRun(rq *request) error {
+	run, err := rq.checkRun()
+	if err != nil {
+		return err
+	}
+	if err := run.rerequest(rq.actor.user); err != nil {
+		return err
+	}
+	rq.s.touch()
+	return rq.reply(http.StatusCreated, map[string]any{})
+}
+
+func listRunsForRef(rq *request, sha string) error {
+	runs := rq.repo.latestRuns(sha)
+	if rq.query("filter") == "all" {
+		runs = slices.DeleteFunc(slices.Clone(rq.repo.runs), func(run *checkRun) bool { return run.suite.headSHA != sha })
+		slices.Reverse(runs)
+	}
+	return rq.replyRuns(runs)
+}
+
+func (rq *request) replyRuns(runs []*checkRun) error {
+	out := []*github.CheckRun{}
+	for _, run := range runs {
+		matches := func(name, value string) bool { return rq.query(name) == "" || rq.query(name) == value }
+		if matches("check_name", run.name) && matches("status", run.status) && matches("app_id", itoa(run.suite.app.id)) {
+			out = append(out, run.render())
+		}
+	}
+	total := len(out)
+	return rq.ok(map[string]any{"total_count": total, "check_runs": page(rq, out)})
+}

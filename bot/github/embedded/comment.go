@@ -1,0 +1,221 @@
+package embedded
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-github/v60/github"
+)
+
+const maxCommentBody = 65536
+
+type comment struct {
+	id               int64
+	pr               *PR
+	author           *account
+	body             string
+	created, updated time.Time
+	reactions        []*reaction
+}
+
+// A Comment is a comment at one moment.
+type Comment struct {
+	ID                   int64
+	Author, Body         string
+	CreatedAt, UpdatedAt time.Time
+	Reactions            map[string][]string // such as "eyes" to the logins that gave it
+	c                    *comment
+}
+
+// Comments reads the pull request's comments, oldest first.
+func (pr *PR) Comments() []Comment {
+	pr.repo.s.mu.Lock()
+	defer pr.repo.s.mu.Unlock()
+	var out []Comment
+	for _, c := range pr.comments() {
+		out = append(out, c.snapshot())
+	}
+	return out
+}
+
+func (c *comment) snapshot() Comment {
+	out := Comment{ID: c.id, Author: c.author.login, Body: c.body, CreatedAt: c.created, UpdatedAt: c.updated, Reactions: map[string][]string{}, c: c}
+	for _, r := range c.reactions {
+		out.Reactions[r.content] = append(out.Reactions[r.content], r.user.login)
+	}
+	return out
+}
+
+// Comment writes a comment as a person.
+func (pr *PR) Comment(user, body string) (Comment, error) {
+	var out Comment
+	err := pr.act(user, "comment on", func(who *account) error {
+		c, err := pr.comment(who, body)
+		if err == nil {
+			out = c.snapshot()
+		}
+		return err
+	})
+	return out, err
+}
+
+// Edit changes a comment's text as a person.
+func (c Comment) Edit(user, body string) error {
+	return c.c.pr.act(user, "edit a comment on", func(who *account) error { return c.c.edit(who, body) })
+}
+
+// React gives a comment a reaction as a person.
+func (c Comment) React(user, content string) error {
+	return c.c.pr.act(user, "react on", func(who *account) error {
+		_, _, err := react(c.c.pr.repo.s, &c.c.reactions, who, content)
+		return err
+	})
+}
+
+func (pr *PR) comments() []*comment {
+	var out []*comment
+	for _, c := range pr.repo.comments {
+		if c.pr == pr {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func checkCommentBody(body string) error {
+	switch n := utf8.RuneCountInString(body); {
+	case n == 0:
+		return invalid("IssueComment", "body", "missing_field", "body is missing")
+	case n > maxCommentBody:
+		return invalid("IssueComment", "data", "unprocessable", fmt.Sprintf("Body is too long (maximum is %d characters)", maxCommentBody))
+	}
+	return nil
+}
+
+func (pr *PR) comment(who *account, body string) (*comment, error) {
+	if err := checkCommentBody(body); err != nil {
+		return nil, err
+	}
+	s := pr.repo.s
+	c := &comment{id: s.id(), pr: pr, author: who, body: body, created: s.now(), updated: s.now()}
+	pr.repo.comments = append(pr.repo.comments, c)
+	pr.updated = c.created
+	c.emit(who, "created", nil)
+	s.touch()
+	return c, nil
+}
+
+func (c *comment) edit(who *account, body string) error {
+	if who != c.author && !c.pr.repo.role(who).atLeast(Write) {
+		return forbidden("Must have admin rights to Repository.")
+	}
+	if err := checkCommentBody(body); err != nil {
+		return err
+	}
+	from := c.body
+	c.body, c.updated = body, c.pr.repo.s.now()
+	c.emit(who, "edited", &github.EditChange{Body: &github.EditBody{From: &from}})
+	c.pr.repo.s.touch()
+	return nil
+}
+
+func (c *comment) emit(who *account, action string, changes *github.EditChange) {
+	r := c.pr.repo
+	e := &github.IssueCommentEvent{Action: &action, Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)}
+	r.emit("issue_comment", action, nil, func(in *github.Installation) any {
+		e := *e
+		e.Installation = in
+		return &e
+	})
+}
+
+func (c *comment) render() *github.IssueComment {
+	r := c.pr.repo
+	url := r.api("/issues/comments/%d", c.id)
+	return &github.IssueComment{ID: &c.id, NodeID: ptr(nodeID("IssueComment", c.id)), Body: ptr(c.body), User: c.author.render(r.s.url),
+		Reactions: renderReactions(c.reactions, url), CreatedAt: when(c.created), UpdatedAt: when(c.updated),
+		AuthorAssociation: ptr(r.association(c.author)), URL: &url, HTMLURL: ptr(r.html("/pull/%d#issuecomment-%d", c.pr.number, c.id)),
+		IssueURL: ptr(r.api("/issues/%d", c.pr.number))}
+}
+
+func (rq *request) comment() (*comment, error) {
+	id := rq.pathInt("id")
+	for _, c := range rq.repo.comments {
+		if c.id == id {
+			return c, nil
+		}
+	}
+	return nil, errNotFound()
+}
+
+func listComments(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
+	out := []*github.IssueComment{}
+	for _, c := range pr.comments() {
+		if !c.updated.Before(since) {
+			out = append(out, c.render())
+		}
+	}
+	return rq.ok(page(rq, out))
+}
+
+func postComment(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	var in struct{ Body string }
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	c, err := pr.comment(rq.actor.user, in.Body)
+	if err != nil {
+		return err
+	}
+	rq.header.Set("Location", pr.repo.api("/issues/comments/%d", c.id))
+	return rq.reply(http.StatusCreated, c.render())
+}
+
+func getComment(rq *request) error {
+	c, err := rq.comment()
+	if err != nil {
+		return err
+	}
+	return rq.ok(c.render())
+}
+
+func patchComment(rq *request) error {
+	c, err := rq.comment()
+	if err != nil {
+		return err
+	}
+	var in struct{ Body string }
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if err := c.edit(rq.actor.user, in.Body); err != nil {
+		return err
+	}
+	return rq.ok(c.render())
+}
+
+func deleteComment(rq *request) error {
+	c, err := rq.comment()
+	if err != nil {
+		return err
+	}
+	if who := rq.actor.user; who != c.author && !rq.repo.role(who).atLeast(Write) {
+		return forbidden("Must have admin rights to Repository.")
+	}
+	rq.repo.comments = slices.DeleteFunc(rq.repo.comments, func(other *comment) bool { return other == c })
+	c.emit(rq.actor.user, "deleted", nil)
+	rq.s.touch()
+	return rq.noContent()
+}

@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Commit is one to be pushed by a person.
+type Commit struct {
+	Branch  string
+	From    string            // parent; the branch's tip, or the default branch's, unless given. Moving the branch there is a force push
+	Files   map[string]string // path to content; one that begins with "#!" is executable
+	Delete  []string
+	Message string
+	Author  string // the repository's owner unless given
+}
+
+// Push commits files onto a branch, which is made from the default branch if it
+// is new, and returns the commit's SHA.
+func (r *Repo) Push(branch string, files map[string]string, message string) (string, error) {
+	return r.PushCommit(Commit{Branch: branch, Files: files, Message: message})
+}
+
+// PushCommit is Push with every choice.
+func (r *Repo) PushCommit(c Commit) (string, error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	who := r.owner
+	if c.Author != "" {
+		who = r.s.user(c.Author)
+	}
+	parent := cmp.Or(c.From, r.heads[c.Branch], r.heads[r.branch])
+	if c.From != "" {
+		sha, ok := r.git.resolve(c.From)
+		if !ok {
+			return "", fmt.Errorf("push to %s of %s: no commit %s to start from", c.Branch, r.fullName(), c.From)
+		}
+		parent = sha
+	}
+	if _, err := r.git.feed(c.stream(parent, who.login, r.s.now().Unix()), nil, "fast-import", "--quiet", "--force"); err != nil {
+		return "", fmt.Errorf("push to %s of %s: %w", c.Branch, r.fullName(), err)
+	}
+	if err := r.reconcile(who); err != nil {
+		return "", err
+	}
+	return r.heads[c.Branch], nil
+}
+
+// DeleteBranch deletes a branch; pull requests from it are closed.
+func (r *Repo) DeleteBranch(user, branch string) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if _, err := r.git.run("update-ref", "-d", "refs/heads/"+branch); err != nil {
+		return fmt.Errorf("delete branch %s of %s: %w", branch, r.fullName(), err)
+	}
+	return r.reconcile(r.s.user(user))
+}
+
+// stream is the commit in git fast-import's language: one process a commit, and no
+// work tree.
+func (c Commit) stream(parent, login string, unix int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "commit refs/heads/%s\n", c.Branch)
+	for _, as := range []string{"author", "committer"} {
+		fmt.Fprintf(&b, "%s %s <%s@users.noreply.example> %d +0000\n", as, login, login, unix)
+	}
+	fmt.Fprintf(&b, "data %d\n%s\n", len(c.Message), c.Message)
+	if parent != "" {
+		fmt.Fprintf(&b, "from %s\n", parent)
+	}
+	for _, path := range c.Delete {
+		fmt.Fprintf(&b, "D %s\n", quotePath(path))
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
+		mode, text := "100644", c.Files[path]
+		if strings.HasPrefix(text, "#!") {
+			mode = "100755"
+		}
+		fmt.Fprintf(&b, "M %s inline %s\ndata %d\n%s\n", mode, quotePath(path), len(text), text)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func quotePath(path string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}

@@ -1,0 +1,191 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// A Delivery is one webhook that was sent, or was to be.
+type Delivery struct {
+	ID            int64
+	GUID          string // X-GitHub-Delivery
+	Event, Action string
+	Redelivery    bool
+	At            time.Time // zero until it was sent
+	Status        string    // OK, or GitHub's word for what went wrong
+	StatusCode    int
+	Duration      time.Duration
+	Payload       []byte
+}
+
+type delivery struct {
+	Delivery
+	hook     *Hook
+	repo     *Repo
+	header   http.Header
+	response []byte
+	replied  http.Header
+}
+
+// Unruly makes deliveries go wrong, each by a probability.
+type Unruly struct {
+	Fail      float64 // not sent, but listed as failed
+	Vanish    float64 // neither sent nor listed
+	Duplicate float64 // sent twice
+	Shuffle   bool    // out of order among those that wait
+	Hold      bool    // all wait until Hold is false again
+}
+
+// SetDelivery makes deliveries unruly from now on; the zero value makes them
+// orderly and sends those that were held.
+func (s *Server) SetDelivery(u Unruly) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unruly = u
+	for _, box := range s.queues {
+		s.start(box)
+	}
+}
+
+// An outbox sends the deliveries of one hook and repository one after the other.
+type outbox struct {
+	waiting []*delivery
+	busy    bool
+}
+
+// send makes a delivery of the state at this moment.
+func (h *Hook) send(event, action string, r *Repo, payload any) {
+	if h.url == "" {
+		return
+	}
+	raw, err := encode(payload)
+	if err != nil {
+		h.s.opt.Log.Error("event lost", "event", event, "err", err)
+		return
+	}
+	draw := func(p float64) bool { return p > 0 && h.s.rand.Float64() < p }
+	d := &delivery{hook: h, repo: r, Delivery: Delivery{ID: h.s.id(), GUID: h.s.uuid(), Event: event, Action: action, Payload: raw}}
+	switch {
+	case draw(h.s.unruly.Vanish):
+		return
+	case draw(h.s.unruly.Fail):
+		d.At, d.Status, d.StatusCode = h.s.now(), "failed to connect to host", http.StatusBadGateway
+		h.deliveries = append(h.deliveries, d)
+		return
+	}
+	h.post(d)
+	if draw(h.s.unruly.Duplicate) {
+		again := *d
+		again.ID = h.s.id()
+		h.post(&again)
+	}
+}
+
+func (h *Hook) post(d *delivery) {
+	h.deliveries = append(h.deliveries, d)
+	key := itoa(h.id)
+	if d.repo != nil {
+		key += "/" + itoa(d.repo.id)
+	}
+	box := h.s.queues[key]
+	if box == nil {
+		box = &outbox{}
+		h.s.queues[key] = box
+	}
+	box.waiting = append(box.waiting, d)
+	h.s.pending++
+	h.s.start(box)
+}
+
+func (s *Server) start(box *outbox) {
+	if box.busy || s.unruly.Hold || len(box.waiting) == 0 || s.ctx.Err() != nil {
+		return
+	}
+	box.busy = true
+	s.work.Go(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for len(box.waiting) > 0 && !s.unruly.Hold && s.ctx.Err() == nil {
+			i := 0
+			if s.unruly.Shuffle {
+				i = s.rand.IntN(len(box.waiting))
+			}
+			d := box.waiting[i]
+			box.waiting = slices.Delete(box.waiting, i, i+1)
+			s.deliver(d)
+			s.pending--
+			s.touch()
+		}
+		box.busy = false
+	})
+}
+
+// deliver posts one delivery; it lets the lock go while it waits for the answer.
+func (s *Server) deliver(d *delivery) {
+	url := d.hook.url
+	d.header = d.headers()
+	d.At = s.now()
+	s.mu.Unlock()
+	begun := time.Now()
+	code, status, header, body := s.postOnce(url, d.header, d.Payload)
+	took := time.Since(begun)
+	s.mu.Lock()
+	d.StatusCode, d.Status, d.replied, d.response, d.Duration = code, status, header, body, took
+}
+
+func (d *delivery) headers() http.Header {
+	kind, target := "repository", int64(0)
+	if d.hook.app != nil {
+		kind, target = "integration", d.hook.app.id
+	} else {
+		target = d.hook.repo.id
+	}
+	h := http.Header{}
+	h.Set("User-Agent", "GitHub-Hookshot/embedded")
+	h.Set("Content-Type", "application/json")
+	h.Set("X-GitHub-Event", d.Event)
+	h.Set("X-GitHub-Delivery", d.GUID)
+	h.Set("X-GitHub-Hook-ID", itoa(d.hook.id))
+	h.Set("X-GitHub-Hook-Installation-Target-Type", kind)
+	h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(target))
+	if d.hook.secret != "" {
+		mac := hmac.New(sha256.New, []byte(d.hook.secret))
+		mac.Write(d.Payload)
+		h.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	}
+	return h
+}
+
+func (s *Server) postOnce(url string, header http.Header, payload []byte) (int, string, http.Header, []byte) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opt.HookTimeout)
+	defer cancel()
+	rq, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(payload))
+	if err != nil {
+		return http.StatusBadGateway, "invalid URL", nil, nil
+	}
+	rq.Header = header.Clone()
+	answer, err := s.client.Do(rq)
+	var slow net.Error
+	switch {
+	case errors.As(err, &slow) && slow.Timeout():
+		return http.StatusGatewayTimeout, "timed out", nil, nil
+	case err != nil:
+		return http.StatusBadGateway, "failed to connect to host", nil, nil
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // the status is what counts
+	status := "OK"
+	if answer.StatusCode >= 300 {
+		status = "Invalid HTTP Response: " + itoa(int64(answer.StatusCode))
+	}
+	return answer.StatusCode, status, answer.Header, body
+}

@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A gitDir is a bare repository on disk.
+type gitDir struct {
+	path string
+	ctx  context.Context // ends with the hub
+}
+
+const zeroSHA = "0000000000000000000000000000000000000000"
+
+// command runs git apart from the user's and the machine's settings.
+func (g gitDir) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(g.ctx, "git", args...)
+	cmd.Dir = g.path
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.path, "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0"}
+	return cmd
+}
+
+func (g gitDir) run(args ...string) (string, error) { return g.feed("", nil, args...) }
+
+func (g gitDir) feed(stdin string, env []string, args ...string) (string, error) {
+	cmd := g.command(args...)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("git %s in %s: %w: %s", strings.Join(args, " "), filepath.Base(g.path), err, strings.TrimSpace(problem.String()))
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+func initBare(ctx context.Context, path, branch string) (gitDir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return gitDir{}, fmt.Errorf("make repository %s: %w", path, err)
+	}
+	g := gitDir{path: path, ctx: ctx}
+	if _, err := g.run("init", "--quiet", "--bare", "--initial-branch="+branch, "."); err != nil {
+		return g, err
+	}
+	return g, g.configure()
+}
+
+// configure lets clients fetch any commit by its SHA, as GitHub does, and keeps
+// them out of the refs that GitHub makes itself.
+func (g gitDir) configure() error {
+	const settings = "[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n" +
+		"[receive]\n\thideRefs = refs/pull\n[gc]\n\tauto = 0\n[core]\n\tlogAllRefUpdates = false\n"
+	f, err := os.OpenFile(filepath.Join(g.path, "config"), os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("configure %s: %w", g.path, err)
+	}
+	_, err = f.WriteString(settings)
+	return errors.Join(err, f.Close())
+}
+
+// resolve finds the commit that a SHA, branch, tag or full ref names.
+func (g gitDir) resolve(ref string) (string, bool) {
+	if ref == "" || strings.HasPrefix(ref, "-") {
+		return "", false
+	}
+	for _, name := range []string{ref, "refs/" + ref} {
+		if sha, err := g.run("rev-parse", "--quiet", "--verify", name+"^{commit}"); err == nil {
+			return sha, true
+		}
+	}
+	return "", false
+}
+
+func (g gitDir) heads() (map[string]string, error) {
+	out, err := g.run("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
+	if err != nil {
+		return nil, err
+	}
+	heads := map[string]string{}
+	for line := range strings.Lines(out) {
+		sha, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		heads[name] = sha
+	}
+	return heads, nil
+}
+
+func (g gitDir) isAncestor(a, b string) bool {
+	_, err := g.run("merge-base", "--is-ancestor", a, b)
+	return err == nil
+}
+
+func (g gitDir) count(from, to string) int {
+	out, err := g.run("rev-list", "--count", from+".."+to)
+	if err != nil {
+		return 0
+	}
+	return atoiOr(out, 0)
+}
+
+// identity stands as the author and committer of what the hub commits.
+func identity(login string, when time.Time) []string {
+	date := fmt.Sprintf("%d +0000", when.Unix())
+	email := login + "@users.noreply.example"
+	return []string{"GIT_AUTHOR_NAME=" + login, "GIT_AUTHOR_EMAIL=" + email, "GIT_AUTHOR_DATE=" + date,
+		"GIT_COMMITTER_NAME=" + login, "GIT_COMMITTER_EMAIL=" + email, "GIT_COMMITTER_DATE=" + date}
+}
+
+// merge makes the commit that joins head into base, without a work tree. It
+// reports false on a conflict.
+func (g gitDir) merge(base, head, message string, who []string) (string, bool, error) {
+	tree, err := g.run("merge-tree", "--write-tree", "--no-messages", base, head)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	sha, err := g.feed(message, who, "commit-tree", tree, "-p", base, "-p", head)
+	return sha, err == nil, err
+}

@@ -1,0 +1,224 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A Hook is where an App's or a repository's webhooks go.
+type Hook struct {
+	s           *Server
+	id          int64
+	app         *App
+	repo        *Repo
+	url, secret string
+	events      []string
+	created     time.Time
+	deliveries  []*delivery
+}
+
+// CreateHook makes a webhook of the repository, which is how a bot without an App
+// hears of things, and pings it. No events means push alone, "*" all.
+func (r *Repo) CreateHook(url, secret string, events ...string) *Hook {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.newHook(url, secret, events)
+}
+
+func (r *Repo) newHook(url, secret string, events []string) *Hook {
+	if len(events) == 0 {
+		events = []string{"push"}
+	}
+	h := &Hook{s: r.s, id: r.s.id(), repo: r, url: url, secret: secret, events: events, created: r.s.now()}
+	r.hooks = append(r.hooks, h)
+	h.ping()
+	return h
+}
+
+// Hook is the App's webhook.
+func (a *App) Hook() *Hook { return a.hook }
+
+func (h *Hook) ping() {
+	e := &github.PingEvent{Zen: ptr("Keep it logically awesome."), HookID: &h.id, Hook: h.render()}
+	if h.repo != nil {
+		e.Repo, e.Sender = h.repo.render(), h.repo.owner.render(h.s.url)
+	}
+	h.send("ping", "", h.repo, e)
+}
+
+func (h *Hook) render() *github.Hook {
+	out := &github.Hook{ID: &h.id, Type: ptr("App"), Name: ptr("web"), Events: h.events, Active: ptr(true), CreatedAt: when(h.created), UpdatedAt: when(h.created),
+		Config: h.renderConfig(), LastResponse: map[string]any{"code": nil, "status": "unused", "message": nil}}
+	if h.repo != nil {
+		url := h.repo.api("/hooks/%d", h.id)
+		out.Type, out.URL, out.TestURL, out.PingURL = ptr("Repository"), &url, ptr(url+"/test"), ptr(url+"/pings")
+	}
+	return out
+}
+
+func (h *Hook) renderConfig() *github.HookConfig {
+	config := &github.HookConfig{ContentType: ptr("json"), InsecureSSL: ptr("0"), URL: ptr(h.url)}
+	if h.secret != "" {
+		config.Secret = ptr("********")
+	}
+	return config
+}
+
+// emit sends an event to everyone who listens: the Apps installed here that
+// subscribed, and the repository's own hooks; or to one App alone, which need not
+// have subscribed.
+func (r *Repo) emit(event, action string, only *App, build func(*github.Installation) any) {
+	for _, app := range r.s.apps {
+		in := app.installationFor(r)
+		if in == nil || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
+			continue
+		}
+		app.hook.send(event, action, r, build(&github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id))}))
+	}
+	if only != nil {
+		return
+	}
+	for _, h := range r.hooks {
+		if slices.Contains(h.events, event) || slices.Contains(h.events, "*") {
+			h.send(event, action, r, build(nil))
+		}
+	}
+}
+
+func (rq *request) hook() (*Hook, error) {
+	if rq.PathValue("hook") == "" {
+		app, err := needApp(rq)
+		if err != nil {
+			return nil, err
+		}
+		return app.hook, nil
+	}
+	for _, h := range rq.repo.hooks {
+		if h.id == rq.pathInt("hook") {
+			return h, nil
+		}
+	}
+	return nil, errNotFound()
+}
+
+func listHooks(rq *request) error {
+	out := []*github.Hook{}
+	for _, h := range rq.repo.hooks {
+		out = append(out, h.render())
+	}
+	return rq.ok(page(rq, out))
+}
+
+func postHook(rq *request) error {
+	var in struct {
+		Events []string
+		Config struct{ URL, Secret string }
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if in.Config.URL == "" {
+		return invalid("Hook", "url", "missing_field", "")
+	}
+	for _, h := range rq.repo.hooks {
+		if h.url == in.Config.URL {
+			return invalid("Hook", "", "custom", "Hook already exists on this repository")
+		}
+	}
+	return rq.reply(http.StatusCreated, rq.repo.newHook(in.Config.URL, in.Config.Secret, in.Events).render())
+}
+
+func getHook(rq *request) error {
+	h, err := rq.hook()
+	if err != nil {
+		return err
+	}
+	return rq.ok(h.render())
+}
+
+func deleteHook(rq *request) error {
+	h, err := rq.hook()
+	if err != nil {
+		return err
+	}
+	rq.repo.hooks = slices.DeleteFunc(rq.repo.hooks, func(other *Hook) bool { return other == h })
+	return rq.noContent()
+}
+
+func pingHook(rq *request) error {
+	h, err := rq.hook()
+	if err != nil {
+		return err
+	}
+	h.ping()
+	return rq.noContent()
+}
+
+func getHookConfig(rq *request) error {
+	h, err := rq.hook()
+	if err != nil {
+		return err
+	}
+	return rq.ok(h.renderConfig())
+}
+
+func patchHookConfig(rq *request) error {
+	h, err := rq.hook()
+	if err != nil {
+		return err
+	}
+	var in struct{ URL, Secret *string }
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if in.URL != nil {
+		h.url = *in.URL
+	}
+	if in.Secret != nil {
+		h.secret = *in.Secret
+	}
+	return rq.ok(h.renderConfig())
+}
+
+// Deliveries reads the hook's deliveries, newest first.
+func (h *Hook) Deliveries() []Delivery {
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	var out []Delivery
+	for _, d := range slices.Backward(h.deliveries) {
+		out = append(out, d.Delivery)
+	}
+	return out
+}
+
+// Redeliver sends a delivery again, with the same delivery id and payload.
+func (h *Hook) Redeliver(id int64) error {
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	if err := h.redeliver(id); err != nil {
+		return fmt.Errorf("redeliver %d: %w", id, err)
+	}
+	return nil
+}
+
+func (h *Hook) redeliver(id int64) error {
+	for _, d := range h.deliveries {
+		if d.ID == id && !h.expired(d) {
+			again := *d
+			again.Delivery = Delivery{ID: h.s.id(), GUID: d.GUID, Event: d.Event, Action: d.Action, Redelivery: true, Payload: d.Payload}
+			h.post(&again)
+			return nil
+		}
+	}
+	return errors.Join(errNotFound(), errors.New("no such delivery in the last three days"))
+}
+
+// expired deliveries are listed no more, and cannot be sent again.
+func (h *Hook) expired(d *delivery) bool {
+	return !d.At.IsZero() && h.s.now().Sub(d.At) > 72*time.Hour
+}

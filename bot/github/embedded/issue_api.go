@@ -1,0 +1,135 @@
+package embedded
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// renderIssue is the pull request seen as the issue that it also is.
+func (pr *PR) renderIssue() *github.Issue {
+	r := pr.repo
+	url, html := r.api("/issues/%d", pr.number), r.html("/pull/%d", pr.number)
+	out := &github.Issue{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(false),
+		Title: ptr(pr.title), Body: orNil(pr.body), AuthorAssociation: ptr(r.association(pr.author)), User: pr.author.render(r.s.url),
+		Comments: ptr(len(pr.comments())), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated), ClosedAt: when(pr.closedAt), Draft: ptr(pr.draft),
+		URL: &url, HTMLURL: &html, CommentsURL: ptr(url + "/comments"), EventsURL: ptr(url + "/events"), LabelsURL: ptr(url + "/labels{/name}"),
+		RepositoryURL: ptr(r.api("")), Reactions: renderReactions(pr.reactions, url),
+		PullRequestLinks: &github.PullRequestLinks{URL: ptr(r.api("/pulls/%d", pr.number)), HTMLURL: &html, DiffURL: ptr(html + ".diff"),
+			PatchURL: ptr(html + ".patch"), MergedAt: when(pr.mergedAt)}}
+	for _, l := range pr.labels {
+		out.Labels = append(out.Labels, l.render(r))
+	}
+	return out
+}
+
+func getIssue(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	return rq.ok(pr.renderIssue())
+}
+
+// getIssuePart tells /issues/comments/{id} from /issues/{number}/comments, between
+// which no pattern can choose.
+func getIssuePart(rq *request) error {
+	if rq.PathValue("number") == "comments" {
+		rq.SetPathValue("id", rq.PathValue("what"))
+		return getComment(rq)
+	}
+	switch rq.PathValue("what") {
+	case "comments":
+		return listComments(rq)
+	case "labels":
+		return listPullLabels(rq)
+	case "reactions":
+		return listReactions(rq)
+	}
+	return errNotFound()
+}
+
+func postIssuePart(rq *request) error {
+	switch rq.PathValue("what") {
+	case "comments":
+		return postComment(rq)
+	case "labels":
+		if err := writes(Triage, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
+			return err
+		}
+		return postPullLabels(rq)
+	case "reactions":
+		return postReaction(rq)
+	}
+	return errNotFound()
+}
+
+func (rq *request) replyLabels(labels []*label) error {
+	out := []*github.Label{}
+	for _, l := range labels {
+		out = append(out, l.render(rq.repo))
+	}
+	return rq.ok(page(rq, out))
+}
+
+func listPullLabels(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	return rq.replyLabels(pr.labels)
+}
+
+func postPullLabels(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	var names []string
+	var wrapped struct{ Labels []string }
+	if rq.read(&names) != nil { // GitHub takes a bare list, or one in an object
+		if err := rq.read(&wrapped); err != nil {
+			return err
+		}
+		names = wrapped.Labels
+	}
+	for _, name := range names {
+		if err := checkLength("Label", "name", name, 1, 50); err != nil {
+			return err
+		}
+		pr.addLabel(rq.actor.user, name)
+	}
+	return rq.replyLabels(pr.labels)
+}
+
+func deletePullLabel(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	if !pr.removeLabel(rq.actor.user, rq.PathValue("label")) {
+		return &apiError{Status: 404, Message: "Label does not exist"}
+	}
+	return rq.replyLabels(pr.labels)
+}
+
+func listLabels(rq *request) error { return rq.replyLabels(rq.repo.labels) }
+
+func postLabel(rq *request) error {
+	var in struct{ Name, Color string }
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if err := checkLength("Label", "name", in.Name, 1, 50); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rq.repo.labels, func(l *label) bool { return l.name == in.Name }) {
+		return invalid("Label", "name", "already_exists", "")
+	}
+	l := rq.repo.label(in.Name)
+	if in.Color != "" {
+		l.color = in.Color
+	}
+	return rq.reply(http.StatusCreated, l.render(rq.repo))
+}

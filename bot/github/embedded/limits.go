@@ -1,0 +1,147 @@
+package embedded
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Limits are GitHub's rate limits. A zero is GitHub's own figure, a negative
+// number no limit.
+type Limits struct {
+	PerHour          int // the primary limit of one user or installation: 5000
+	Anonymous        int // the same for callers without a token: 60
+	ContentPerMinute int // requests that create or change something: 80
+	ContentPerHour   int // 500
+	PointsPerMinute  int // a read is 1 point, a write 5: 900
+	Concurrent       int // 100
+	RetryAfter       time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		PerHour:          cmp.Or(l.PerHour, 5000),
+		Anonymous:        cmp.Or(l.Anonymous, 60),
+		ContentPerMinute: cmp.Or(l.ContentPerMinute, 80),
+		ContentPerHour:   cmp.Or(l.ContentPerHour, 500),
+		PointsPerMinute:  cmp.Or(l.PointsPerMinute, 900),
+		Concurrent:       cmp.Or(l.Concurrent, 100),
+		RetryAfter:       cmp.Or(l.RetryAfter, time.Minute),
+	}
+}
+
+// SetLimits changes the limits from the next request on; what was used stays used.
+func (s *Server) SetLimits(l Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opt.Limits = l.withDefaults()
+}
+
+// A meter is what one caller has used up.
+type meter struct {
+	used    int
+	reset   time.Time
+	content []time.Time // of the last hour
+	points  []time.Time // one entry a point, of the last minute
+}
+
+func (s *Server) meter(a actor) *meter {
+	m := s.meters[a.key()]
+	if m == nil {
+		m = &meter{}
+		s.meters[a.key()] = m
+	}
+	if now := s.now(); !now.Before(m.reset) {
+		m.used, m.reset = 0, now.Add(time.Hour)
+	}
+	return m
+}
+
+func (s *Server) primary(a actor) int {
+	if a.anonymous() {
+		return s.opt.Limits.Anonymous
+	}
+	return s.opt.Limits.PerHour
+}
+
+func over(n, limit int) bool { return limit >= 0 && n >= limit }
+
+// changes says whether a request creates content. Tokens and redeliveries are
+// not content.
+func changes(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && len(r.URL.Path) > 5 && r.URL.Path[:5] != "/app/"
+}
+
+// admit refuses a caller who is over a limit.
+func (s *Server) admit(rq *request) error {
+	if rq.URL.Path == "/rate_limit" {
+		return nil
+	}
+	m, l, now := s.meter(rq.actor), s.opt.Limits, s.now()
+	if over(m.used, s.primary(rq.actor)) {
+		return &apiError{Status: 403, Message: fmt.Sprintf("API rate limit exceeded for %s.", rq.actor.describe()),
+			Doc: docs + "/overview/rate-limits-for-the-rest-api"}
+	}
+	since := func(times []time.Time, age time.Duration) []time.Time {
+		return slices.DeleteFunc(times, func(t time.Time) bool { return !t.After(now.Add(-age)) })
+	}
+	m.points = since(m.points, time.Minute)
+	m.content = since(m.content, time.Hour)
+	lastMinute := since(slices.Clone(m.content), time.Minute)
+	switch {
+	case l.Concurrent >= 0 && s.running > l.Concurrent, over(len(m.points), l.PointsPerMinute):
+		return secondary(l.RetryAfter, "Please wait a few minutes before you try again.")
+	case changes(rq.Request) && (over(len(lastMinute), l.ContentPerMinute) || over(len(m.content), l.ContentPerHour)):
+		return secondary(l.RetryAfter, "You have been temporarily blocked from content creation. Please retry your request again later.")
+	}
+	cost := 1
+	if changes(rq.Request) {
+		cost = 5
+		m.content = append(m.content, now)
+	}
+	m.points = append(m.points, slices.Repeat([]time.Time{now}, cost)...)
+	return nil
+}
+
+// secondary is the refusal that clients know by its documentation address.
+func secondary(retryAfter time.Duration, advice string) *apiError {
+	seconds := max(int(retryAfter/time.Second), 1)
+	return &apiError{Status: 403, Message: "You have exceeded a secondary rate limit. " + advice,
+		Doc:    docs + "/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits",
+		Header: http.Header{"Retry-After": {strconv.Itoa(seconds)}}}
+}
+
+// account counts the request and tells the caller where he stands.
+func (s *Server) account(rq *request, counted bool) {
+	m, limit := s.meter(rq.actor), s.primary(rq.actor)
+	if counted && !over(m.used, limit) {
+		m.used++
+	}
+	if limit < 0 {
+		limit = 1 << 30
+	}
+	rq.header.Set("X-RateLimit-Limit", strconv.Itoa(limit))
+	rq.header.Set("X-RateLimit-Remaining", strconv.Itoa(limit-m.used))
+	rq.header.Set("X-RateLimit-Used", strconv.Itoa(m.used))
+	rq.header.Set("X-RateLimit-Reset", stamp(m.reset))
+	rq.header.Set("X-RateLimit-Resource", "core")
+	if t := rq.actor.token; t != nil && t.inst == nil {
+		rq.header.Set("X-OAuth-Scopes", "repo")
+		rq.header.Set("X-Accepted-OAuth-Scopes", "repo")
+	}
+}
+
+func getRateLimit(rq *request) error {
+	m, limit := rq.s.meter(rq.actor), rq.s.primary(rq.actor)
+	if limit < 0 {
+		limit = 1 << 30
+	}
+	core := map[string]int64{"limit": int64(limit), "used": int64(m.used),
+		"remaining": int64(limit - m.used), "reset": m.reset.Unix()}
+	other := map[string]int64{"limit": 30, "used": 0, "remaining": 30, "reset": m.reset.Unix()}
+	return rq.ok(map[string]any{"rate": core,
+		"resources": map[string]any{"core": core, "search": other, "graphql": other}})
+}

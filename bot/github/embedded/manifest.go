@@ -1,0 +1,143 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A manifest is what GitHub reads of an App manifest.
+type manifest struct {
+	Name        string
+	URL         string
+	Description string
+	RedirectURL string `json:"redirect_url"`
+	Hook        *struct {
+		URL    string
+		Active *bool
+	} `json:"hook_attributes"`
+	Permissions map[string]string `json:"default_permissions"`
+	Events      []string          `json:"default_events"`
+}
+
+// maxAppName is GitHub's limit.
+const maxAppName = 34
+
+// appPermissions are those that an App can ask for, in the words of GitHub's API
+// description.
+var appPermissions = strings.Fields(`actions administration artifact_metadata attestations checks code_quality codespaces contents
+	custom_properties_for_organizations dependabot_secrets deployments discussions email_addresses
+	enterprise_custom_properties_for_organizations environments followers git_ssh_keys gpg_keys interaction_limits issues members
+	merge_queues metadata organization_administration organization_announcement_banners organization_copilot_agent_settings
+	organization_copilot_seat_management organization_custom_org_roles organization_custom_properties organization_custom_roles
+	organization_events organization_hooks organization_packages organization_personal_access_token_requests
+	organization_personal_access_tokens organization_plan organization_projects organization_secrets
+	organization_self_hosted_runners organization_user_blocking packages pages profile pull_requests repository_custom_properties
+	repository_hooks repository_projects secret_scanning_alerts secrets security_events single_file starring statuses
+	vulnerability_alerts workflows`)
+
+// eventPermissions says which permission lets an App subscribe to an event. What
+// is sent to every App without being asked for, such as installation, is not
+// among them.
+func eventPermissions(event string) string {
+	switch event {
+	case "check_run", "check_suite":
+		return "checks"
+	case "commit_comment", "create", "delete", "fork", "gollum", "push", "release", "repository_dispatch":
+		return "contents"
+	case "deployment", "deployment_status":
+		return "deployments"
+	case "discussion", "discussion_comment":
+		return "discussions"
+	case "issue_comment", "issues", "milestone":
+		return "issues"
+	case "label", "public", "repository", "star", "watch":
+		return "metadata"
+	case "member", "membership", "organization", "team":
+		return "members"
+	case "merge_group":
+		return "merge_queues"
+	case "page_build":
+		return "pages"
+	case "pull_request", "pull_request_review", "pull_request_review_comment", "pull_request_review_thread":
+		return "pull_requests"
+	case "status":
+		return "statuses"
+	case "workflow_dispatch", "workflow_job", "workflow_run":
+		return "actions"
+	}
+	return ""
+}
+
+// readManifest reads a manifest and tells all that GitHub would find wrong with
+// it. GitHub also refuses a webhook on the loopback; everything around this hub
+// lives there.
+func readManifest(text string) (manifest, []string) {
+	var m manifest
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		return m, []string{"The manifest is no JSON: " + err.Error()}
+	}
+	var wrong []string
+	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	switch n := utf8.RuneCountInString(m.Name); {
+	case slugOf(m.Name) == "":
+		add("Name can't be blank")
+	case n > maxAppName:
+		add("Name is too long (maximum is %d characters)", maxAppName)
+	}
+	address := func(field, text string) {
+		switch {
+		case text == "":
+			add("%q wasn't supplied.", field)
+		case !webAddress(text):
+			add("%q must be a valid URL", field)
+		}
+	}
+	address("url", m.URL)
+	address("redirect_url", m.RedirectURL)
+	if m.Hook != nil { // GitHub does not say which url it means
+		address("url", m.Hook.URL)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Permissions)) {
+		switch level := m.Permissions[name]; {
+		case !slices.Contains(appPermissions, name):
+			add("Default permission records resource is not included in the list")
+		case !slices.Contains([]string{"read", "write", "admin"}, level):
+			add("Default permission records action is not included in the list")
+		}
+	}
+	var unknown, unbacked []string
+	for _, event := range m.Events {
+		perm := eventPermissions(event)
+		if perm == "" {
+			unknown = append(unknown, event)
+		}
+		if perm != "metadata" && m.Permissions[perm] == "" { // every App has metadata
+			unbacked = append(unbacked, event)
+		}
+	}
+	if len(unknown) > 0 {
+		add("Default events unsupported: %s", strings.Join(unknown, ", "))
+	}
+	if len(unbacked) > 0 {
+		add("Default events are not supported by permissions: %s", strings.Join(unbacked, ", "))
+	}
+	return m, wrong
+}
+
+func webAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
+
+var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slugOf is an App's name in addresses.
+func slugOf(name string) string {
+	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
+}

@@ -1,0 +1,152 @@
+// Package openapi holds tests to GitHub's published API description: which
+// requests there are, and what is in them and in their answers. It knows as much of
+// the schema language as the description needs, and is of no use outside of tests.
+package openapi
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const version = "23.0.2" // as in testdata/fetch-openapi.sh
+
+// A Description is GitHub's published API description.
+type Description struct {
+	root map[string]any
+}
+
+// Load reads the description out of the cache. Without it the test is skipped, or
+// fails in CI, where tests must not skip.
+func Load(t testing.TB) *Description {
+	t.Helper()
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	path := filepath.Join(cache, "kernelgate", "octokit-openapi-"+version, "api.github.com.json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		const remedy = "GitHub's API description is not here; run bot/github/embedded/testdata/fetch-openapi.sh"
+		if os.Getenv("CI") == "true" {
+			t.Fatal(remedy)
+		}
+		t.Skip(remedy)
+	}
+	d := &Description{}
+	if err := json.Unmarshal(raw, &d.root); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// An Operation is one method of one path.
+type Operation struct {
+	Path string // such as /repos/{owner}/{repo}
+
+	d    *Description
+	spec map[string]any
+}
+
+// Operation finds the description's operation for a request, nil if GitHub has
+// none.
+func (d *Description) Operation(method, path string) *Operation {
+	got := strings.Split(strings.Trim(path, "/"), "/")
+	best, bestLiteral := "", -1
+	paths, _ := d.root["paths"].(map[string]any)
+	for template, operations := range paths {
+		want := strings.Split(strings.Trim(template, "/"), "/")
+		if len(want) != len(got) || at(operations, strings.ToLower(method)) == nil {
+			continue
+		}
+		literal := 0
+		for i, w := range want {
+			if strings.HasPrefix(w, "{") {
+				continue
+			}
+			if w != got[i] {
+				literal = -1
+				break
+			}
+			literal++
+		}
+		if literal > bestLiteral {
+			best, bestLiteral = template, literal
+		}
+	}
+	if best == "" {
+		return nil
+	}
+	spec, _ := at(paths, best, strings.ToLower(method)).(map[string]any)
+	return &Operation{Path: best, d: d, spec: spec}
+}
+
+// Answer compares an answer with the description. Known is false if GitHub gives
+// no answer of this status, compared if it says what is in it.
+func (o *Operation) Answer(status string, body []byte) (wrong []string, known, compared bool) {
+	response := o.d.resolve(at(o.spec, "responses", status))
+	if response == nil {
+		return nil, false, false
+	}
+	schema := at(response, "content", "application/json", "schema")
+	if schema == nil {
+		return nil, true, false
+	}
+	return o.d.compare(schema, body), true, true
+}
+
+// Request compares a request's query and body with the description. Fields that
+// the description does not know are wrong: GitHub would ignore them.
+func (o *Operation) Request(query map[string][]string, body []byte) []string {
+	known := map[string]bool{}
+	for _, p := range list(o.spec["parameters"]) {
+		if p := o.d.resolve(p); p["in"] == "query" {
+			known[p["name"].(string)] = true
+		}
+	}
+	var wrong []string
+	for name := range query {
+		if !known[name] {
+			wrong = append(wrong, "the query has "+name)
+		}
+	}
+	schema := at(o.d.resolve(o.spec["requestBody"]), "content", "application/json", "schema")
+	switch {
+	case schema == nil && len(body) > 0:
+		wrong = append(wrong, "the request has a body")
+	case schema != nil && len(body) > 0:
+		wrong = append(wrong, o.d.compare(schema, body)...)
+		wrong = append(wrong, o.d.unknown(schema, body)...)
+	case schema != nil && at(o.d.resolve(o.spec["requestBody"]), "required") == true:
+		wrong = append(wrong, "the request has no body")
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// Webhook compares a webhook's payload with the description of one, such as
+// "check-run-created". Known is false if GitHub sends none of that name.
+func (d *Description) Webhook(name string, payload []byte) (wrong []string, known bool) {
+	schema := at(d.root, "x-webhooks", name, "post", "requestBody", "content", "application/json", "schema")
+	if schema == nil {
+		return nil, false
+	}
+	return d.compare(schema, payload), true
+}
+
+func (d *Description) compare(schema any, raw []byte) []string {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return []string{err.Error()}
+	}
+	wrong := d.check(schema, value, "")
+	slices.Sort(wrong)
+	return slices.Compact(wrong)
+}

@@ -1,0 +1,200 @@
+package embedded
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A RequiredCheck must pass before a merge.
+type RequiredCheck struct {
+	Context string
+	AppID   int64 // the App that must have made it; anyone unless given
+}
+
+// A Protection guards a branch.
+type Protection struct {
+	Checks []RequiredCheck
+	Strict bool // the head must contain the base
+	Queue  bool // merges go through the merge queue alone
+}
+
+// Protect requires checks of these names before a merge into the branch.
+func (r *Repo) Protect(branch string, checks ...string) {
+	p := Protection{}
+	for _, c := range checks {
+		p.Checks = append(p.Checks, RequiredCheck{Context: c})
+	}
+	r.ProtectBranch(branch, p)
+}
+
+// ProtectBranch is Protect with every choice.
+func (r *Repo) ProtectBranch(branch string, p Protection) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.protection[branch] = &p
+	r.s.touch()
+}
+
+// Unprotect takes the protection away.
+func (r *Repo) Unprotect(branch string) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	delete(r.protection, branch)
+	r.s.touch()
+}
+
+// unmet is a required check that does not let a commit through.
+type unmet struct {
+	name  string
+	state string // expected, pending or failing
+}
+
+// unmet judges a commit by the branch's required checks. A check run and a status
+// of one name must both pass; neutral and skipped pass.
+func (r *Repo) unmet(branch, sha string) []unmet {
+	p := r.protection[branch]
+	if p == nil {
+		return nil
+	}
+	var out []unmet
+	for _, c := range p.Checks {
+		if state := r.required(c, sha); state != "" {
+			out = append(out, unmet{name: c.Context, state: state})
+		}
+	}
+	return out
+}
+
+func (r *Repo) required(c RequiredCheck, sha string) string {
+	var states []string
+	for _, run := range r.latestRuns(sha) {
+		if run.name != c.Context || (c.AppID != 0 && run.suite.app.id != c.AppID) {
+			continue
+		}
+		switch {
+		case run.status != "completed":
+			states = append(states, "pending")
+		case !slices.Contains([]string{"success", "neutral", "skipped"}, run.conclusion):
+			states = append(states, "failing")
+		default:
+			states = append(states, "")
+		}
+	}
+	if st := r.latestStatus(sha, c.Context); st != nil && (c.AppID == 0 || st.app != nil && st.app.id == c.AppID) {
+		switch st.state {
+		case "success":
+			states = append(states, "")
+		case "pending":
+			states = append(states, "pending")
+		default:
+			states = append(states, "failing")
+		}
+	}
+	if len(states) == 0 {
+		return "expected"
+	}
+	for _, worst := range []string{"failing", "pending"} {
+		if slices.Contains(states, worst) {
+			return worst
+		}
+	}
+	return ""
+}
+
+// refusal is GitHub's sentence about the checks that hold a merge up.
+func refusal(missing []unmet) *apiError {
+	doc := "https://docs.github.com/articles/about-protected-branches"
+	if len(missing) > 1 {
+		return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("%d required status checks have not succeeded; the first is %q, %s.",
+			len(missing), missing[0].name, missing[0].state)}
+	}
+	return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("Required status check %q is %s.", missing[0].name, missing[0].state)}
+}
+
+func (r *Repo) renderProtection(branch string) *github.Protection {
+	return &github.Protection{URL: ptr(r.api("/branches/%s/protection", branch)),
+		RequiredStatusChecks: r.renderRequired(branch),
+		EnforceAdmins:        &github.AdminEnforcement{URL: ptr(r.api("/branches/%s/protection/enforce_admins", branch)), Enabled: true},
+		RequireLinearHistory: &github.RequireLinearHistory{}, AllowForcePushes: &github.AllowForcePushes{},
+		AllowDeletions: &github.AllowDeletions{}, RequiredConversationResolution: &github.RequiredConversationResolution{},
+		LockBranch: &github.LockBranch{Enabled: ptr(false)}}
+}
+
+func (r *Repo) renderRequired(branch string) *github.RequiredStatusChecks {
+	p := r.protection[branch]
+	contexts, checks := []string{}, []*github.RequiredStatusCheck{}
+	for _, c := range p.Checks {
+		contexts = append(contexts, c.Context)
+		check := &github.RequiredStatusCheck{Context: c.Context}
+		if c.AppID != 0 {
+			check.AppID = &c.AppID
+		}
+		checks = append(checks, check)
+	}
+	return &github.RequiredStatusChecks{Strict: p.Strict, Contexts: &contexts, Checks: &checks,
+		URL:         ptr(r.api("/branches/%s/protection/required_status_checks", branch)),
+		ContextsURL: ptr(r.api("/branches/%s/protection/required_status_checks/contexts", branch))}
+}
+
+func getProtection(rq *request) error {
+	branch := rq.PathValue("branch")
+	if rq.repo.protection[branch] == nil {
+		return &apiError{Status: 404, Message: "Branch not protected"}
+	}
+	return rq.ok(rq.repo.renderProtection(branch))
+}
+
+func getRequired(rq *request) error {
+	branch := rq.PathValue("branch")
+	if rq.repo.protection[branch] == nil {
+		return &apiError{Status: 404, Message: "Branch not protected"}
+	}
+	return rq.ok(rq.repo.renderRequired(branch))
+}
+
+func putProtection(rq *request) error {
+	var in github.ProtectionRequest
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	branch := rq.PathValue("branch")
+	if rq.repo.heads[branch] == "" {
+		return &apiError{Status: 404, Message: "Branch not found"}
+	}
+	p := &Protection{}
+	if c := in.RequiredStatusChecks; c != nil {
+		p.Strict = c.Strict
+		if c.Checks != nil {
+			for _, check := range *c.Checks {
+				p.Checks = append(p.Checks, RequiredCheck{Context: check.Context, AppID: deref(check.AppID)})
+			}
+		} else if c.Contexts != nil {
+			for _, name := range *c.Contexts {
+				p.Checks = append(p.Checks, RequiredCheck{Context: name})
+			}
+		}
+	}
+	rq.repo.protection[branch] = p
+	rq.s.touch()
+	return rq.ok(rq.repo.renderProtection(branch))
+}
+
+func deleteProtection(rq *request) error {
+	branch := rq.PathValue("branch")
+	if rq.repo.protection[branch] == nil {
+		return &apiError{Status: 404, Message: "Branch not protected"}
+	}
+	delete(rq.repo.protection, branch)
+	rq.s.touch()
+	return rq.noContent()
+}
+
+func deref[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,237 @@
+package embedded
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// PROptions describe a pull request to be opened.
+type PROptions struct {
+	Author   string
+	Title    string
+	Body     string
+	Head     string // branch
+	HeadRepo *Repo  // the fork; the repository itself unless given
+	Base     string // the default branch unless given
+	Draft    bool
+	Labels   []string
+}
+
+// A PR is a pull request.
+type PR struct {
+	repo               *Repo
+	id                 int64
+	number             int
+	title, body        string
+	author             *account
+	state              string // open or closed
+	draft              bool
+	headRepo           *Repo
+	headRef, headSHA   string
+	baseRef, baseSHA   string
+	labels             []*label
+	reactions          []*reaction
+	created, updated   time.Time
+	closedAt, mergedAt time.Time
+	mergedBy           *account
+	mergeSHA           string // the test merge, then the merge itself
+	mergeable          bool
+	size               pullSize
+}
+
+// pullSize sums the pull request up.
+type pullSize struct{ commits, files, added, removed int }
+
+// OpenPR opens a pull request.
+func (r *Repo) OpenPR(opt PROptions) (*PR, error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	pr, err := r.open(r.s.user(cmp.Or(opt.Author, r.owner.login)), opt)
+	if err != nil {
+		return nil, fmt.Errorf("open a pull request in %s: %w", r.fullName(), err)
+	}
+	return pr, nil
+}
+
+func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
+	pr := &PR{repo: r, title: opt.Title, body: opt.Body, author: who, state: "open", draft: opt.Draft,
+		headRepo: cmp.Or(opt.HeadRepo, r), headRef: opt.Head, baseRef: cmp.Or(opt.Base, r.branch), created: r.s.now(), updated: r.s.now()}
+	pr.headSHA, pr.baseSHA = pr.headRepo.heads[pr.headRef], r.heads[pr.baseRef]
+	switch {
+	case pr.title == "":
+		return nil, invalid("PullRequest", "title", "missing_field", "")
+	case pr.baseSHA == "":
+		return nil, invalid("PullRequest", "base", "invalid", "")
+	case pr.headSHA == "":
+		return nil, invalid("PullRequest", "head", "invalid", "")
+	}
+	for _, other := range r.pulls {
+		if other.state == "open" && other.headRepo == pr.headRepo && other.headRef == pr.headRef && other.baseRef == pr.baseRef {
+			return nil, invalid("PullRequest", "base", "custom", fmt.Sprintf("A pull request already exists for %s:%s.", pr.headRepo.owner.login, pr.headRef))
+		}
+	}
+	r.lastNumber++
+	pr.number = r.lastNumber
+	if err := pr.fetchHead(); err != nil {
+		return nil, err
+	}
+	if r.git.count(pr.baseSHA, pr.headSHA) == 0 {
+		r.lastNumber--
+		return nil, invalid("PullRequest", "base", "custom", fmt.Sprintf("No commits between %s and %s", pr.baseRef, pr.headRef))
+	}
+	pr.id = r.s.id()
+	for _, name := range opt.Labels {
+		pr.labels = append(pr.labels, r.label(name))
+	}
+	r.pulls = append(r.pulls, pr)
+	if err := pr.test(); err != nil {
+		return nil, err
+	}
+	pr.emit(who, "opened", nil)
+	for _, l := range pr.labels {
+		pr.emit(who, "labeled", func(e *github.PullRequestEvent) { e.Label = l.render(r) })
+	}
+	r.s.touch()
+	return pr, nil
+}
+
+// fetchHead brings the head's commits into the base repository, under the ref
+// that GitHub keeps for them.
+func (pr *PR) fetchHead() error {
+	ref := fmt.Sprintf("refs/pull/%d/head", pr.number)
+	g := pr.repo.git
+	if pr.headRepo != pr.repo {
+		_, err := g.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", pr.headRepo.git.path, "+refs/heads/"+pr.headRef+":"+ref)
+		return err
+	}
+	_, err := g.run("update-ref", ref, pr.headSHA)
+	return err
+}
+
+// test measures the pull request and makes the test merge. After a conflict refs/pull/N/merge stays as stale as
+// it does on GitHub.
+func (pr *PR) test() error {
+	r := pr.repo
+	pr.baseSHA = r.heads[pr.baseRef]
+	files, err := pr.files()
+	if err != nil {
+		return err
+	}
+	pr.size = pullSize{commits: r.git.count(pr.baseSHA, pr.headSHA), files: len(files)}
+	for _, f := range files {
+		pr.size.added += f.GetAdditions()
+		pr.size.removed += f.GetDeletions()
+	}
+	sha, ok, err := r.git.merge(pr.baseSHA, pr.headSHA, fmt.Sprintf("Merge %s into %s", pr.headSHA, pr.baseSHA), identity("web-flow", r.s.now()))
+	if err != nil {
+		return err
+	}
+	pr.mergeable = ok
+	if !ok {
+		return nil
+	}
+	pr.mergeSHA = sha
+	_, err = r.git.run("update-ref", fmt.Sprintf("refs/pull/%d/merge", pr.number), sha)
+	return err
+}
+
+func (pr *PR) synchronize(who *account, after string) error {
+	before := pr.headSHA
+	pr.headSHA, pr.updated = after, pr.repo.s.now()
+	if err := pr.fetchHead(); err != nil {
+		return err
+	}
+	if err := pr.test(); err != nil {
+		return err
+	}
+	pr.emit(who, "synchronize", func(e *github.PullRequestEvent) { e.Before, e.After = &before, &after })
+	return pr.repo.dequeue(who, pr)
+}
+
+func (pr *PR) close(who *account) {
+	now := pr.repo.s.now()
+	pr.state, pr.closedAt, pr.updated = "closed", now, now
+	pr.emit(who, "closed", nil)
+}
+
+func (pr *PR) merged(who *account, sha string) {
+	pr.mergedAt, pr.mergedBy, pr.mergeSHA = pr.repo.s.now(), who, sha
+	pr.close(who)
+}
+
+func (pr *PR) emit(who *account, action string, more func(*github.PullRequestEvent)) {
+	r := pr.repo
+	e := &github.PullRequestEvent{Action: &action, Number: &pr.number, PullRequest: pr.render(), Repo: r.render(), Sender: who.render(r.s.url)}
+	if more != nil {
+		more(e)
+	}
+	r.emit("pull_request", action, nil, func(in *github.Installation) any {
+		e := *e
+		e.Installation = in
+		return &e
+	})
+}
+
+func (r *Repo) pull(number int) *PR {
+	for _, pr := range r.pulls {
+		if pr.number == number {
+			return pr
+		}
+	}
+	return nil
+}
+
+// pullsAt are the open pull requests of this repository's own branches at a
+// commit. GitHub names none from forks in a check.
+func (r *Repo) pullsAt(sha string) []*PR {
+	var out []*PR
+	for _, pr := range r.pulls {
+		if pr.headRepo == r && pr.headSHA == sha && pr.state == "open" {
+			out = append(out, pr)
+		}
+	}
+	return out
+}
+
+type label struct {
+	id          int64
+	name, color string
+}
+
+// label finds a label of the repository or makes it, as adding one does.
+func (r *Repo) label(name string) *label {
+	if i := slices.IndexFunc(r.labels, func(l *label) bool { return l.name == name }); i >= 0 {
+		return r.labels[i]
+	}
+	l := &label{id: r.s.id(), name: name, color: "ededed"}
+	r.labels = append(r.labels, l)
+	return l
+}
+
+func (pr *PR) addLabel(who *account, name string) {
+	l := pr.repo.label(name)
+	if slices.Contains(pr.labels, l) {
+		return
+	}
+	pr.labels = append(pr.labels, l)
+	pr.updated = pr.repo.s.now()
+	pr.emit(who, "labeled", func(e *github.PullRequestEvent) { e.Label = l.render(pr.repo) })
+	pr.repo.s.touch()
+}
+
+func (pr *PR) removeLabel(who *account, name string) bool {
+	i := slices.IndexFunc(pr.labels, func(l *label) bool { return l.name == name })
+	if i < 0 {
+		return false
+	}
+	l := pr.labels[i]
+	pr.labels = slices.Delete(pr.labels, i, i+1)
+	pr.updated = pr.repo.s.now()
+	pr.emit(who, "unlabeled", func(e *github.PullRequestEvent) { e.Label = l.render(pr.repo) })
+	pr.repo.s.touch()
+	return true
+}

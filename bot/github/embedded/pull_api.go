@@ -1,0 +1,165 @@
+package embedded
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/go-github/v60/github"
+)
+
+func (rq *request) pull() (*PR, error) {
+	if pr := rq.repo.pull(int(rq.pathInt("number"))); pr != nil {
+		return pr, nil
+	}
+	return nil, errNotFound()
+}
+
+func listPulls(rq *request) error {
+	state := cmp.Or(rq.query("state"), "open")
+	pulls := slices.DeleteFunc(slices.Clone(rq.repo.pulls), func(pr *PR) bool {
+		head := rq.query("head")
+		return state != "all" && pr.state != state ||
+			rq.query("base") != "" && rq.query("base") != pr.baseRef ||
+			head != "" && head != pr.headRepo.owner.login+":"+pr.headRef
+	})
+	newest := func(a, b *PR) int { return b.number - a.number }
+	if rq.query("sort") == "updated" {
+		newest = func(a, b *PR) int { return b.updated.Compare(a.updated) }
+	}
+	slices.SortStableFunc(pulls, newest)
+	if rq.query("direction") == "asc" || rq.query("direction") == "" && rq.query("sort") != "" && rq.query("sort") != "created" {
+		slices.Reverse(pulls)
+	}
+	return rq.ok(page(rq, renderPulls(pulls)))
+}
+
+// renderPulls leaves out what GitHub works out for single pull requests only.
+func renderPulls(pulls []*PR) []*github.PullRequest {
+	out := []*github.PullRequest{}
+	for _, pr := range pulls {
+		p := pr.render()
+		p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
+		p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
+		out = append(out, p)
+	}
+	return out
+}
+
+func listPullsAt(rq *request, sha string) error {
+	var pulls []*PR
+	for _, pr := range rq.repo.pulls {
+		if pr.headSHA == sha || pr.mergeSHA == sha && !pr.mergedAt.IsZero() {
+			pulls = append(pulls, pr)
+		}
+	}
+	return rq.ok(page(rq, renderPulls(pulls)))
+}
+
+func postPull(rq *request) error {
+	var in struct {
+		Title, Body, Head, Base string
+		Draft                   bool
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	opt := PROptions{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: in.Draft}
+	if owner, branch, ok := strings.Cut(in.Head, ":"); ok {
+		opt.Head = branch
+		for _, r := range rq.s.repos {
+			if r.owner.login == owner && (r == rq.repo || r.parent == rq.repo) {
+				opt.HeadRepo = r
+			}
+		}
+		if opt.HeadRepo == nil {
+			return invalid("PullRequest", "head", "invalid", "")
+		}
+	}
+	pr, err := rq.repo.open(rq.actor.user, opt)
+	if err != nil {
+		return err
+	}
+	return rq.reply(http.StatusCreated, pr.render())
+}
+
+func getPull(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	for _, form := range []string{"diff", "patch"} {
+		accept := rq.Request.Header.Get("Accept")
+		if !strings.Contains(accept, "."+form) {
+			continue
+		}
+		args := []string{"diff", pr.baseSHA + "..." + pr.headSHA}
+		if form == "patch" {
+			args = []string{"format-patch", "--stdout", pr.baseSHA + "..." + pr.headSHA}
+		}
+		text, err := rq.repo.git.run(args...)
+		if err != nil {
+			return err
+		}
+		rq.text("application/vnd.github."+form+"; charset=utf-8", text+"\n")
+		return nil
+	}
+	return rq.ok(pr.render())
+}
+
+// fork is where the head left the base. Once merged, the base contains the head,
+// so that GitHub's answer is the one from before the merge.
+func (pr *PR) fork() string {
+	base := pr.baseSHA
+	sha, err := pr.repo.git.run("merge-base", base, pr.headSHA)
+	if err != nil {
+		return base
+	}
+	return sha
+}
+
+func (pr *PR) files() ([]*github.CommitFile, error) { return pr.repo.diff(pr.fork(), pr.headSHA) }
+
+func (pr *PR) commits() []gitCommit {
+	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
+}
+
+func patchPull(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	if who := rq.actor.user; rq.actor.inst() == nil && who != pr.author && !rq.repo.role(who).atLeast(Triage) {
+		return forbidden("Resource not accessible by personal access token")
+	}
+	var in pullEdit
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	if err := pr.edit(rq.actor.user, in); err != nil {
+		return err
+	}
+	rq.s.touch()
+	return rq.ok(pr.render())
+}
+
+func listPullFiles(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	files, err := pr.files()
+	if err != nil {
+		return err
+	}
+	return rq.ok(page(rq, files))
+}
+
+func listPullCommits(rq *request) error {
+	pr, err := rq.pull()
+	if err != nil {
+		return err
+	}
+	return rq.ok(page(rq, rq.repo.renderCommits(pr.commits())))
+}

@@ -1,0 +1,192 @@
+package embedded
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A PRState is a pull request at one moment.
+type PRState struct {
+	Number           int
+	Title, Body      string
+	Author           string
+	Open, Draft      bool
+	Merged           bool
+	Mergeable        bool
+	HeadSHA, BaseSHA string
+	HeadRef, BaseRef string
+	MergeSHA         string // of the test merge while open, of the merge afterwards
+	Labels           []string
+	UpdatedAt        time.Time
+}
+
+// State reads the pull request.
+func (pr *PR) State() PRState {
+	pr.repo.s.mu.Lock()
+	defer pr.repo.s.mu.Unlock()
+	st := PRState{Number: pr.number, Title: pr.title, Body: pr.body, Author: pr.author.login, Open: pr.state == "open",
+		Draft: pr.draft, Merged: !pr.mergedAt.IsZero(), Mergeable: pr.mergeable, HeadSHA: pr.headSHA, BaseSHA: pr.baseSHA,
+		HeadRef: pr.headRef, BaseRef: pr.baseRef, MergeSHA: pr.mergeSHA, UpdatedAt: pr.updated}
+	for _, l := range pr.labels {
+		st.Labels = append(st.Labels, l.name)
+	}
+	return st
+}
+
+// Number is the N of #N.
+func (pr *PR) Number() int { return pr.number }
+
+// HeadSHA is the head commit.
+func (pr *PR) HeadSHA() string { return pr.State().HeadSHA }
+
+// URL is the page of the pull request.
+func (pr *PR) URL() string { return pr.repo.html("/pull/%d", pr.number) }
+
+// act is what a person does to a pull request, with the errors that the web
+// interface would show.
+func (pr *PR) act(login, doing string, do func(who *account) error) error {
+	s := pr.repo.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := do(s.user(login)); err != nil {
+		return fmt.Errorf("%s %s#%d as %s: %w", doing, pr.repo.fullName(), pr.number, login, err)
+	}
+	s.touch()
+	return nil
+}
+
+// Label puts a label on the pull request.
+func (pr *PR) Label(user, name string) error {
+	return pr.act(user, "label", func(who *account) error {
+		if !pr.repo.role(who).atLeast(Triage) {
+			return forbidden("Must have triage rights to label.")
+		}
+		pr.addLabel(who, name)
+		return nil
+	})
+}
+
+// Unlabel takes a label off.
+func (pr *PR) Unlabel(user, name string) error {
+	return pr.act(user, "unlabel", func(who *account) error {
+		if !pr.repo.role(who).atLeast(Triage) {
+			return forbidden("Must have triage rights to unlabel.")
+		}
+		if !pr.removeLabel(who, name) {
+			return &apiError{Status: 404, Message: "Label does not exist"}
+		}
+		return nil
+	})
+}
+
+// Ready ends the draft.
+func (pr *PR) Ready(user string) error {
+	return pr.act(user, "mark ready", func(who *account) error {
+		if !pr.draft || pr.state != "open" {
+			return invalid("PullRequest", "draft", "invalid", "The pull request is no open draft.")
+		}
+		pr.draft, pr.updated = false, pr.repo.s.now()
+		pr.emit(who, "ready_for_review", nil)
+		return nil
+	})
+}
+
+// ConvertToDraft makes the pull request a draft again.
+func (pr *PR) ConvertToDraft(user string) error {
+	return pr.act(user, "convert to draft", func(who *account) error {
+		if pr.draft || pr.state != "open" {
+			return invalid("PullRequest", "draft", "invalid", "The pull request is closed or a draft already.")
+		}
+		pr.draft, pr.updated = true, pr.repo.s.now()
+		pr.emit(who, "converted_to_draft", nil)
+		return nil
+	})
+}
+
+// Close closes the pull request without merging it.
+func (pr *PR) Close(user string) error {
+	return pr.act(user, "close", func(who *account) error { return pr.edit(who, pullEdit{State: ptr("closed")}) })
+}
+
+// Reopen opens a closed pull request again.
+func (pr *PR) Reopen(user string) error {
+	return pr.act(user, "reopen", func(who *account) error { return pr.edit(who, pullEdit{State: ptr("open")}) })
+}
+
+// Edit changes title, body or base; an empty text leaves it as it is.
+func (pr *PR) Edit(user, title, body, base string) error {
+	return pr.act(user, "edit", func(who *account) error {
+		return pr.edit(who, pullEdit{Title: orNil(title), Body: orNil(body), Base: orNil(base)})
+	})
+}
+
+// Merge merges the pull request, or says why the protection refuses it.
+func (pr *PR) Merge(user string) error {
+	return pr.act(user, "merge", func(who *account) error {
+		if !pr.repo.role(who).atLeast(Write) {
+			return forbidden("Must have write rights to merge.")
+		}
+		_, err := pr.merge(who, mergeRequest{})
+		return err
+	})
+}
+
+// pullEdit is the body of a PATCH on a pull request.
+type pullEdit struct {
+	Title, Body, State, Base *string
+}
+
+func (pr *PR) edit(who *account, e pullEdit) error {
+	changes := &github.EditChange{}
+	if e.Title != nil && *e.Title != pr.title {
+		changes.Title = &github.EditTitle{From: ptr(pr.title)}
+		pr.title = *e.Title
+	}
+	if e.Body != nil && *e.Body != pr.body {
+		changes.Body = &github.EditBody{From: ptr(pr.body)}
+		pr.body = *e.Body
+	}
+	if e.Base != nil && *e.Base != pr.baseRef {
+		if pr.repo.heads[*e.Base] == "" {
+			return invalid("PullRequest", "base", "invalid", "")
+		}
+		changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
+		pr.baseRef = *e.Base
+		if err := pr.test(); err != nil {
+			return err
+		}
+	}
+	pr.updated = pr.repo.s.now()
+	if *changes != (github.EditChange{}) {
+		pr.emit(who, "edited", func(ev *github.PullRequestEvent) { ev.Changes = changes })
+	}
+	if e.State == nil || *e.State == pr.state {
+		return nil
+	}
+	switch *e.State {
+	case "closed":
+		pr.close(who)
+		return pr.repo.dequeue(who, pr)
+	case "open":
+		return pr.reopen(who)
+	}
+	return invalid("PullRequest", "state", "invalid", "")
+}
+
+func (pr *PR) reopen(who *account) error {
+	head := pr.headRepo.heads[pr.headRef]
+	if !pr.mergedAt.IsZero() || head == "" {
+		return invalid("PullRequest", "state", "invalid", "The pull request cannot be reopened.")
+	}
+	pr.state, pr.closedAt, pr.headSHA = "open", time.Time{}, head
+	if err := pr.fetchHead(); err != nil {
+		return err
+	}
+	if err := pr.test(); err != nil {
+		return err
+	}
+	pr.emit(who, "reopened", nil)
+	return nil
+}

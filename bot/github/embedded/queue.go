@@ -1,0 +1,205 @@
+package embedded
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// A mergeGroup is one pull request in the merge queue, merged on top of all that
+// stand before it.
+type mergeGroup struct {
+	pr     *PR
+	branch string
+	base   string
+	head   string
+}
+
+// mergeGroupEvent has the two things that go-github's struct lacks.
+type mergeGroupEvent struct {
+	github.MergeGroupEvent
+	MergeGroup mergeGroupBody `json:"merge_group"`
+	Reason     *string        `json:"reason,omitempty"`
+}
+
+type mergeGroupBody struct {
+	github.MergeGroup
+	HeadCommit *github.HeadCommit `json:"head_commit"`
+}
+
+// Enqueue puts a pull request into the merge queue of its base branch, which must
+// have a Protection with Queue set.
+func (r *Repo) Enqueue(user string, pr *PR) error {
+	return pr.act(user, "enqueue", func(who *account) error {
+		if !r.role(who).atLeast(Write) {
+			return forbidden("Must have write rights to enqueue.")
+		}
+		return r.enqueue(who, pr)
+	})
+}
+
+// Dequeue takes a pull request out of the merge queue.
+func (r *Repo) Dequeue(user string, pr *PR) error {
+	return pr.act(user, "dequeue", func(who *account) error { return r.dequeue(who, pr) })
+}
+
+// QueueHeads are the head SHAs of the queue's groups, first to merge first.
+func (r *Repo) QueueHeads() []string {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	var heads []string
+	for _, g := range r.groups {
+		heads = append(heads, g.head)
+	}
+	return heads
+}
+
+func (r *Repo) enqueue(who *account, pr *PR) error {
+	p := r.protection[pr.baseRef]
+	switch {
+	case p == nil || !p.Queue:
+		return &apiError{Status: 405, Message: "The base branch has no merge queue"}
+	case pr.state != "open" || pr.draft || !pr.mergeable:
+		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
+	case slices.ContainsFunc(r.groups, func(g *mergeGroup) bool { return g.pr == pr }):
+		return &apiError{Status: 422, Message: "Pull Request is already in the queue"}
+	}
+	if missing := r.unmet(pr.baseRef, pr.headSHA); len(missing) > 0 {
+		return refusal(missing)
+	}
+	pr.emit(who, "enqueued", nil)
+	if err := r.form(pr); err != nil {
+		return err
+	}
+	return r.advance()
+}
+
+// form makes the group's commit and asks for checks on it.
+func (r *Repo) form(pr *PR) error {
+	g := &mergeGroup{pr: pr, base: r.heads[pr.baseRef]}
+	for _, before := range r.groups {
+		if before.pr.baseRef == pr.baseRef {
+			g.base = before.head
+		}
+	}
+	bot := r.s.user("github-merge-queue[bot]")
+	bot.kind = "Bot"
+	message := fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s\n", pr.number, pr.headRepo.owner.login, pr.headRef, pr.title)
+	head, ok, err := r.git.merge(g.base, pr.headSHA, message, identity(bot.login, r.s.now()))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		pr.emit(bot, "dequeued", nil)
+		return nil
+	}
+	g.head = head
+	g.branch = fmt.Sprintf("%s%s/pr-%d-%s", queuePrefix, pr.baseRef, pr.number, g.base)
+	r.groups = append(r.groups, g)
+	if _, err := r.git.run("update-ref", "refs/heads/"+g.branch, g.head); err != nil {
+		return err
+	}
+	if err := r.reconcile(bot); err != nil {
+		return err
+	}
+	r.emitGroup(g, "checks_requested", nil)
+	return nil
+}
+
+// advance merges from the front while the checks pass, and drops the front when
+// they fail.
+func (r *Repo) advance() error {
+	for len(r.groups) > 0 {
+		g := r.groups[0]
+		missing := r.unmet(g.pr.baseRef, g.head)
+		if slices.ContainsFunc(missing, func(m unmet) bool { return m.state == "failing" }) {
+			if err := r.dequeue(r.s.user("github-merge-queue[bot]"), g.pr); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(missing) > 0 {
+			return nil
+		}
+		r.groups = r.groups[1:]
+		if _, err := r.git.run("update-ref", "refs/heads/"+g.pr.baseRef, g.head, g.base); err != nil {
+			return err
+		}
+		bot := r.s.user("github-merge-queue[bot]")
+		g.pr.merged(bot, g.head)
+		if err := r.destroy(g, "merged"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dequeue removes a pull request's group; those behind it were built on it, and
+// are built again.
+func (r *Repo) dequeue(who *account, pr *PR) error {
+	i := slices.IndexFunc(r.groups, func(g *mergeGroup) bool { return g.pr == pr })
+	if i < 0 {
+		return nil
+	}
+	removed, behind := r.groups[i], slices.Clone(r.groups[i+1:])
+	r.groups = slices.Clone(r.groups[:i])
+	pr.emit(who, "dequeued", nil)
+	if err := r.destroy(removed, "dequeued"); err != nil {
+		return err
+	}
+	return r.rebuild(behind)
+}
+
+func (r *Repo) rebuild(groups []*mergeGroup) error {
+	for _, g := range groups {
+		if err := r.destroy(g, "invalidated"); err != nil {
+			return err
+		}
+	}
+	for _, g := range groups {
+		if err := r.form(g.pr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outdate builds the queue again after a push to its base from elsewhere.
+func (r *Repo) outdate(branch, tip string) error {
+	for i, g := range r.groups {
+		if g.pr.baseRef != branch {
+			continue
+		}
+		if g.base == tip {
+			return nil
+		}
+		behind := slices.Clone(r.groups[i:])
+		r.groups = slices.Clone(r.groups[:i])
+		return r.rebuild(behind)
+	}
+	return nil
+}
+
+func (r *Repo) destroy(g *mergeGroup, reason string) error {
+	if _, err := r.git.run("update-ref", "-d", "refs/heads/"+g.branch); err != nil {
+		return err
+	}
+	r.emitGroup(g, "destroyed", &reason)
+	return r.reconcile(r.s.user("github-merge-queue[bot]"))
+}
+
+func (r *Repo) emitGroup(g *mergeGroup, action string, reason *string) {
+	e := mergeGroupEvent{Reason: reason}
+	e.Action, e.Repo, e.Sender = &action, r.render(), r.s.user("github-merge-queue[bot]").render(r.s.url)
+	e.MergeGroup.HeadSHA, e.MergeGroup.HeadRef = &g.head, ptr("refs/heads/"+g.branch)
+	e.MergeGroup.BaseSHA, e.MergeGroup.BaseRef = &g.base, ptr("refs/heads/"+g.pr.baseRef)
+	if tip := r.git.log(1, g.head); len(tip) == 1 {
+		e.MergeGroup.HeadCommit = r.renderHeadCommit(tip[0])
+	}
+	r.emit("merge_group", action, nil, func(in *github.Installation) any {
+		e := e
+		e.Installation = in
+		return e
+	})
+}

@@ -1,0 +1,139 @@
+package embedded
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// queuePrefix begins the branches on which a merge queue tests its groups.
+const queuePrefix = "gh-readonly-queue/"
+
+// reconcile notices what has changed in git, whoever changed it: pushes over HTTP,
+// people's commits and merges all end here, so that each has the same effects.
+func (r *Repo) reconcile(who *account) error {
+	heads, err := r.git.heads()
+	if err != nil {
+		return err
+	}
+	before := r.heads
+	r.heads = heads
+	names := slices.Sorted(maps.Keys(heads))
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, still := heads[name]; !still {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if before[name] == heads[name] {
+			continue
+		}
+		if err := r.moved(who, name, before[name], heads[name]); err != nil {
+			return err
+		}
+	}
+	r.s.touch()
+	return nil
+}
+
+// moved carries out what follows from a branch's move: events, suites, the pull
+// requests from it and those onto it.
+func (r *Repo) moved(who *account, branch, before, after string) error {
+	r.pushed = r.s.now()
+	r.emitPush(who, branch, before, after)
+	if after != "" {
+		r.requestSuites(branch, before, after)
+	}
+	if strings.HasPrefix(branch, queuePrefix) {
+		return nil
+	}
+	for _, base := range r.s.repos {
+		for _, pr := range base.pulls {
+			if pr.state != "open" || pr.headRepo != r || pr.headRef != branch {
+				continue
+			}
+			if after == "" {
+				pr.close(who)
+				continue
+			}
+			if err := pr.synchronize(who, after); err != nil {
+				return err
+			}
+		}
+	}
+	if after == "" {
+		return nil
+	}
+	for _, pr := range r.pulls {
+		if pr.state != "open" || pr.baseRef != branch {
+			continue
+		}
+		if r.git.isAncestor(pr.headSHA, after) {
+			pr.merged(who, after)
+			continue
+		}
+		if err := pr.test(); err != nil {
+			return err
+		}
+	}
+	return r.outdate(branch, after)
+}
+
+// pushEvent has the whole repository, of which go-github's struct has a part.
+type pushEvent struct {
+	github.PushEvent
+	Repo *github.Repository `json:"repository"`
+}
+
+// emitPush tells of a push with the commits that are new on the branch.
+func (r *Repo) emitPush(who *account, branch, before, after string) {
+	e := pushEvent{Repo: r.render()}
+	e.PushEvent = github.PushEvent{
+		Ref: ptr("refs/heads/" + branch), Before: ptr(orZero(before)), After: ptr(orZero(after)),
+		Created: ptr(before == ""), Deleted: ptr(after == ""), Forced: ptr(before != "" && after != "" && !r.git.isAncestor(before, after)),
+		Compare: ptr(r.html("/compare/%.12s...%.12s", orZero(before), orZero(after))),
+		Pusher:  &github.CommitAuthor{Name: ptr(who.login), Email: ptr(who.login + "@users.noreply.example")},
+		Sender:  who.render(r.s.url),
+	}
+	if after != "" {
+		span := []string{after}
+		if before != "" {
+			span = append(span, "^"+before)
+		} else if base := r.heads[r.branch]; branch != r.branch && base != "" {
+			span = append(span, "^"+base)
+		}
+		for _, c := range r.git.log(20, span...) {
+			e.Commits = append(e.Commits, r.renderHeadCommit(c))
+		}
+		slices.Reverse(e.Commits)
+		if tip := r.git.log(1, after); len(tip) == 1 {
+			e.HeadCommit = r.renderHeadCommit(tip[0])
+		}
+	}
+	r.emit("push", "", nil, func(in *github.Installation) any {
+		e := e
+		e.Installation = in
+		return e
+	})
+}
+
+func orZero(sha string) string {
+	if sha == "" {
+		return zeroSHA
+	}
+	return sha
+}
+
+// sortedHeads are the branches by name.
+func (r *Repo) sortedHeads() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, name := range slices.Sorted(maps.Keys(r.heads)) {
+			if !yield(name, r.heads[name]) {
+				return
+			}
+		}
+	}
+}

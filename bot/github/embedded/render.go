@@ -1,0 +1,190 @@
+package embedded
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+func when(t time.Time) *github.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return &github.Timestamp{Time: t}
+}
+
+func (u *account) render(base string) *github.User {
+	api, html := base+"/users/"+u.login, base+"/"+u.login
+	return &github.User{Login: &u.login, ID: &u.id, NodeID: ptr(nodeID("User", u.id)), Type: &u.kind, SiteAdmin: ptr(false),
+		AvatarURL: ptr(html + ".png"), GravatarID: ptr(""), URL: &api, HTMLURL: &html,
+		FollowersURL: ptr(api + "/followers"), FollowingURL: ptr(api + "/following{/other_user}"), GistsURL: ptr(api + "/gists{/gist_id}"),
+		StarredURL: ptr(api + "/starred{/owner}{/repo}"), SubscriptionsURL: ptr(api + "/subscriptions"),
+		OrganizationsURL: ptr(api + "/orgs"), ReposURL: ptr(api + "/repos"), EventsURL: ptr(api + "/events{/privacy}"),
+		ReceivedEventsURL: ptr(api + "/received_events")}
+}
+
+// links are the addresses in a repository's answer, below its own.
+func (r *Repo) links() map[string]string {
+	const table = `archive /{archive_format}{/ref}
+assignees /assignees{/user}
+blobs /git/blobs{/sha}
+branches /branches{/branch}
+collaborators /collaborators{/collaborator}
+comments /comments{/number}
+commits /commits{/sha}
+compare /compare/{base}...{head}
+contents /contents/{+path}
+contributors /contributors
+deployments /deployments
+downloads /downloads
+events /events
+forks /forks
+git_commits /git/commits{/sha}
+git_refs /git/refs{/sha}
+git_tags /git/tags{/sha}
+hooks /hooks
+issue_comment /issues/comments{/number}
+issue_events /issues/events{/number}
+issues /issues{/number}
+keys /keys{/key_id}
+labels /labels{/name}
+languages /languages
+merges /merges
+milestones /milestones{/number}
+notifications /notifications{?since,all,participating}
+pulls /pulls{/number}
+releases /releases{/id}
+stargazers /stargazers
+statuses /statuses/{sha}
+subscribers /subscribers
+subscription /subscription
+tags /tags
+teams /teams
+trees /git/trees{/sha}`
+	out := map[string]string{}
+	for line := range strings.Lines(table) {
+		name, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		out[name+"_url"] = r.api("") + path
+	}
+	return out
+}
+
+func (r *Repo) render() *github.Repository {
+	out := r.renderShort()
+	raw, _ := json.Marshal(r.links()) // a map of strings always marshals
+	_ = json.Unmarshal(raw, out)      // and each of these fields is a string
+	open := 0
+	for _, pr := range r.pulls {
+		if pr.state == "open" {
+			open++
+		}
+	}
+	forks := 0
+	for _, other := range r.s.repos {
+		if other.parent == r {
+			forks++
+		}
+	}
+	out.Owner = r.owner.render(r.s.url)
+	out.Description, out.Fork, out.URL = orNil(r.description), ptr(r.parent != nil), ptr(r.api(""))
+	out.HTMLURL, out.CloneURL, out.SVNURL = ptr(r.html("")), ptr(r.html(".git")), ptr(r.html(""))
+	out.GitURL, out.SSHURL = ptr("git:"+strings.TrimPrefix(r.html(".git"), "http:")), ptr("git@localhost:"+r.fullName()+".git")
+	out.DefaultBranch, out.Visibility = &r.branch, ptr("public")
+	if r.private {
+		out.Visibility = ptr("private")
+	}
+	out.CreatedAt, out.UpdatedAt, out.PushedAt = when(r.created), when(r.pushed), when(r.pushed)
+	out.OpenIssues, out.OpenIssuesCount, out.ForksCount = &open, &open, &forks
+	out.StargazersCount, out.WatchersCount, out.Watchers, out.Size = ptr(0), ptr(0), ptr(0), ptr(1)
+	out.SubscribersCount, out.NetworkCount = ptr(0), ptr(forks)
+	out.HasIssues, out.HasProjects, out.HasWiki, out.HasPages = ptr(true), ptr(false), ptr(false), ptr(false)
+	out.HasDownloads, out.HasDiscussions, out.Archived, out.Disabled = ptr(false), ptr(false), ptr(false), ptr(false)
+	out.AllowForking, out.IsTemplate, out.WebCommitSignoffRequired = ptr(true), ptr(false), ptr(false)
+	out.AllowMergeCommit, out.AllowSquashMerge, out.AllowRebaseMerge = ptr(true), ptr(true), ptr(false)
+	out.Topics = []string{}
+	return out
+}
+
+// renderShort is the form in an installation event.
+func (r *Repo) renderShort() *github.Repository {
+	return &github.Repository{ID: &r.id, NodeID: ptr(nodeID("Repository", r.id)), Name: &r.name, FullName: ptr(r.fullName()), Private: &r.private}
+}
+
+func (pr *PR) render() *github.PullRequest {
+	r := pr.repo
+	api, html, issue := r.api("/pulls/%d", pr.number), r.html("/pull/%d", pr.number), r.api("/issues/%d", pr.number)
+	link := func(to string) *github.PRLink { return &github.PRLink{HRef: &to} }
+	comments := len(pr.comments())
+	out := &github.PullRequest{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(false),
+		Title: ptr(pr.title), Body: orNil(pr.body), User: pr.author.render(r.s.url), Draft: ptr(pr.draft), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated),
+		ClosedAt: when(pr.closedAt), MergedAt: when(pr.mergedAt), Merged: ptr(!pr.mergedAt.IsZero()), MergeCommitSHA: orNil(pr.mergeSHA),
+		Comments: &comments, ReviewComments: ptr(0), Commits: ptr(pr.size.commits), ChangedFiles: ptr(pr.size.files),
+		Additions: ptr(pr.size.added), Deletions: ptr(pr.size.removed), MaintainerCanModify: ptr(pr.headRepo != r), AuthorAssociation: ptr(r.association(pr.author)),
+		URL: &api, HTMLURL: &html, IssueURL: &issue, DiffURL: ptr(html + ".diff"), PatchURL: ptr(html + ".patch"), CommitsURL: ptr(api + "/commits"),
+		CommentsURL: ptr(issue + "/comments"), ReviewCommentsURL: ptr(api + "/comments"), ReviewCommentURL: ptr(r.api("/pulls/comments{/number}")),
+		StatusesURL: ptr(r.api("/statuses/%s", pr.headSHA)),
+		Head:        pr.headRepo.renderSide(pr.headRef, pr.headSHA), Base: r.renderSide(pr.baseRef, pr.baseSHA),
+		Links: &github.PRLinks{Self: link(api), HTML: link(html), Issue: link(issue), Comments: link(issue + "/comments"),
+			ReviewComments: link(api + "/comments"), ReviewComment: link(r.api("/pulls/comments{/number}")),
+			Commits: link(api + "/commits"), Statuses: link(r.api("/statuses/%s", pr.headSHA))}}
+	if pr.mergedBy != nil {
+		out.MergedBy = pr.mergedBy.render(r.s.url)
+	}
+	for _, l := range pr.labels {
+		out.Labels = append(out.Labels, l.render(r))
+	}
+	if pr.state == "open" {
+		out.Mergeable, out.Rebaseable, out.MergeableState = ptr(pr.mergeable), ptr(pr.mergeable), ptr(pr.mergeableState())
+	} else {
+		out.MergeableState = ptr("unknown")
+	}
+	return out
+}
+
+func (r *Repo) renderSide(ref, sha string) *github.PullRequestBranch {
+	return &github.PullRequestBranch{Label: ptr(r.owner.login + ":" + ref), Ref: ptr(ref), SHA: ptr(sha), User: r.owner.render(r.s.url), Repo: r.render()}
+}
+
+func (pr *PR) mergeableState() string {
+	switch {
+	case !pr.mergeable:
+		return "dirty"
+	case pr.draft:
+		return "draft"
+	case len(pr.repo.unmet(pr.baseRef, pr.headSHA)) > 0:
+		return "blocked"
+	}
+	return "clean"
+}
+
+// renderMinimal is the form inside check runs and suites.
+func (pr *PR) renderMinimal() *github.PullRequest {
+	side := func(r *Repo, ref, sha string) *github.PullRequestBranch {
+		return &github.PullRequestBranch{Ref: ptr(ref), SHA: ptr(sha), Repo: &github.Repository{ID: &r.id, Name: &r.name, URL: ptr(r.api(""))}}
+	}
+	return &github.PullRequest{ID: &pr.id, Number: ptr(pr.number), URL: ptr(pr.repo.api("/pulls/%d", pr.number)),
+		Head: side(pr.headRepo, pr.headRef, pr.headSHA), Base: side(pr.repo, pr.baseRef, pr.baseSHA)}
+}
+
+func (l *label) render(r *Repo) *github.Label {
+	return &github.Label{ID: &l.id, NodeID: ptr(nodeID("Label", l.id)), Name: ptr(l.name), Color: ptr(l.color), Default: ptr(false), URL: ptr(r.api("/labels/%s", l.name))}
+}
+
+func (a *App) render() *github.App {
+	count := len(a.insts)
+	return &github.App{ID: &a.id, Slug: &a.opt.Slug, NodeID: ptr(nodeID("App", a.id)), Owner: a.owner.render(a.s.url), Name: ptr(cmp.Or(a.opt.Name, a.opt.Slug)),
+		Description: orNil(a.opt.Description), ExternalURL: ptr(cmp.Or(a.opt.Site, a.s.url)), HTMLURL: ptr(a.s.url + "/apps/" + a.opt.Slug), CreatedAt: when(a.created), UpdatedAt: when(a.created),
+		Permissions: permissions(a.opt.Permissions), Events: a.opt.Events, InstallationsCount: &count}
+}
+
+func (in *Installation) render() *github.Installation {
+	s := in.app.s
+	return &github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id)), AppID: &in.app.id, AppSlug: &in.app.opt.Slug,
+		TargetID: &in.account.id, TargetType: &in.account.kind, Account: in.account.render(s.url),
+		AccessTokensURL: ptr(s.url + "/app/installations/" + itoa(in.id) + "/access_tokens"), RepositoriesURL: ptr(s.url + "/installation/repositories"),
+		HTMLURL: ptr(s.url + "/settings/installations/" + itoa(in.id)), RepositorySelection: ptr("selected"),
+		Permissions: permissions(in.app.opt.Permissions), Events: in.app.opt.Events, CreatedAt: when(in.created), UpdatedAt: when(in.created)}
+}

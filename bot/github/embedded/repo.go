@@ -1,0 +1,163 @@
+package embedded
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RepoOptions describe a repository to be made.
+type RepoOptions struct {
+	Owner, Name   string
+	DefaultBranch string // main unless given
+	Private       bool
+	Description   string
+}
+
+// A Repo is a repository.
+type Repo struct {
+	s           *Server
+	id          int64
+	owner       *account
+	name        string
+	branch      string
+	private     bool
+	description string
+	parent      *Repo
+	git         gitDir
+	created     time.Time
+	pushed      time.Time
+
+	roles      map[string]Role
+	heads      map[string]string // branches as the hub last saw them
+	labels     []*label
+	pulls      []*PR
+	comments   []*comment
+	runs       []*checkRun
+	suites     []*checkSuite
+	statuses   []*status
+	hooks      []*Hook
+	protection map[string]*Protection
+	groups     []*mergeGroup
+	lastNumber int
+}
+
+// CreateRepo makes an empty repository; the first Push makes its default branch.
+func (s *Server) CreateRepo(opt RepoOptions) (*Repo, error) {
+	if opt.Owner == "" || opt.Name == "" {
+		return nil, fmt.Errorf("create repository %s/%s: an owner and a name are needed", opt.Owner, opt.Name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.newRepo(opt)
+	if err != nil {
+		return nil, err
+	}
+	r.git, err = initBare(s.ctx, r.git.path, r.branch)
+	if err != nil {
+		return nil, fmt.Errorf("create repository %s: %w", r.fullName(), err)
+	}
+	s.repos = append(s.repos, r)
+	s.touch()
+	return r, nil
+}
+
+func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
+	if s.repo(opt.Owner, opt.Name) != nil {
+		return nil, fmt.Errorf("create repository %s/%s: the name exists already on this account", opt.Owner, opt.Name)
+	}
+	return &Repo{s: s, id: s.id(), owner: s.user(opt.Owner), name: opt.Name, private: opt.Private,
+		description: opt.Description, branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
+		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, opt.Name+".git"), ctx: s.ctx},
+		roles: map[string]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
+}
+
+// Fork copies the repository into a user's account.
+func (r *Repo) Fork(login string) (*Repo, error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	f, err := r.s.newRepo(RepoOptions{Owner: login, Name: r.name, DefaultBranch: r.branch, Private: r.private, Description: r.description})
+	if err != nil {
+		return nil, fmt.Errorf("fork %s: %w", r.fullName(), err)
+	}
+	f.parent = r
+	if _, err := r.git.run("clone", "--quiet", "--bare", "--no-hardlinks", r.git.path, f.git.path); err != nil {
+		return nil, fmt.Errorf("fork %s: %w", r.fullName(), err)
+	}
+	if err := f.git.configure(); err != nil {
+		return nil, err
+	}
+	if f.heads, err = f.git.heads(); err != nil {
+		return nil, err
+	}
+	r.s.repos = append(r.s.repos, f)
+	r.s.touch()
+	return f, nil
+}
+
+// Repo finds a repository by its full name, owner/name.
+func (s *Server) Repo(fullName string) (*Repo, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner, name, _ := strings.Cut(fullName, "/")
+	r := s.repo(owner, name)
+	return r, r != nil
+}
+
+func (s *Server) repo(owner, name string) *Repo {
+	for _, r := range s.repos {
+		if strings.EqualFold(r.owner.login, owner) && strings.EqualFold(r.name, name) {
+			return r
+		}
+	}
+	return nil
+}
+
+// ID is the repository's number.
+func (r *Repo) ID() int64 { return r.id }
+
+// FullName is owner/name.
+func (r *Repo) FullName() string { return r.fullName() }
+
+func (r *Repo) fullName() string { return r.owner.login + "/" + r.name }
+
+// CloneURL is the address for git.
+func (r *Repo) CloneURL() string { return r.s.url + "/" + r.fullName() + ".git" }
+
+// Dir is the bare repository on disk.
+func (r *Repo) Dir() string { return r.git.path }
+
+// Head is the SHA of a branch's tip, empty if there is no such branch.
+func (r *Repo) Head(branch string) string {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.heads[branch]
+}
+
+// File is a file's content at a commit or branch.
+func (r *Repo) File(ref, path string) (string, error) {
+	cmd := r.git.command("cat-file", "blob", ref+":"+path)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("read %s at %s of %s: %w", path, ref, r.FullName(), err)
+	}
+	return string(out), nil
+}
+
+// PRs are all pull requests, open and closed, by number.
+func (r *Repo) PRs() []*PR {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return slices.Clone(r.pulls)
+}
+
+func (r *Repo) api(format string, args ...any) string {
+	return r.s.url + "/repos/" + r.fullName() + fmt.Sprintf(format, args...)
+}
+
+func (r *Repo) html(format string, args ...any) string {
+	return r.s.url + "/" + r.fullName() + fmt.Sprintf(format, args...)
+}

@@ -1,0 +1,187 @@
+package embedded
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxBody is far above what the API takes, so that its own limits speak first.
+const maxBody = 32 << 20
+
+// A request is one call of the API on its way through the hub. It stands in for
+// the ResponseWriter, because limits, ETags and faults decide after the handler
+// what really goes out.
+type request struct {
+	*http.Request
+	s      *Server
+	actor  actor
+	repo   *Repo
+	mount  string // the prefix under which the API was called
+	body   []byte
+	header http.Header
+
+	status int
+	answer any
+	raw    []byte // an answer that is no JSON
+	err    error
+}
+
+func (rq *request) Header() http.Header         { return rq.header }
+func (rq *request) Write(b []byte) (int, error) { return len(b), nil }
+func (rq *request) WriteHeader(status int)      { rq.err = muxError(status) }
+func (rq *request) query(name string) string    { return rq.URL.Query().Get(name) }
+func (rq *request) pathInt(name string) int64 {
+	n, _ := strconv.ParseInt(rq.PathValue(name), 10, 64)
+	return n
+}
+func (rq *request) reply(status int, v any) error { rq.status, rq.answer = status, v; return nil }
+func (rq *request) ok(v any) error                { return rq.reply(http.StatusOK, v) }
+func (rq *request) text(kind string, raw string) {
+	rq.header.Set("Content-Type", kind)
+	rq.raw = []byte(raw)
+}
+func (rq *request) noContent() error { return rq.reply(http.StatusNoContent, nil) }
+func muxError(status int) error      { return &apiError{Status: status, Message: http.StatusText(status)} }
+
+// read decodes the body; what GitHub cannot parse is a 400.
+func (rq *request) read(into any) error {
+	if len(rq.body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(rq.body, into); err != nil {
+		return &apiError{Status: 400, Message: "Problems parsing JSON"}
+	}
+	return nil
+}
+
+var pullPage = regexp.MustCompile(`^/([^/]+)/([^/]+)/pull/(\d+)$`)
+
+// handler tells git, the pages and the API apart.
+func (s *Server) handler() http.Handler {
+	api := s.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mount := ""
+		switch path := r.URL.Path; {
+		case strings.Contains(path, ".git/"):
+			s.serveGit(w, r)
+			return
+		case path == "/", pullPage.MatchString(path) && !strings.HasPrefix(path, "/repos/"):
+			s.servePage(w, r)
+			return
+		case newAppPage.MatchString(path):
+			s.serveNewApp(w, r)
+			return
+		case strings.HasPrefix(path, "/api/v3/"):
+			mount = "/api/v3"
+		}
+		http.StripPrefix(mount, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.serveAPI(w, r, api, mount)
+		})).ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handler, mount string) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.running++
+	fault := s.drawFault(r)
+	requestID := fmt.Sprintf("%04X:%08X", s.rand.IntN(1<<16), s.rand.Uint32())
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.running--
+		s.mu.Unlock()
+	}()
+	w.Header().Set("X-GitHub-Request-Id", requestID)
+	w.Header().Set("X-GitHub-Media-Type", "github.v3; format=json")
+	w.Header().Set("X-GitHub-Api-Version-Selected", "2022-11-28")
+	if fault.before(w, r) {
+		s.opt.Log.Info("fault", "method", r.Method, "path", r.URL.Path, "fault", fault.kind)
+		return
+	}
+
+	rq := &request{Request: r, s: s, mount: mount, body: body, header: w.Header()}
+	raw := s.perform(rq, api)
+	s.opt.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", rq.status, "actor", rq.actor.key())
+	if fault.after(w) {
+		return
+	}
+	w.WriteHeader(rq.status)
+	if _, err := w.Write(raw); err != nil {
+		s.opt.Log.Info("answer lost", "path", r.URL.Path, "err", err)
+	}
+}
+
+// perform runs the handler under the hub's lock: each call is atomic.
+func (s *Server) perform(rq *request, api http.Handler) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rq.actor, rq.err = s.authenticate(rq.Request)
+	if rq.err == nil {
+		rq.err = s.admit(rq)
+	}
+	if rq.err == nil {
+		api.ServeHTTP(rq, rq.Request)
+	}
+	raw := rq.encode()
+	counted := !rq.unchanged(raw) && rq.URL.Path != "/rate_limit"
+	if !counted && rq.status == http.StatusNotModified {
+		raw = nil
+	}
+	s.account(rq, counted)
+	return raw
+}
+
+func (rq *request) encode() []byte {
+	if rq.err != nil {
+		api := asAPIError(rq.err)
+		rq.status, rq.answer, rq.raw = api.Status, api.body(), nil
+		for name, values := range api.Header {
+			rq.header[name] = values
+		}
+	}
+	if rq.status == http.StatusNoContent {
+		return nil
+	}
+	if rq.raw != nil {
+		rq.status = http.StatusOK
+		return rq.raw
+	}
+	rq.header.Set("Content-Type", "application/json; charset=utf-8")
+	raw, err := encode(rq.answer)
+	if err != nil {
+		rq.status = http.StatusInternalServerError
+		return []byte(`{"message":"Server Error"}`)
+	}
+	return raw
+}
+
+// unchanged answers 304 to a conditional request that already has this answer.
+func (rq *request) unchanged(raw []byte) bool {
+	if rq.Method != http.MethodGet || rq.status != http.StatusOK {
+		return false
+	}
+	sum := sha256.Sum256(append([]byte(rq.actor.key()), raw...))
+	etag := hex.EncodeToString(sum[:])
+	rq.header.Set("ETag", `W/"`+etag+`"`)
+	rq.header.Set("Cache-Control", "private, max-age=60, s-maxage=60")
+	if !strings.Contains(rq.Request.Header.Get("If-None-Match"), etag) {
+		return false
+	}
+	rq.status = http.StatusNotModified
+	rq.header.Del("Content-Type")
+	return true
+}
+
+func stamp(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }

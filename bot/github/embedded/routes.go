@@ -1,0 +1,156 @@
+package embedded
+
+import (
+	"net/http"
+	"strings"
+)
+
+// routes is the whole REST API that the hub knows.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	plain := func(pattern string, handle func(*request) error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			rq := w.(*request)
+			rq.Request = r
+			rq.err = handle(rq)
+		})
+	}
+	plain("GET /rate_limit", getRateLimit)
+	plain("GET /user", getUser)
+	plain("GET /users/{login}", getUserByLogin)
+	plain("GET /user/repos", listOwnRepos)
+	plain("POST /app-manifests/{code}/conversions", postConversion)
+	plain("GET /app", getApp)
+	plain("GET /app/installations", listInstallations)
+	plain("GET /app/installations/{id}", getInstallation)
+	plain("POST /app/installations/{id}/access_tokens", postAccessToken)
+	plain("GET /app/hook/config", getHookConfig)
+	plain("PATCH /app/hook/config", patchHookConfig)
+	plain("GET /app/hook/deliveries", listDeliveries)
+	plain("GET /app/hook/deliveries/{delivery}", getDelivery)
+	plain("POST /app/hook/deliveries/{delivery}/attempts", postAttempt)
+	plain("GET /installation/repositories", listInstallationRepos)
+	plain("GET /repos/{owner}/{repo}/installation", getRepoInstallation)
+	plain("GET /users/{login}/installation", getAccountInstallation)
+	plain("GET /orgs/{login}/installation", getAccountInstallation)
+
+	repo := func(method, path string, n need, handle func(*request) error) {
+		plain(method+" /repos/{owner}/{repo}"+path, func(rq *request) error {
+			rq.repo = s.repo(rq.PathValue("owner"), rq.PathValue("repo"))
+			if rq.repo == nil {
+				return errNotFound()
+			}
+			if err := n.check(rq.actor, rq.repo); err != nil {
+				return err
+			}
+			return handle(rq)
+		})
+	}
+	s.repoRoutes(repo)
+	s.pullRoutes(repo)
+	s.checkRoutes(repo)
+	return mux
+}
+
+type register func(method, path string, n need, handle func(*request) error)
+
+func (s *Server) repoRoutes(repo register) {
+	meta, contents, admin := reads(Read, "metadata"), reads(Read, "contents"), writes(Admin, "administration")
+	repo("GET", "", meta, getRepo)
+	repo("GET", "/branches", contents, listBranches)
+	repo("GET", "/branches/{branch}", contents, getBranch)
+	repo("GET", "/branches/{branch}/protection", reads(Admin, "administration"), getProtection)
+	repo("PUT", "/branches/{branch}/protection", admin, putProtection)
+	repo("DELETE", "/branches/{branch}/protection", admin, deleteProtection)
+	repo("GET", "/branches/{branch}/protection/required_status_checks", reads(Admin, "administration"), getRequired)
+	repo("GET", "/collaborators/{login}", reads(Write, "metadata"), isCollaborator)
+	repo("GET", "/collaborators/{login}/permission", reads(Write, "metadata"), getPermission)
+	repo("GET", "/compare/{basehead...}", contents, compare)
+	repo("GET", "/contents/{path...}", contents, getContents)
+	repo("GET", "/git/ref/{ref...}", contents, getRef)
+	repo("POST", "/merges", writes(Write, "contents"), postMerges)
+	repo("GET", "/commits", contents, listCommits)
+	repo("GET", "/commits/{rest...}", reads(Read, "contents", "checks", "statuses", "pull_requests"), commitRoutes)
+	hooks := need{role: Admin, level: "write", perms: []string{"repository_hooks"}}
+	repo("GET", "/hooks", hooks, listHooks)
+	repo("POST", "/hooks", hooks, postHook)
+	repo("GET", "/hooks/{hook}", hooks, getHook)
+	repo("DELETE", "/hooks/{hook}", hooks, deleteHook)
+	repo("GET", "/hooks/{hook}/config", hooks, getHookConfig)
+	repo("PATCH", "/hooks/{hook}/config", hooks, patchHookConfig)
+	repo("POST", "/hooks/{hook}/pings", hooks, pingHook)
+	repo("GET", "/hooks/{hook}/deliveries", hooks, listDeliveries)
+	repo("GET", "/hooks/{hook}/deliveries/{delivery}", hooks, getDelivery)
+	repo("POST", "/hooks/{hook}/deliveries/{delivery}/attempts", hooks, postAttempt)
+}
+
+func (s *Server) pullRoutes(repo register) {
+	see, talk := reads(Read, "issues", "pull_requests"), writes(Read, "issues", "pull_requests")
+	repo("GET", "/pulls", reads(Read, "pull_requests"), listPulls)
+	repo("POST", "/pulls", writes(Read, "pull_requests"), postPull)
+	repo("GET", "/pulls/{number}", reads(Read, "pull_requests"), getPull)
+	repo("PATCH", "/pulls/{number}", writes(Read, "pull_requests"), patchPull)
+	repo("GET", "/pulls/{number}/files", reads(Read, "pull_requests"), listPullFiles)
+	repo("GET", "/pulls/{number}/commits", reads(Read, "pull_requests"), listPullCommits)
+	repo("GET", "/pulls/{number}/merge", reads(Read, "pull_requests"), isMerged)
+	repo("PUT", "/pulls/{number}/merge", writes(Write, "contents"), putMerge)
+	repo("GET", "/issues/{number}", see, getIssue)
+	repo("GET", "/issues/{number}/{what}", see, getIssuePart)
+	repo("POST", "/issues/{number}/{what}", talk, postIssuePart)
+	repo("PATCH", "/issues/comments/{id}", talk, patchComment)
+	repo("DELETE", "/issues/comments/{id}", talk, deleteComment)
+	repo("GET", "/issues/comments/{id}/reactions", see, listReactions)
+	repo("POST", "/issues/comments/{id}/reactions", talk, postReaction)
+	repo("DELETE", "/issues/comments/{id}/reactions/{reaction}", talk, deleteReaction)
+	repo("DELETE", "/issues/{number}/labels/{label}", writes(Triage, "issues", "pull_requests"), deletePullLabel)
+	repo("GET", "/labels", see, listLabels)
+	repo("POST", "/labels", writes(Write, "issues", "pull_requests"), postLabel)
+}
+
+func (s *Server) checkRoutes(repo register) {
+	see := reads(Read, "checks")
+	write := need{role: Write, level: "write", perms: []string{"checks"}, app: true}
+	repo("POST", "/check-runs", write, postCheckRun)
+	repo("GET", "/check-runs/{id}", see, getCheckRun)
+	repo("PATCH", "/check-runs/{id}", write, patchCheckRun)
+	repo("GET", "/check-runs/{id}/annotations", see, listAnnotations)
+	repo("POST", "/check-runs/{id}/rerequest", writes(Write, "checks"), rerequestRun)
+	repo("POST", "/check-suites", write, postSuite)
+	repo("GET", "/check-suites/{id}", see, getSuite)
+	repo("GET", "/check-suites/{id}/check-runs", see, listSuiteRuns)
+	repo("POST", "/check-suites/{id}/rerequest", writes(Write, "checks"), rerequestSuite)
+	repo("POST", "/statuses/{sha}", writes(Write, "statuses"), postStatus)
+}
+
+// commitRoutes takes apart what follows /commits/: a ref may hold slashes, which no
+// pattern can match before another word.
+func commitRoutes(rq *request) error {
+	ref, tail := rq.PathValue("rest"), ""
+	for _, t := range []string{"check-runs", "check-suites", "statuses", "status", "pulls"} {
+		if cut, ok := strings.CutSuffix(ref, "/"+t); ok {
+			ref, tail = cut, t
+			break
+		}
+	}
+	sha, ok := rq.repo.git.resolve(ref)
+	if !ok {
+		return &apiError{Status: 422, Message: "No commit found for SHA: " + ref}
+	}
+	perm := map[string]string{"check-runs": "checks", "check-suites": "checks", "statuses": "statuses", "status": "statuses", "pulls": "pull_requests", "": "contents"}
+	if err := reads(Read, perm[tail]).check(rq.actor, rq.repo); err != nil {
+		return err
+	}
+	switch tail {
+	case "check-runs":
+		return listRunsForRef(rq, sha)
+	case "check-suites":
+		return listSuites(rq, sha)
+	case "statuses":
+		return listStatuses(rq, sha)
+	case "status":
+		return getCombined(rq, sha)
+	case "pulls":
+		return listPullsAt(rq, sha)
+	}
+	return getCommit(rq, sha)
+}

@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+type status struct {
+	id                     int64
+	sha, context, state    string
+	description, targetURL string
+	creator                *account
+	app                    *App
+	created                time.Time
+}
+
+// A Status is one commit status.
+type Status struct {
+	Context, State, Description, TargetURL string
+	Creator                                string
+}
+
+// Statuses reads the newest status of each context on a commit.
+func (r *Repo) Statuses(sha string) []Status {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	var out []Status
+	for _, st := range r.latestStatuses(sha) {
+		out = append(out, Status{Context: st.context, State: st.state, Description: st.description, TargetURL: st.targetURL, Creator: st.creator.login})
+	}
+	return out
+}
+
+func (r *Repo) latestStatuses(sha string) []*status {
+	var out []*status
+	for _, st := range slices.Backward(r.statuses) {
+		if st.sha == sha && !slices.ContainsFunc(out, func(o *status) bool { return o.context == st.context }) {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+func (r *Repo) latestStatus(sha, context string) *status {
+	for _, st := range r.latestStatuses(sha) {
+		if st.context == context {
+			return st
+		}
+	}
+	return nil
+}
+
+func (st *status) render(r *Repo) *github.RepoStatus {
+	return &github.RepoStatus{ID: &st.id, NodeID: ptr(nodeID("StatusContext", st.id)), URL: ptr(r.api("/statuses/%s", st.sha)), State: &st.state,
+		TargetURL: orNil(st.targetURL), Description: orNil(st.description), Context: &st.context, AvatarURL: ptr(r.s.url + "/" + st.creator.login + ".png"),
+		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
+}
+
+func postStatus(rq *request) error {
+	var in struct {
+		State, Description, Context string
+		TargetURL                   string `json:"target_url"`
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	r := rq.repo
+	sha, ok := r.git.resolve(rq.PathValue("sha"))
+	switch {
+	case !ok:
+		return &apiError{Status: 422, Message: "No commit found for SHA: " + rq.PathValue("sha")}
+	case !slices.Contains([]string{"error", "failure", "pending", "success"}, in.State):
+		return invalid("Status", "state", "invalid", "State is not included in the list")
+	}
+	if err := checkLength("Status", "description", in.Description, 0, 140); err != nil {
+		return err
+	}
+	st := &status{id: rq.s.id(), sha: sha, context: cmp.Or(in.Context, "default"), state: in.State, description: in.Description,
+		targetURL: in.TargetURL, creator: rq.actor.user, created: rq.s.now()}
+	if inst := rq.actor.inst(); inst != nil {
+		st.app = inst.app
+	}
+	r.statuses = append(r.statuses, st)
+	e := &github.StatusEvent{ID: &st.id, SHA: &st.sha, State: &st.state, Description: orNil(st.description), TargetURL: orNil(st.targetURL),
+		Context: &st.context, Name: ptr(r.fullName()), CreatedAt: when(st.created), UpdatedAt: when(st.created), Repo: r.render(), Sender: st.creator.render(rq.s.url)}
+	r.emit("status", "", nil, func(in *github.Installation) any {
+		e := *e
+		e.Installation = in
+		return &e
+	})
+	rq.s.touch()
+	if err := r.advance(); err != nil {
+		return err
+	}
+	return rq.reply(http.StatusCreated, st.render(r))
+}
+
+func listStatuses(rq *request, sha string) error {
+	out := []*github.RepoStatus{}
+	for _, st := range slices.Backward(rq.repo.statuses) {
+		if st.sha == sha {
+			out = append(out, st.render(rq.repo))
+		}
+	}
+	return rq.ok(page(rq, out))
+}
+
+// combinedStatus has the repository that go-github's struct lacks.
+type combinedStatus struct {
+	github.CombinedStatus
+	Repository *github.Repository `json:"repository"`
+	URL        string             `json:"url"`
+}
+
+func getCombined(rq *request, sha string) error {
+	r := rq.repo
+	latest := r.latestStatuses(sha)
+	state := "success"
+	out := []*github.RepoStatus{}
+	for _, st := range latest {
+		out = append(out, st.render(r))
+		switch {
+		case st.state == "failure" || st.state == "error":
+			state = "failure"
+		case st.state == "pending" && state == "success":
+			state = "pending"
+		}
+	}
+	if len(latest) == 0 {
+		state = "pending"
+	}
+	return rq.ok(combinedStatus{Repository: r.render(), URL: r.api("/commits/%s/status", sha), CombinedStatus: github.CombinedStatus{
+		State: &state, SHA: &sha, TotalCount: ptr(len(latest)), Statuses: page(rq, out), CommitURL: ptr(r.api("/commits/%s", sha)), RepositoryURL: ptr(r.api(""))}})
+}

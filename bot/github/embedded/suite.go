@@ -1,0 +1,197 @@
+package embedded
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+type checkSuite struct {
+	id               int64
+	repo             *Repo
+	app              *App
+	branch           string // empty for a fork's commit
+	headSHA, before  string
+	created, updated time.Time
+}
+
+// suite finds an App's suite for a commit, or makes it.
+func (r *Repo) suite(app *App, sha string) *checkSuite {
+	for _, s := range r.suites {
+		if s.app == app && s.headSHA == sha {
+			return s
+		}
+	}
+	s := &checkSuite{id: r.s.id(), repo: r, app: app, headSHA: sha, before: zeroSHA, created: r.s.now(), updated: r.s.now()}
+	for branch, head := range r.heads {
+		if head == sha && (s.branch == "" || branch < s.branch) {
+			s.branch = branch
+		}
+	}
+	r.suites = append(r.suites, s)
+	return s
+}
+
+// requestSuites makes a suite for each App that writes checks here, and asks it
+// to get to work.
+func (r *Repo) requestSuites(branch, before, after string) {
+	for _, app := range r.s.apps {
+		if app.opt.Permissions["checks"] != "write" || app.installationFor(r) == nil {
+			continue
+		}
+		known := len(r.suites)
+		s := r.suite(app, after)
+		if len(r.suites) == known {
+			continue
+		}
+		s.branch, s.before = branch, orZero(before)
+		s.emit(r.owner, "requested")
+	}
+}
+
+func (s *checkSuite) emit(who *account, action string) {
+	r := s.repo
+	e := checkSuiteEvent{CheckSuite: s.entry()}
+	e.Action, e.Repo, e.Sender = &action, r.render(), who.render(r.s.url)
+	r.emit("check_suite", action, s.app, func(in *github.Installation) any {
+		e := e
+		e.Installation = in
+		return e
+	})
+}
+
+func (s *checkSuite) rerequest(who *account) {
+	for _, run := range s.runs() {
+		run.status, run.conclusion, run.completed = "queued", "", time.Time{}
+	}
+	s.emit(who, "rerequested")
+}
+
+func (s *checkSuite) runs() []*checkRun {
+	return slices.DeleteFunc(s.repo.latestRuns(s.headSHA), func(run *checkRun) bool { return run.suite != s })
+}
+
+// sum is the suite's state, drawn from its runs: the worst conclusion counts.
+func (s *checkSuite) sum() (status, conclusion string) {
+	runs := s.runs()
+	if len(runs) == 0 {
+		return "queued", ""
+	}
+	order := []string{"skipped", "neutral", "success", "stale", "cancelled", "timed_out", "action_required", "failure"}
+	worst := -1
+	for _, run := range runs {
+		if run.status != "completed" {
+			return "in_progress", ""
+		}
+		worst = max(worst, slices.Index(order, run.conclusion))
+	}
+	return "completed", order[max(worst, 0)]
+}
+
+func (s *checkSuite) render() *github.CheckSuite {
+	r := s.repo
+	status, conclusion := s.sum()
+	out := &github.CheckSuite{ID: &s.id, NodeID: ptr(nodeID("CheckSuite", s.id)), HeadBranch: orNil(s.branch), HeadSHA: &s.headSHA,
+		URL: ptr(r.api("/check-suites/%d", s.id)), BeforeSHA: &s.before, AfterSHA: &s.headSHA, Status: &status, Conclusion: orNil(conclusion),
+		CreatedAt: when(s.created), UpdatedAt: when(s.updated), App: s.app.render()}
+	for _, pr := range r.pullsAt(s.headSHA) {
+		out.PullRequests = append(out.PullRequests, pr.renderMinimal())
+	}
+	return out
+}
+
+// suiteEntry has what go-github's struct lacks in a suite of the REST API.
+type suiteEntry struct {
+	*github.CheckSuite
+	Repository    *github.Repository `json:"repository"`
+	HeadCommit    *github.HeadCommit `json:"head_commit"`
+	LatestRuns    int                `json:"latest_check_runs_count"`
+	CheckRunsURL  string             `json:"check_runs_url"`
+	Rerequestable bool               `json:"rerequestable"`
+}
+
+type checkSuiteEvent struct {
+	github.CheckSuiteEvent
+	CheckSuite suiteEntry `json:"check_suite"`
+}
+
+func (s *checkSuite) entry() suiteEntry {
+	e := suiteEntry{CheckSuite: s.render(), Repository: s.repo.render(), LatestRuns: len(s.runs()),
+		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id), Rerequestable: true}
+	if tip := s.repo.git.log(1, s.headSHA); len(tip) == 1 {
+		e.HeadCommit = s.repo.renderHeadCommit(tip[0])
+	}
+	return e
+}
+
+func (rq *request) suite() (*checkSuite, error) {
+	id := rq.pathInt("id")
+	for _, s := range rq.repo.suites {
+		if s.id == id {
+			return s, nil
+		}
+	}
+	return nil, errNotFound()
+}
+
+func getSuite(rq *request) error {
+	s, err := rq.suite()
+	if err != nil {
+		return err
+	}
+	return rq.ok(s.entry())
+}
+
+func listSuites(rq *request, sha string) error {
+	out := []suiteEntry{}
+	for _, s := range rq.repo.suites {
+		if s.headSHA == sha && (rq.query("app_id") == "" || rq.query("app_id") == itoa(s.app.id)) {
+			out = append(out, s.entry())
+		}
+	}
+	total := len(out)
+	return rq.ok(map[string]any{"total_count": total, "check_suites": page(rq, out)})
+}
+
+func postSuite(rq *request) error {
+	var in struct {
+		HeadSHA string `json:"head_sha"`
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	sha, ok := rq.repo.git.resolve(in.HeadSHA)
+	if !ok || sha != in.HeadSHA {
+		return invalid("CheckSuite", "head_sha", "invalid", "No commit found for SHA: "+in.HeadSHA)
+	}
+	known := len(rq.repo.suites)
+	s := rq.repo.suite(rq.actor.inst().app, sha)
+	if len(rq.repo.suites) == known {
+		return rq.ok(s.entry())
+	}
+	return rq.reply(http.StatusCreated, s.entry())
+}
+
+func rerequestSuite(rq *request) error {
+	s, err := rq.suite()
+	if err != nil {
+		return err
+	}
+	s.rerequest(rq.actor.user)
+	rq.s.touch()
+	return rq.reply(http.StatusCreated, map[string]any{})
+}
+
+func listSuiteRuns(rq *request) error {
+	s, err := rq.suite()
+	if err != nil {
+		return err
+	}
+	runs := s.runs()
+	if rq.query("filter") == "all" {
+		runs = slices.DeleteFunc(slices.Clone(s.repo.runs), func(run *checkRun) bool { return run.suite != s })
+	}
+	return rq.replyRuns(runs)
+}

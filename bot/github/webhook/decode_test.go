@@ -1,0 +1,172 @@
+package webhook_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+)
+
+var (
+	a, b, c = strings.Repeat("a", 40), strings.Repeat("b", 40), strings.Repeat("c", 40)
+
+	ours   = webhook.Repository{ID: 7, FullName: "acme/kernels", DefaultBranch: "main", Private: true}
+	anns   = webhook.Repository{ID: 8, FullName: "ann/kernels", DefaultBranch: "main"}
+	ann    = webhook.User{ID: 11, Login: "ann"}
+	origin = webhook.Origin{Repository: ours, Installation: 99, Sender: ann}
+)
+
+// payloads are the files in testdata and what is in them.
+var payloads = map[string]webhook.Event{
+	"pull_request.synchronize":  pullRequest("synchronize", func(p *webhook.PullRequest) { p.Before, p.MergeCommit = c, c }),
+	"pull_request.edited-base":  pullRequest("edited", func(p *webhook.PullRequest) { p.BaseWas, p.Draft = "dev", true }),
+	"pull_request.edited-title": pullRequest("edited", func(p *webhook.PullRequest) { p.TitleWas = "refactor" }),
+	"pull_request.edited-body":  webhook.Ignored{Reason: "neither base nor title was edited"},
+	"pull_request.labeled-fork-gone": pullRequest("labeled", func(p *webhook.PullRequest) {
+		p.Label, p.HeadRepo, p.Author = "l4", webhook.Repository{}, webhook.User{}
+	}),
+	"pull_request.closed-merged": pullRequest("closed", func(p *webhook.PullRequest) {
+		p.Open, p.Merged, p.MergeCommit, p.HeadRepo, p.Installation = false, true, c, ours, 0
+	}),
+	"issue_comment.created": webhook.IssueComment{
+		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/rebench\r\n", Author: webhook.User{ID: 12, Login: "bob[bot]", Bot: true},
+	},
+	"issue_comment.on-issue": webhook.Ignored{Reason: "the comment is on an issue, not on a pull request"},
+	"merge_group.destroyed": webhook.MergeGroup{
+		Origin: origin, Action: "destroyed", Reason: "dequeued",
+		HeadSHA: a, HeadRef: "refs/heads/gh-readonly-queue/main/pr-5", BaseSHA: b, BaseRef: "refs/heads/main",
+	},
+	"check_run.requested_action": webhook.CheckRun{
+		Origin: origin, Action: "requested_action", ID: 77, Name: "kernelgate", AppID: 42, ExternalID: "run-1",
+		HeadSHA: a, HeadBranch: "cp-async", PullRequests: []int{5}, Button: "rebench",
+	},
+	"check_suite.rerequested-fork": webhook.CheckSuite{Origin: origin, ID: 78, AppID: 42, HeadSHA: a},
+	"push.forced":                  webhook.Push{Origin: origin, Branch: "main", Before: b, After: a, Forced: true},
+	"push.tag":                     webhook.Ignored{Reason: "the push is not to a branch"},
+	"push.deleted":                 webhook.Ignored{Reason: "the push deletes a branch"},
+	"installation_repositories.added": webhook.InstallationRepositories{
+		Origin: webhook.Origin{Installation: 99, Sender: ann}, Account: webhook.User{ID: 1, Login: "acme"},
+		Added: []webhook.Repository{{ID: 7, FullName: "acme/kernels", Private: true}},
+	},
+}
+
+func pullRequest(action string, change func(*webhook.PullRequest)) webhook.PullRequest {
+	p := webhook.PullRequest{
+		Origin: origin, Action: action, Number: 5, Title: "perf: cp.async", Author: ann, Open: true, Labels: []string{"perf", "l4"},
+		HeadSHA: a, HeadRef: "cp-async", HeadRepo: anns, BaseSHA: b, BaseRef: "main",
+	}
+	change(&p)
+	return p
+}
+
+// read is a file of testdata and the event that its name begins with.
+func read(t testing.TB, name string) (event string, body []byte) {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	event, _, _ = strings.Cut(name, ".")
+	return event, body
+}
+
+func TestDecode(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) != len(payloads) {
+		t.Fatalf("%d files for %d payloads: %v", len(files), len(payloads), err)
+	}
+	for name, want := range payloads {
+		t.Run(name, func(t *testing.T) {
+			event, body := read(t, name)
+			got, err := webhook.Decode(event, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFork(t *testing.T) {
+	for name, want := range map[string]bool{
+		"pull_request.synchronize": true, "pull_request.labeled-fork-gone": true, "pull_request.closed-merged": false,
+	} {
+		if got := payloads[name].(webhook.PullRequest).Fork(); got != want {
+			t.Errorf("%s: Fork() = %v", name, got)
+		}
+	}
+}
+
+func TestIgnored(t *testing.T) {
+	tests := []struct{ name, event, body, want string }{
+		{"unknown event", "star", `{"action":"created"}`, `event "star" is not used`},
+		{"unknown event, no JSON", "no_such", `{`, `event "no_such" is not used`},
+		{"unknown action", "pull_request", `{"action":"assigned"}`, `action "assigned" of pull_request is not used`},
+		{"unknown action, strange fields", "pull_request", `{"action":"new","pull_request":[],"repository":7}`, `action "new" of pull_request is not used`},
+		{"edited comment", "issue_comment", `{"action":"edited","comment":{"body":"/override mine"}}`, `action "edited" of issue_comment is not used`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := webhook.Decode(test.event, []byte(test.body))
+			if err != nil || got != (webhook.Ignored{Reason: test.want}) {
+				t.Errorf("got %#v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestDecodeMistakes(t *testing.T) {
+	sub := func(name, old, new string) string {
+		_, body := read(t, name)
+		if !strings.Contains(string(body), old) {
+			t.Fatalf("%s holds no %s", name, old)
+		}
+		return strings.Replace(string(body), old, new, 1)
+	}
+	const pr, comment, button = "pull_request.synchronize", "issue_comment.created", "check_run.requested_action"
+	tests := []struct{ name, event, body, want string }{
+		{"empty", "push", "", "the JSON is broken at its beginning: unexpected end of JSON input"},
+		{"a list", "push", "[1]", "the body is a JSON array and no object"},
+		{"null", "push", "null", "ref is missing"},
+		{"truncated", "push", `{"repository":{"id":7,"full_name":"acme/ker`, `the JSON is broken near "repository.full_name": unexpected end of JSON input`},
+		{"truncated in a list", "pull_request", `{"pull_request":{"labels":[{"name":"a"},{"name":`, `the JSON is broken near "pull_request.labels[1].name": unexpected end of JSON input`},
+		{"no JSON in the middle", "push", `{"ref":"a","x":{"y":nil}}`, `the JSON is broken near "x.y": invalid character 'i' in literal null (expecting 'u')`},
+		{"trailing text", "push", `{"ref":"a"} x`, "the JSON is broken after its end: invalid character 'x' after top-level value"},
+		{"no action", "pull_request", `{}`, "action is missing"},
+		{"action no text", "pull_request", `{"action":7}`, "action is a JSON number and should be a Go string"},
+		{"no pull request", "pull_request", `{"action":"opened"}`, "pull_request is missing"},
+		{"head gone", "pull_request", sub(pr, `"sha": "`+a+`"`, `"was": ""`), "pull_request.head.sha is missing"},
+		{"head no text", "pull_request", sub(pr, `"sha": "`+a+`"`, `"sha": 7`), "pull_request.head.sha is a JSON number and should be a Go string"},
+		{"head an option", "pull_request", sub(pr, `"sha": "`+a+`"`, `"sha": "--exec=x"`), "pull_request.head.sha is no commit id"},
+		{"head too short", "pull_request", sub(pr, `"sha": "`+a+`"`, `"sha": "aaaaaaa"`), "pull_request.head.sha is no commit id"},
+		{"base without a branch", "pull_request", sub(pr, `"ref": "main"`, `"ref": ""`), "pull_request.base.ref is missing or empty"},
+		{"no number", "pull_request", sub(pr, "  \"number\": 5", "  \"number\": 0"), "pull_request.number is missing or not positive"},
+		{"before no commit", "pull_request", sub(pr, `"before": "c`, `"before": "z`), "before is no commit id"},
+		{"merge commit", "pull_request", sub(pr, `"merge_commit_sha": "c`, `"merge_commit_sha": "z`), "pull_request.merge_commit_sha is no commit id"},
+		{"repository a path", "pull_request", sub(pr, "\"repository\": {\n  \"id\": 7,\n  \"full_name\": \"acme/kernels\"", `"repository": {"id": 7, "full_name": "acme/.."`), "repository.full_name is not owner/name"},
+		{"head repository", "pull_request", sub(pr, "ann/kernels", "ann"), "pull_request.head.repo.full_name is not owner/name"},
+		{"comment by nobody", "issue_comment", sub(comment, `"login": "bob[bot]"`, `"was": ""`), "comment.user.login is missing or empty"},
+		{"comment without a repository", "issue_comment", sub(comment, `"repository"`, `"was"`), "repository.id is missing or not positive"},
+		{"button without a name", "check_run", sub(button, `"identifier": "rebench"`, `"x": 1`), "requested_action.identifier is missing or empty"},
+		{"push to nothing", "push", sub("push.forced", "refs/heads/main", "refs/heads/"), "ref is missing or empty"},
+		{"installation without an id", "installation", `{"action":"created"}`, "installation.id is missing or not positive"},
+		{"installed repository", "installation", `{"action":"created","installation":{"id":1},"repositories":[{"id":1,"full_name":"a/b"},{"id":2}]}`, "repositories[1].full_name is not owner/name"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := webhook.Decode(test.event, []byte(test.body))
+			if err == nil || got != nil {
+				t.Fatalf("got %#v, %v", got, err)
+			}
+			if diff := cmp.Diff("reading a "+test.event+" delivery: "+test.want, err.Error()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

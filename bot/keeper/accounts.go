@@ -1,0 +1,251 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/account"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+// Earlier tells a runner what is known of the machine code that it has built, for
+// whatever commit that was measured. A measurement on the side goes by itself.
+func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (agent.EarlierAnswer, error) {
+	s, run, err := k.atWork(ctx, job, token)
+	if err != nil || run.Text != "" {
+		return agent.EarlierAnswer{}, err
+	}
+	answer := agent.EarlierAnswer{Again: run.Attempt > 1}
+	a, err := k.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(c))
+	if err != nil {
+		return answer, err
+	}
+	found, ok := a.Best()
+	if !ok {
+		return answer, nil
+	}
+	answer.Head = found.Head
+	answer.Evidence, err = k.blob(ctx, found.Evidence)
+	if errors.Is(err, journal.ErrNotFound) { // somebody has tidied up: the attempts are counted all the same
+		return agent.EarlierAnswer{Again: answer.Again}, nil
+	}
+	return answer, err
+}
+
+// Begin counts an attempt at the machine code. It is the next one of the code's,
+// and of the sources' that it was built from: code that is other with every build
+// would otherwise be a first attempt each time.
+func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error) {
+	s, run, err := k.atWork(ctx, job, token)
+	if err != nil {
+		return 0, err
+	}
+	if run.Text != "" {
+		return 1, nil
+	}
+	matter, claim := account.MatterOf(s.ID, s.Plan, run), account.Claim{Job: job, Token: token}
+	number := 0
+	for _, name := range []string{matter.OfSources(run.Sources, c), matter.OfCode(c)} {
+		a, err := k.note(ctx, name, func(now *account.State) (string, any) {
+			begun, ok := now.Next(claim, number, run.Head)
+			if !ok {
+				return "", nil
+			}
+			return account.BegunKind, begun
+		})
+		if err != nil {
+			return 0, err
+		}
+		number, _ = a.Number(claim)
+	}
+	k.Log.Info("attempt", "change", s.ID.String(), "job", job, "token", token, "attempt", number)
+	return number, nil
+}
+
+// atWork is the run that a runner works at.
+func (k *Keeper) atWork(ctx context.Context, job string, token uint64) (*change.State, change.Run, error) {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return nil, change.Run{}, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+	}
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return nil, change.Run{}, err
+	}
+	run, err := k.wanted(s, job, token)
+	return s, run, err
+}
+
+// account reads what the journal has under a name.
+func (k *Keeper) account(ctx context.Context, name string) (*account.State, error) {
+	a := account.New()
+	_, err := k.Journal.ReplayRun(ctx, name, func(e journal.Event) error { return a.Apply(e.Seq, e.Kind, e.Data) })
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// note writes what decide makes of an account as it is, and returns it after that.
+// No kind writes nothing; decide is asked again when somebody else was faster.
+func (k *Keeper) note(ctx context.Context, name string, decide func(*account.State) (kind string, event any)) (*account.State, error) {
+	for {
+		a, err := k.account(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		kind, event := decide(a)
+		if kind == "" {
+			return a, nil
+		}
+		seq, err := k.Journal.Append(ctx, name, a.Seq, kind, event)
+		if errors.Is(err, journal.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("writing %s: %w", name, err)
+		}
+		data, err := json.Marshal(event)
+		if err == nil {
+			err = a.Apply(seq, kind, data)
+		}
+		return a, err
+	}
+}
+
+// counted refuses rounds that were not counted before they were measured, and
+// rounds that are said to be of earlier attempts and are not. A runner's word on
+// which attempt it made would be worth nothing.
+func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, token uint64, e *gates.Evidence) error {
+	if run.Text != "" || e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
+		return nil
+	}
+	const advice = "(is the runner of another version than the server?)"
+	code, ok := runners.CodeOf(e)
+	if !ok {
+		return fmt.Errorf("the runner sent times without the machine code that they are about %s", advice)
+	}
+	a, err := k.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code))
+	if err != nil {
+		return unavailable{err}
+	}
+	own, _ := a.Number(account.Claim{Job: run.Job, Token: token})
+	rounds, before := e.Performance.Rounds, len(e.Performance.Rounds)
+	for before > 0 && own > 0 && rounds[before-1].Attempt == own {
+		before--
+	}
+	if before == 0 {
+		return nil
+	}
+	last := rounds[before-1].Attempt
+	found, ok := a.Of(last)
+	if !ok {
+		return fmt.Errorf("the runner sent rounds of attempt %d, which the server has not counted %s", last, advice)
+	}
+	earlier, err := k.evidence(ctx, change.Result{Evidence: found.Evidence})
+	if err != nil {
+		return unavailable{err}
+	}
+	if was := earlier.Performance; was == nil || !sameJSON(was.Rounds, rounds[:before]) {
+		return fmt.Errorf("the runner sent other rounds of attempt %d than the server knows %s", last, advice)
+	}
+	return nil
+}
+
+// unavailable is an error of the bot's own: it says nothing of the runner.
+type unavailable struct{ error }
+
+func (u unavailable) Unwrap() error { return u.error }
+
+func sameJSON(a, b any) bool {
+	one, errA := json.Marshal(a)
+	other, errB := json.Marshal(b)
+	return errA == nil && errB == nil && string(one) == string(other)
+}
+
+// remember keeps evidence for whoever builds the same machine code next. What came
+// with an ERROR is worth nothing; its attempt is counted all the same.
+func (k *Keeper) remember(ctx context.Context, s *change.State, run change.Run, token uint64, result change.Result) error {
+	if run.Text != "" || result.Outcome == gates.Error || result.Evidence == "" {
+		return nil
+	}
+	e, err := k.evidence(ctx, result)
+	if err != nil {
+		return err
+	}
+	code, ok := runners.CodeOf(e)
+	if !ok {
+		return nil
+	}
+	claim := account.Claim{Job: run.Job, Token: token}
+	_, err = k.note(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code), func(now *account.State) (string, any) {
+		_, own := now.Number(claim)
+		own = own || result.Attempt == 0 && run.Attempt > 1 // other cases were drawn
+		if have, ok := now.Of(result.Attempt); ok && (have.Claim == claim || !own) {
+			return "", nil // it was written already, or is what stood
+		}
+		return account.FoundKind, account.Found{Claim: claim, Attempt: result.Attempt, Head: run.Head, Evidence: result.Evidence}
+	})
+	return err
+}
+
+// carry puts evidence that is judged by another policy into that policy's account,
+// as if it had been gathered for it; where that has attempts of its own, they are
+// what counts, and carry returns them in its place.
+func (k *Keeper) carry(ctx context.Context, m account.Matter, old change.Run, e *gates.Evidence) (*gates.Evidence, error) {
+	code, ok := runners.CodeOf(e)
+	attempt := lastAttempt(e)
+	if !ok || attempt == 0 {
+		return e, nil
+	}
+	claim := account.Claim{Job: old.Job, Token: old.Token}
+	a, err := k.note(ctx, m.OfCode(code), func(now *account.State) (string, any) {
+		if now.Attempts > 0 {
+			return "", nil
+		}
+		return account.BegunKind, account.Begun{Claim: claim, Attempt: attempt, Head: old.Head}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, ours := a.Number(claim); ours {
+		_, err := k.note(ctx, m.OfCode(code), func(now *account.State) (string, any) {
+			if _, ok := now.Best(); ok {
+				return "", nil
+			}
+			return account.FoundKind, account.Found{Claim: claim, Attempt: attempt, Head: old.Head, Evidence: old.Result.Evidence}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if a, err = k.account(ctx, m.OfCode(code)); err != nil {
+		return nil, err
+	}
+	best, ok := a.Best()
+	switch {
+	case !ok:
+		return nil, nil
+	case best.Evidence == old.Result.Evidence:
+		return e, nil
+	}
+	its, err := k.evidence(ctx, change.Result{Evidence: best.Evidence})
+	if err == nil {
+		its.Provenance, its.Notes, its.Baseline, its.Candidate = e.Provenance, e.Notes, e.Baseline, e.Candidate
+	}
+	return its, err
+}
+
+// lastAttempt is that of the last round; 0 where nothing was timed.
+func lastAttempt(e *gates.Evidence) int {
+	if e.Performance == nil || len(e.Performance.Rounds) == 0 {
+		return 0
+	}
+	return max(1, e.Performance.Rounds[len(e.Performance.Rounds)-1].Attempt)
+}

@@ -1,0 +1,160 @@
+package keeper
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Started notes that a runner has a job, unless nobody wants it any more.
+func (k *Keeper) Started(ctx context.Context, job string, token uint64, by fleet.Runner) error {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+	}
+	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		run, err := k.wanted(now, job, token)
+		if err != nil {
+			return nil, err
+		}
+		if run.Phase == change.Running && run.Token == token {
+			return nil, nil
+		}
+		return change.Started{Job: job, Token: token, Runner: by.Name}, nil
+	})
+	k.tender.poke(id)
+	return err
+}
+
+// wanted is the run that a job is for. A result for what was superseded or
+// cancelled, or of an earlier lease, is refused.
+func (k *Keeper) wanted(s *change.State, job string, token uint64) (change.Run, error) {
+	run, ok := s.Run(job)
+	switch {
+	case !ok || run.Phase == change.Abandoned || s.Held() || !s.Facts.Open:
+		return run, fmt.Errorf("job %s: %w", job, journal.ErrCancelled)
+	case run.Phase == change.Done || token < run.Token:
+		return run, fmt.Errorf("job %s: %w", job, journal.ErrLeaseLost)
+	}
+	return run, nil
+}
+
+// Finished judges what a runner brought. The runner's word is never a verdict:
+// evidence that is not about what was asked is the runner's fault.
+func (k *Keeper) Finished(ctx context.Context, job string, token uint64, by fleet.Runner, evidence, log []byte, artifacts []string) error {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+	}
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	run, ok := s.Run(job)
+	if ok && run.Phase == change.Done && run.Token == token {
+		return nil // the answer to the first delivery was lost
+	}
+	if _, err := k.wanted(s, job, token); err != nil {
+		return err
+	}
+	result, err := k.verdictOn(ctx, s, run, token, evidence)
+	if err != nil {
+		return err
+	}
+	if err := k.remember(ctx, s, run, token, *result); err != nil {
+		return err
+	}
+	result.Files = artifacts
+	if len(log) > 0 {
+		if result.Log, err = k.keepBytes(ctx, "log", log); err != nil {
+			return err
+		}
+	}
+	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if _, err := k.wanted(now, job, token); err != nil {
+			return nil, err
+		}
+		return change.Finished{Job: job, Token: token, Runner: by.Name, Result: *result}, nil
+	})
+	if err == nil {
+		k.forget(job)
+		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by.Name)
+	}
+	k.tender.poke(id)
+	return err
+}
+
+func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run, token uint64, data []byte) (*change.Result, error) {
+	policy, err := s.Plan.ReadPolicy()
+	if err != nil {
+		return nil, err
+	}
+	e, err := gates.ParseEvidence("the runner's evidence", data)
+	if err == nil {
+		err = about(s, run, e)
+	}
+	if err == nil {
+		err = k.counted(ctx, s, run, token, e)
+	}
+	if own := (unavailable{}); errors.As(err, &own) {
+		return nil, own
+	}
+	if err != nil {
+		e = &gates.Evidence{
+			Schema: gates.EvidenceSchema, Kernel: manifestName(run),
+			Provenance: gates.Provenance{Repository: s.Facts.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
+			Fault:      err.Error(),
+		}
+	}
+	if run.Text != "" {
+		narrow(policy, run.Text, e)
+	}
+	return k.judge(ctx, s.Plan.PolicyFile, policy, e)
+}
+
+// narrow makes the policy ask what a measurement on the side was asked for.
+func narrow(policy *policies.Policy, text string, e *gates.Evidence) {
+	c, _, err := command.Parse(text)
+	r, ok := c.(command.Rebench)
+	if err != nil || !ok {
+		return // the text is the bot's own
+	}
+	if r.Versus != "" && len(r.Shapes) == 0 {
+		for _, s := range e.Shapes {
+			r.Shapes = append(r.Shapes, s.Name)
+		}
+	}
+	policy.Narrow(r.Shapes, r.Seeds)
+}
+
+// manifestName is the kernel's name without the folder that tells it from
+// another of that name.
+func manifestName(run change.Run) string {
+	return strings.TrimSuffix(run.Kernel, fmt.Sprintf(" (%s)", run.Folder))
+}
+
+// about refuses evidence about something else than the run.
+func about(s *change.State, run change.Run, e *gates.Evidence) error {
+	policy := sha256.Sum256([]byte(s.Plan.Policy))
+	for _, is := range []struct{ what, got, want string }{
+		{"kernel", e.Kernel, manifestName(run)},
+		{"head", e.Provenance.Head.SHA, run.Head},
+		{"base", e.Provenance.Base.SHA, s.Plan.Base},
+		{"policy", e.Provenance.Policy, hex.EncodeToString(policy[:])},
+	} {
+		if is.got != is.want {
+			return fmt.Errorf("the runner sent evidence about the %s %.40q, and was asked about %.40q (is it of another version than the server?)", is.what, is.got, is.want)
+		}
+	}
+	return nil
+}

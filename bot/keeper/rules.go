@@ -1,0 +1,45 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+)
+
+// rulesOf has the open pull requests to a branch planned again where what it asks of
+// kernels is not what they were planned with: a verdict that stands is one by the
+// rules that stand. What was measured is not measured again for that, unless the new
+// rules ask for more.
+func (k *Keeper) rulesOf(ctx context.Context, repo, branch string, pulls []ledger.PullRow) (err error) {
+	rules := ""
+	for _, p := range pulls {
+		if p.Base != branch {
+			continue
+		}
+		if rules == "" {
+			rules, err = k.Planner.Rules(ctx, repo, branch)
+			if errors.Is(err, planner.ErrMoved) {
+				return nil // GitHub tells where the pull requests go now
+			}
+			if err != nil {
+				return err
+			}
+		}
+		_, err := k.states.update(ctx, p.ID, func(now *change.State) (change.Event, error) {
+			planned := now.Plan != nil && now.Plan.Rules == rules
+			if f := now.Facts; !planned && f.Open && f.Base == branch && f.Rules != rules {
+				f.Rules = rules
+				return change.Seen{Facts: f}, nil
+			}
+			return nil, nil
+		})
+		if err != nil {
+			return err
+		}
+		k.tender.poke(p.ID)
+	}
+	return nil
+}

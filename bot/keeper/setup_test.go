@@ -1,0 +1,134 @@
+package keeper_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/keeper"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	measuring "github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/scripted"
+)
+
+// A setup is a bot that can be started in this process or another.
+type setup struct {
+	Dir, Addr, GitHub string
+	App               int64
+	Key               []byte
+	PAT               string
+	Beat              time.Duration // how often the runner reports; 50 ms unless given
+	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
+}
+
+// A server is a bot that runs.
+type server struct {
+	bot     *keeper.Keeper
+	ledger  *ledger.Ledger
+	journal *journal.Journal
+	stop    func() error
+}
+
+// client is the bot's way to GitHub. It waits as it is told to, only shorter.
+func (s setup) client() (*client.GitHub, error) {
+	opt := client.Options{BaseURL: s.GitHub, GitURL: s.GitHub, ContentPerMinute: 1e6, ContentPerHour: 1e6, Sleep: func(ctx context.Context, d time.Duration) error {
+		select {
+		case <-time.After(min(d, 5*time.Millisecond)):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	if s.PAT != "" {
+		return client.NewToken(s.PAT, opt)
+	}
+	return client.NewApp(s.App, s.Key, opt)
+}
+
+func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: 3 * time.Second, Log: log})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l, err := ledger.Open(ctx, filepath.Join(s.Dir, "ledger.db"), ledger.Options{})
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, j.Close())
+	}
+	client, errClient := s.client()
+	listener, errListen := net.Listen("tcp", s.Addr)
+	if err := errors.Join(errClient, errListen); err != nil {
+		cancel()
+		return nil, errors.Join(err, l.Close(), j.Close())
+	}
+	runners := &fleet.Server{
+		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
+		LeaseFor: 3 * time.Second, Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
+	}
+	b := keeper.New(keeper.Config{
+		Journal: j, Ledger: l, GitHub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
+		Repositories: []string{"olga/kernels"},
+		Planner:      &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
+		Runners:      func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
+	})
+	runners.Results = b
+	mux := http.NewServeMux()
+	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
+	mux.Handle(agent.Prefix, runners.Handler())
+	web := &http.Server{Handler: mux}
+	failures := make(chan error, 4)
+	var all sync.WaitGroup
+	run := func(what string, do func() error) {
+		all.Go(func() {
+			if err := do(); err != nil && ctx.Err() == nil {
+				failures <- fmt.Errorf("%s: %w", what, err)
+			}
+		})
+	}
+	run("web", func() error { return web.Serve(listener) })
+	run("ledger", func() error { return l.Follow(ctx, j) })
+	run("bot", func() error { return b.Run(ctx) })
+	measure := scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure
+	if s.Forgetful {
+		asking := measure
+		measure = func(ctx context.Context, job bundle.Job, scratch string, p measuring.Progress) (agent.Outcome, error) {
+			job.Record = nil
+			return asking(ctx, job, scratch, p)
+		}
+	}
+	run("runner", func() error {
+		return agent.Run(ctx, agent.Config{
+			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
+			Measure: measure, Log: log, Host: "host",
+		})
+	})
+	return &server{bot: b, ledger: l, journal: j, stop: sync.OnceValue(func() error {
+		cancel()
+		web.Close()
+		all.Wait()
+		close(failures)
+		err := errors.Join(l.Close(), j.Close())
+		for failure := range failures {
+			err = errors.Join(err, failure)
+		}
+		return err
+	})}, nil
+}

@@ -1,0 +1,106 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// states reads and writes changes in the journal. What was read is kept, and a
+// write that the journal refuses makes it read again.
+type states struct {
+	journal *journal.Journal
+	now     func() time.Time
+
+	mu      sync.Mutex
+	entries map[change.ID]*entry
+}
+
+type entry struct {
+	mu    sync.Mutex
+	state *change.State
+}
+
+// maxStates bounds what is kept; what is dropped is read again.
+const maxStates = 1000
+
+func (s *states) entry(id change.ID) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[id]
+	if e == nil {
+		if len(s.entries) >= maxStates {
+			clear(s.entries) // whoever holds an entry goes on with it; the journal refuses what is stale
+		}
+		e = &entry{}
+		s.entries[id] = e
+	}
+	return e
+}
+
+// load is the change as it is; one that nobody has heard of is empty.
+func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) {
+	e := s.entry(id)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := s.fill(ctx, e, id); err != nil {
+		return nil, err
+	}
+	return e.state.Clone(), nil
+}
+
+func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
+	if e.state != nil {
+		return nil
+	}
+	state := change.New(id)
+	_, err := s.journal.ReplayRun(ctx, id.String(), func(stored journal.Event) error {
+		event, err := change.Decode(stored.Kind, stored.Data)
+		if err == nil {
+			state.Apply(stored.Seq, stored.At, event)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", id, err)
+	}
+	e.state = state
+	return nil
+}
+
+// update writes what decide makes of the change as it is, and returns the change
+// after that. A nil event writes nothing. decide is asked again when somebody
+// else was faster.
+func (s *states) update(ctx context.Context, id change.ID, decide func(*change.State) (change.Event, error)) (*change.State, error) {
+	e := s.entry(id)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		if err := s.fill(ctx, e, id); err != nil {
+			return nil, err
+		}
+		event, err := decide(e.state.Clone())
+		if err != nil {
+			return nil, err
+		}
+		if event == nil {
+			return e.state.Clone(), nil
+		}
+		seq, err := s.journal.Append(ctx, id.String(), e.state.Seq, change.KindOf(event), event)
+		if errors.Is(err, journal.ErrConflict) {
+			e.state = nil
+			continue
+		}
+		if err != nil {
+			e.state = nil // it may have been written
+			return nil, fmt.Errorf("writing %s: %w", id, err)
+		}
+		e.state.Apply(seq, s.now().UTC(), event)
+		return e.state.Clone(), nil
+	}
+}

@@ -1,0 +1,138 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// tend does what a change's state asks for, one step after the other, until it
+// asks for nothing. Every step may be repeated: a crash after it was done and
+// before that was written leads here again.
+func (k *Keeper) tend(ctx context.Context, id change.ID) error {
+	for {
+		s, err := k.states.load(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.Seq == 0 {
+			return nil
+		}
+		again, err := k.step(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s (%s): %w", id, s.Facts.Repo, err)
+		}
+		if !again {
+			return nil
+		}
+	}
+}
+
+// step does the most urgent thing, and tells whether there may be another.
+func (k *Keeper) step(ctx context.Context, s *change.State) (bool, error) {
+	switch {
+	case len(s.Dropping) > 0:
+		return true, k.drop(ctx, s)
+	case s.NeedsPlan() && s.Dirty && k.unseen(s):
+		// Reading the repository takes a moment: say at once that it is under way.
+		return true, k.publish(ctx, s)
+	case s.NeedsPlan():
+		return true, k.plan(ctx, s)
+	case len(s.Unanswered()) > 0:
+		return true, k.answer(ctx, s, s.Unanswered()[0])
+	}
+	if err := k.enqueue(ctx, s); err != nil {
+		return false, err
+	}
+	if s.Dirty {
+		return true, k.publish(ctx, s)
+	}
+	return false, k.publishProgress(ctx, s)
+}
+
+// unseen tells whether GitHub shows nothing for the head yet.
+func (k *Keeper) unseen(s *change.State) bool {
+	return s.ID.Kind != change.Push && len(s.ChecksOf(s.Facts.Head)) == 0
+}
+
+// drop takes jobs that nobody waits for out of the queue; a runner that works on
+// one stops within seconds.
+func (k *Keeper) drop(ctx context.Context, s *change.State) error {
+	for _, job := range s.Dropping {
+		if _, err := k.Journal.Cancel(ctx, job); err != nil {
+			return fmt.Errorf("cancelling %s: %w", job, err)
+		}
+		k.forget(job)
+	}
+	_, err := k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+		return change.Dropped{Jobs: s.Dropping}, nil
+	})
+	return err
+}
+
+// enqueue puts every job that is wanted in line. One that is there already, or at
+// a runner, stays as it is.
+func (k *Keeper) enqueue(ctx context.Context, s *change.State) error {
+	for _, run := range s.Wanted() {
+		if run.Phase != change.Queued {
+			continue
+		}
+		payload := fleet.JobPayload{Bundle: run.Bundle, Digest: run.Bundle, Kernel: run.Kernel}
+		if err := k.Journal.Enqueue(ctx, run.Label, journal.Job{ID: run.Job, Payload: payload.Encode()}); err != nil {
+			return fmt.Errorf("queueing %s: %w", run.Job, err)
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) forget(job string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.progress, job)
+}
+
+// plan asks the planner, and keeps what is known already.
+func (k *Keeper) plan(ctx context.Context, s *change.State) error {
+	proposal, err := k.Planner.Plan(ctx, s.ID, s.Facts)
+	if errors.Is(err, planner.ErrMoved) {
+		return k.moved(ctx, s, err)
+	}
+	if err != nil {
+		return errors.Join(err, k.troubled(ctx, s))
+	}
+	k.relieved(s.ID)
+	for i := range proposal.Kernels {
+		if err := k.known(ctx, s, proposal, &proposal.Kernels[i]); err != nil {
+			return err
+		}
+	}
+	k.count(func(c *Counts) { c.Planned++ })
+	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+		if now.Facts.PlanKey() != proposal.Key {
+			return nil, nil // it is planned again
+		}
+		return change.Planned{Plan: proposal.Plan}, nil
+	})
+	return err
+}
+
+// moved asks GitHub for the head once more. Where that is still the one which
+// cannot be fetched, GitHub's own parts disagree, and time will tell.
+func (k *Keeper) moved(ctx context.Context, s *change.State, cause error) error {
+	if s.ID.Kind != change.Pull {
+		return cause
+	}
+	after, err := k.refresh(ctx, s.ID, s.Facts.Repo)
+	if err != nil {
+		return err
+	}
+	if after.Facts.Head == s.Facts.Head {
+		return cause
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package keeper_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/runners/scripted"
+)
+
+const (
+	manifest = scripted.Manifest + `shapes:
+  mission: {N: 1000}
+  small: {N: 10}
+limits: {N: 1..100000}
+secret: {N: 1..500}
+`
+	policy = `version: 1
+devices: [cpu]
+gates:
+  correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 2, norm_error: "<= 1%"}
+  performance:
+    target: {shapes: [mission], speedup: ">= +10%"}
+    guard: {shapes: all, speedup: ">= -2%"}
+    rounds: {min: 6, max: 8}
+    looks: [6, 8]
+    pairs: 20
+    budget: 1h
+rules:
+  - name: refactoring
+    when: {labels: [refactoring]}
+    gates:
+      performance:
+        target: {shapes: [mission], speedup: ">= -2%"}
+  - name: default
+`
+	secret = "a secret that GitHub knows"
+	token  = "the runner's token"
+)
+
+// testKey is made once: RSA keys are slow to find under the race detector.
+var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
+// A world is a GitHub with a repository of one kernel, people of all roles, and a
+// bot with a runner that reads its measurements from the source.
+type world struct {
+	testing.TB
+	ctx     context.Context
+	hub     *embedded.Server
+	app     *embedded.App
+	repo    *embedded.Repo
+	dir     string
+	addr    string
+	hold    chan struct{}
+	running *server
+	opt     worldOptions
+}
+
+type worldOptions struct {
+	pat      bool // a personal token and statuses in place of an App
+	noPolicy bool
+	limits   embedded.Limits
+	log      bool
+	beat     time.Duration // of the runner, where the usual is too fast
+	forgets  bool          // the runner is of a version that has no attempt counted
+}
+
+func newWorld(t testing.TB, opt worldOptions) *world {
+	t.Helper()
+	if t, ok := t.(*testing.T); ok {
+		t.Parallel() // a world mostly waits
+	}
+	w := &world{TB: t, ctx: t.Context(), dir: t.TempDir(), hold: make(chan struct{}), opt: opt}
+	if opt.limits == (embedded.Limits{}) {
+		opt.limits = embedded.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1, Concurrent: -1}
+	}
+	w.addr = w.freeAddress()
+	var err error
+	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits})
+	w.no(err)
+	w.Cleanup(func() { w.hub.Close() })
+	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
+	w.no(err)
+	for login, role := range map[string]embedded.Role{"walt": embedded.Write, "mara": embedded.Maintain, "rita": embedded.Read, "eve": embedded.None} {
+		w.hub.CreateUser(login)
+		w.no(w.repo.Grant(login, role))
+	}
+	files := map[string]string{
+		"kernels/scale/kernel.yaml": manifest, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n",
+		".github/kernelgate.yaml": policy, "README.md": "Kernels.\n",
+	}
+	if opt.noPolicy {
+		delete(files, ".github/kernelgate.yaml")
+	}
+	_, err = w.repo.Push("main", files, "Scale")
+	w.no(err)
+	w.repo.Protect("main", "kernelgate")
+	hook := "http://" + w.addr + "/webhook"
+	if opt.pat {
+		w.repo.CreateHook(hook, secret, "*")
+	} else {
+		key, err := testKey()
+		w.no(err)
+		w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key, HookURL: hook, HookSecret: secret})
+		w.no(err)
+		_, err = w.app.Install(w.repo)
+		w.no(err)
+	}
+	w.start()
+	w.Cleanup(func() { w.no(w.running.stop()) })
+	return w
+}
+
+// ports are below those that Linux gives to whoever asks for any: a bot that is
+// started again must get its own back.
+var ports = func() *atomic.Int64 {
+	p := &atomic.Int64{}
+	p.Store(int64(20000 + os.Getpid()%10000))
+	return p
+}()
+
+func (w *world) freeAddress() string {
+	w.Helper()
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", ports.Add(1))
+		if listener, err := net.Listen("tcp", addr); err == nil {
+			w.no(listener.Close())
+			return addr
+		}
+	}
+	w.Fatal("no port is free")
+	return ""
+}
+
+func (w *world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// start brings the bot and its runner up on the world's address.
+func (w *world) start() {
+	w.Helper()
+	setup := w.setup()
+	log := slog.New(slog.DiscardHandler)
+	if w.opt.log {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	var err error
+	w.running, err = setup.start(log, w.hold)
+	w.no(err)
+}
+
+// setup is what a bot needs to know of the world.
+func (w *world) setup() setup {
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets}
+	if w.opt.pat {
+		w.hub.CreateUser("gatekeeper")
+		w.no(w.repo.Grant("gatekeeper", embedded.Write))
+		s.PAT = w.hub.CreateToken("gatekeeper")
+		return s
+	}
+	s.App, s.Key = w.app.ID(), w.app.PrivateKeyPEM()
+	return s
+}
+
+// propose opens a pull request that changes the kernel's source.
+func (w *world) propose(branch, source string, opt embedded.PROptions) *embedded.PR {
+	w.Helper()
+	_, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": source}, branch)
+	w.no(err)
+	opt.Head = branch
+	if opt.Title == "" {
+		opt.Title = branch
+	}
+	if opt.Author == "" {
+		opt.Author = "walt"
+	}
+	pr, err := w.repo.OpenPR(opt)
+	w.no(err)
+	return pr
+}
+
+// until waits for something to be so on GitHub.
+func (w *world) until(what string, cond func() bool) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
+	defer cancel()
+	if err := w.hub.WaitFor(ctx, cond); err != nil {
+		var have []string
+		for _, pr := range w.repo.PRs() {
+			for _, c := range w.repo.Checks(pr.HeadSHA()) {
+				have = append(have, strings.Join([]string{c.Name, c.Status, c.Conclusion, c.Title}, " | "))
+			}
+			for _, c := range pr.Comments() {
+				have = append(have, c.Author+": "+c.Body[:min(len(c.Body), 300)])
+			}
+		}
+		w.Fatalf("waiting for %s: %v\n%s", what, err, strings.Join(have, "\n"))
+	}
+}
+
+// concluded waits for the required check of a commit, and for all that follows
+// from it, so that what comes next finds the world the same in every run.
+func (w *world) concluded(sha, conclusion string) embedded.Check {
+	w.Helper()
+	var c embedded.Check
+	w.until(conclusion+" at "+sha, func() bool {
+		c, _ = w.repo.Check(sha, "kernelgate")
+		return c.Status == "completed" && c.Conclusion == conclusion
+	})
+	w.settle()
+	return c
+}
+
+// said waits for a comment of the bot that holds a text.
+func (w *world) said(pr *embedded.PR, text string) embedded.Comment {
+	w.Helper()
+	var found embedded.Comment
+	w.until("a comment with "+text, func() bool {
+		for _, c := range pr.Comments() {
+			if strings.Contains(c.Author, "kernelgate") && strings.Contains(c.Body, text) {
+				found = c
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (w *world) comment(pr *embedded.PR, who, text string) embedded.Comment {
+	w.Helper()
+	c, err := pr.Comment(who, text)
+	w.no(err)
+	return c
+}
+
+// settle waits until the bot has nothing left to do.
+func (w *world) settle() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	var left []change.ID
+	for calm := 0; calm < 2; {
+		w.no(w.hub.Quiet(ctx))
+		calm++
+		if !w.running.bot.Idle() {
+			calm = 0
+		} else {
+			var err error
+			left, err = w.running.ledger.Unsettled(ctx)
+			w.no(err)
+			if len(left) > 0 {
+				calm = 0
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.Fatalf("the bot does not come to rest: %v", left)
+		}
+	}
+}

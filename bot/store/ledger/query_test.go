@@ -1,0 +1,293 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+func sha(digit string) string { return strings.Repeat(digit, 40) }
+
+// tell writes what happens to a change, in short.
+type teller struct {
+	*world
+	*change.State
+}
+
+func (w *world) tell(id change.ID, head string) *teller {
+	t := &teller{world: w, State: change.New(id)}
+	w.changes = append(w.changes, t.State)
+	title := fmt.Sprint("change ", id.Number)
+	return t.seen(change.Facts{Repo: "o/r", Title: title, Author: "ann", Open: true, Head: head, Base: "main"})
+}
+
+func (t *teller) seen(f change.Facts) *teller {
+	t.write(t.State, change.Seen{Facts: f})
+	p := change.Plan{Key: f.PlanKey(), Head: f.Head}
+	for _, k := range []string{"gemm", "softmax"} {
+		p.Kernels = append(p.Kernels, change.Kernel{Name: k, Rule: "faster", Label: "l4"})
+	}
+	t.write(t.State, change.Planned{Plan: p})
+	return t
+}
+
+func (t *teller) push(head string) *teller {
+	f := t.Facts
+	f.Head = head
+	return t.seen(f)
+}
+
+func (t *teller) close(merged bool) *teller {
+	f := t.Facts
+	f.Open, f.Merged = false, merged
+	t.write(t.State, change.Seen{Facts: f})
+	return t
+}
+
+func (t *teller) finish(kernel string, o gates.Outcome, p50 float64) *teller {
+	r, _ := t.ByKernel(kernel)
+	t.write(t.State, change.Finished{Job: r.Job, Token: 1, Runner: "runner", Result: change.Result{
+		Outcome: o, Line: fmt.Sprintf("%s of %s", o, kernel), Device: "L4", Evidence: "e", Verdict: "v",
+		P50: map[string]float64{"s": p50}, Speedups: map[string]float64{"s": 0.1, "t": 0.2},
+	}})
+	return t
+}
+
+func (t *teller) command(id string, ok bool, e change.Effect) *teller {
+	t.write(t.State, change.Asked{ID: id, By: "ann", Text: "/" + id, Head: t.Facts.Head})
+	t.write(t.State, change.Answered{ID: id, OK: ok, Reply: "re " + id, Effect: e})
+	return t
+}
+
+func (t *teller) rebench(kernel string) *teller {
+	return t.command(fmt.Sprint("rebench", len(t.Commands)), true, change.Effect{Rebench: []change.Again{{Kernel: kernel}}})
+}
+
+func pull(n int) change.ID      { return change.ID{Kind: change.Pull, Repo: 1, Number: n} }
+func pushed(s string) change.ID { return change.ID{Kind: change.Push, Repo: 1, SHA: sha(s)} }
+func filled(t *testing.T, w *world) *Ledger {
+	t.Helper()
+	l, _ := openLedger(t, filepath.Join(t.TempDir(), "ledger.db"))
+	catchUp(t, l, newMemory(w.events...))
+	return l
+}
+
+// must fails the test where a query does.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func equal[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestTriedBefore(t *testing.T) {
+	w := newWorld(0)
+	w.tell(pull(1), sha("1")).finish("gemm", gates.Defer, 9).close(false)
+	w.tell(pull(2), sha("2")).finish("gemm", gates.Defer, 9).push(sha("3")).finish("gemm", gates.Pass, 8).close(true) // passed later
+	w.tell(pull(3), sha("4")).finish("gemm", gates.Pass, 9).push(sha("5")).finish("gemm", gates.Defer, 8)             // failed later
+	w.tell(pull(4), sha("6")).finish("gemm", gates.Defer, 9).rebench("gemm").finish("gemm", gates.Defer, 9)           // twice
+	w.tell(pull(5), sha("7")).finish("gemm", gates.Defer, 9).rebench("gemm").finish("gemm", gates.Error, 9)           // the runner's fault
+	w.tell(pull(6), sha("8")).finish("softmax", gates.Defer, 9)                                                       // another kernel
+	w.tell(pull(7), sha("9")).finish("gemm", gates.Defer, 9).push(sha("a"))                                           // nothing newer yet
+	w.tell(pushed("b"), sha("b")).finish("gemm", gates.Defer, 9)                                                      // no pull request
+	w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 8}, sha("c")).finish("gemm", gates.Defer, 9)                 // another repository
+	side := w.tell(pull(9), sha("d")).finish("gemm", gates.Pass, 9)                                                   // for information
+	side.command("side", true, change.Effect{Side: []change.Sideways{{Kernel: "gemm"}}})
+	side.write(side.State, change.Finished{Job: side.Side[0].Job, Result: change.Result{Outcome: gates.Defer}})
+	w.tell(pull(10), sha("e")).finish("gemm", gates.Defer, 9) // who asks
+	l := filled(t, w)
+
+	tried := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "gemm", pull(10), 10))
+	var got []string
+	for _, x := range tried {
+		got = append(got, fmt.Sprintf("#%d %s %.1s %s %s open=%v", x.Number, x.Title, x.Head, x.Outcome, x.Line, x.Open))
+	}
+	equal(t, "tried", []string{
+		"#7 change 7 9 DEFER DEFER of gemm open=true",
+		"#5 change 5 7 DEFER DEFER of gemm open=true",
+		"#4 change 4 6 DEFER DEFER of gemm open=true",
+		"#3 change 3 5 DEFER DEFER of gemm open=true",
+		"#1 change 1 1 DEFER DEFER of gemm open=false",
+	}, got)
+	if x := tried[0]; x.Rule != "faster" || x.At.IsZero() || x.ID != pull(7) || x.Author != "ann" || x.Verdict != "v" {
+		t.Errorf("the newest is %+v", x)
+	}
+	if few := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "gemm", pull(10), 2)); len(few) != 2 || few[0].Number != 7 {
+		t.Errorf("the newest two are %+v", few)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	w := newWorld(0)
+	late := w.tell(pushed("1"), sha("1"))
+	w.tell(pushed("2"), sha("2")).finish("gemm", gates.Defer, 20).rebench("gemm").finish("gemm", gates.Pass, 21)
+	late.finish("gemm", gates.Pass, 10) // the first commit is done after the second
+	w.tell(pushed("3"), sha("3")).finish("gemm", gates.Error, 1)
+	w.tell(pushed("4"), sha("4")).finish("gemm", gates.Pass, 40)
+	w.tell(pull(1), sha("5")).finish("gemm", gates.Pass, 50)
+	l := filled(t, w)
+	show := func(points []Point) (out []string) {
+		for _, p := range points {
+			out = append(out, fmt.Sprintf("%.1s %v %s %s", p.SHA, p.P50, p.Device, p.Outcome))
+		}
+		return out
+	}
+	points := must[[]Point](t)(l.History(t.Context(), 1, "gemm", 0))
+	equal(t, "history", []string{"1 map[s:10] L4 PASS", "2 map[s:21] L4 PASS", "4 map[s:40] L4 PASS"}, show(points))
+	if points[0].Change != pushed("1") || !points[0].At.Equal(late.First) || points[0].Evidence != "e" {
+		t.Errorf("the first point is %+v", points[0])
+	}
+	equal(t, "the last two", show(points)[1:], show(must[[]Point](t)(l.History(t.Context(), 1, "gemm", 2))))
+	equal(t, "no such kernel", nil, must[[]Point](t)(l.History(t.Context(), 1, "none", 0)))
+}
+
+func TestRuns(t *testing.T) {
+	w := newWorld(0)
+	w.tell(pull(1), sha("1")).finish("gemm", gates.Defer, 9).rebench("gemm").finish("gemm", gates.Pass, 8)
+	w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 3}, sha("2")).finish("softmax", gates.Error, 7).push(sha("3"))
+	l := filled(t, w)
+	for name, test := range map[string]struct {
+		filter RunFilter
+		want   []string
+	}{
+		"all": {RunFilter{}, []string{
+			"7 softmax 3 #1 queued", "6 gemm 3 #1 queued", "5 softmax 2 #1 done ERROR", "4 gemm 2 #1 abandoned",
+			"3 gemm 1 #2 done PASS", "2 softmax 1 #1 queued", "1 gemm 1 #1 done DEFER"}},
+		"repo":    {RunFilter{RepoID: 1}, []string{"3 gemm 1 #2 done PASS", "2 softmax 1 #1 queued", "1 gemm 1 #1 done DEFER"}},
+		"change":  {RunFilter{Change: pull(1), Kernel: "gemm"}, []string{"3 gemm 1 #2 done PASS", "1 gemm 1 #1 done DEFER"}},
+		"outcome": {RunFilter{Outcome: gates.Error}, []string{"5 softmax 2 #1 done ERROR"}},
+		"phase":   {RunFilter{Phase: change.Abandoned}, []string{"4 gemm 2 #1 abandoned"}},
+		"page":    {RunFilter{Before: 5, Limit: 2}, []string{"4 gemm 2 #1 abandoned", "3 gemm 1 #2 done PASS"}},
+		"none":    {RunFilter{RepoID: 9}, nil},
+	} {
+		var got []string
+		for _, r := range must[[]RunRow](t)(l.Runs(t.Context(), test.filter)) {
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%d %s %.1s #%d %s %s", r.N, r.Kernel, r.Head, r.Attempt, r.Phase, r.Outcome)))
+		}
+		equal(t, name, test.want, got)
+	}
+	r := must[[]RunRow](t)(l.Runs(t.Context(), RunFilter{Outcome: gates.Pass}))[0]
+	equal(t, "figures", [2]map[string]float64{{"s": 8}, {"s": 0.1, "t": 0.2}}, [2]map[string]float64{r.P50, r.Speedups})
+	if r.Repo != "o/r" || r.Title != "change 1" || r.Change != pull(1) || r.Runner != "runner" || r.Evidence != "e" || r.Asked.IsZero() || !r.Begun.IsZero() || r.Ended.Before(r.Asked) {
+		t.Errorf("the run is %+v", r)
+	}
+}
+
+// Runs that a state forgets, or that change again after their result, are kept as
+// they ended.
+func TestRunsOutliveTheirState(t *testing.T) {
+	w := newWorld(0)
+	one := w.tell(pull(1), sha("1")).finish("gemm", gates.Pass, 8)
+	one.command("side", true, change.Effect{Side: []change.Sideways{{Kernel: "gemm"}}})
+	labelled := one.Facts
+	labelled.Labels = []string{"perf"}
+	w.write(one.State, change.Seen{Facts: labelled})
+	w.write(one.State, change.Planned{Plan: change.Plan{
+		Key: labelled.PlanKey(), Head: labelled.Head, Kernels: []change.Kernel{{Name: "gemm", Bundle: "new", Kept: true}},
+	}})
+	one.push(sha("2"))
+	l := filled(t, w)
+	var got []string
+	for _, r := range must[[]RunRow](t)(l.Runs(t.Context(), RunFilter{})) {
+		got = append(got, fmt.Sprintf("%s %.1s side=%v %s %v ended=%v", r.Kernel, r.Head, r.Side, r.Phase, r.P50, !r.Ended.IsZero()))
+	}
+	equal(t, "runs", []string{
+		"softmax 2 side=false queued map[] ended=false",
+		"gemm 2 side=false queued map[] ended=false",
+		"gemm 1 side=true abandoned map[] ended=true",
+		"softmax 1 side=false abandoned map[] ended=true",
+		"gemm 1 side=false done map[s:8] ended=true",
+	}, got)
+}
+
+func TestChanges(t *testing.T) {
+	w := newWorld(0)
+	w.tell(pull(2), sha("1")).push(sha("2")).close(false)
+	w.tell(pull(1), sha("2")).finish("gemm", gates.Pass, 1).finish("softmax", gates.Pass, 1)
+	w.write(w.changes[1], change.Published{Complete: true})
+	w.tell(pushed("2"), sha("2"))
+	other := w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 3}, sha("2"))
+	renamed := other.Facts
+	renamed.Repo = "new/name"
+	other.seen(renamed)
+	l := filled(t, w)
+
+	equal(t, "unsettled", []change.ID{pull(2), pushed("2"), other.ID}, must[[]change.ID](t)(l.Unsettled(t.Context())))
+	equal(t, "by a head of old", []change.ID{pull(2)}, must[[]change.ID](t)(l.ByHead(t.Context(), 1, sha("1"))))
+	equal(t, "by head", []change.ID{pull(1), pull(2), pushed("2")}, must[[]change.ID](t)(l.ByHead(t.Context(), 1, sha("2"))))
+	equal(t, "by no head", nil, must[[]change.ID](t)(l.ByHead(t.Context(), 3, sha("2"))))
+
+	pulls := must[[]PullRow](t)(l.OpenPulls(t.Context(), 1))
+	if len(pulls) != 1 || pulls[0].ID != pull(1) || pulls[0].Head != sha("2") || !pulls[0].Settled || pulls[0].Number != 1 || pulls[0].Updated.IsZero() {
+		t.Errorf("open pull requests: %+v", pulls)
+	}
+	repos := must[[]RepoRow](t)(l.Repos(t.Context()))
+	for i := range repos {
+		repos[i].Updated = repos[i].Updated.Truncate(0)
+	}
+	last := func(i int) RepoRow {
+		r := []RepoRow{{ID: 2, Name: "new/name", Changes: 1, Open: 1, Unsettled: 1}, {ID: 1, Name: "o/r", Changes: 3, Open: 1, Unsettled: 2}}[i]
+		r.Updated = repos[i].Updated
+		return r
+	}
+	equal(t, "repositories", []RepoRow{last(0), last(1)}, repos)
+	if !repos[0].Updated.Equal(w.events[len(w.events)-1].At) {
+		t.Errorf("updated at %v", repos[0].Updated)
+	}
+	if _, err := l.Change(t.Context(), pull(99)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a change that is not there: %v", err)
+	}
+	counts := must[Counts](t)(l.Counts(t.Context()))
+	equal(t, "counts", Counts{
+		Changes: 4, Open: 3, Unsettled: 3, Outcomes: map[gates.Outcome]int{gates.Pass: 2},
+		Phases: map[change.Phase]int{change.Done: 2, change.Queued: 4, change.Abandoned: 6},
+	}, counts)
+}
+
+func TestAudit(t *testing.T) {
+	w := newWorld(0)
+	one := w.tell(pull(1), sha("1"))
+	one.command("override", true, change.Effect{Override: &change.Override{SHA: sha("1"), By: "ann", Reason: "now", At: "noon"}})
+	one.command("late", true, change.Effect{Override: &change.Override{SHA: sha("9"), By: "ann"}}) // of no head: no effect
+	one.command("nonsense", false, change.Effect{})
+	two := w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, sha("2"))
+	two.write(two.State, change.Asked{ID: "waits", By: "bob", Text: "/waits"})
+	l := filled(t, w)
+	ids := func(f AuditFilter) (out []string) {
+		for _, e := range must[[]Entry](t)(l.Audit(t.Context(), f)) {
+			out = append(out, e.ID)
+		}
+		return out
+	}
+	equal(t, "all", []string{"waits", "nonsense", "late", "override"}, ids(AuditFilter{}))
+	equal(t, "repo", []string{"nonsense", "late", "override"}, ids(AuditFilter{RepoID: 1}))
+	equal(t, "change", []string{"waits"}, ids(AuditFilter{Change: two.ID}))
+	equal(t, "page", []string{"nonsense", "late"}, ids(AuditFilter{Before: 4, Limit: 2}))
+	entries := must[[]Entry](t)(l.Audit(t.Context(), AuditFilter{Overrides: true}))
+	equal(t, "overrides", []Entry{{
+		N: 1, Change: pull(1), ID: "override", By: "ann", Text: "/override", Head: sha("1"), At: entries[0].At, Answered: true, OK: true, Reply: "re override",
+		Override: &change.Override{SHA: sha("1"), By: "ann", Reason: "now", At: "noon"},
+	}}, entries)
+	i := slices.IndexFunc(w.events, func(e journal.Event) bool { return e.Kind == "asked" })
+	if !entries[0].At.Equal(w.events[i].At) {
+		t.Errorf("asked at %v", entries[0].At)
+	}
+}
