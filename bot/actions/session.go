@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -24,7 +25,7 @@ type session struct {
 	env     environ
 	hub     *client.GitHub
 	scratch string
-	posts   *poster
+	posts   *publish.Publisher
 	lines   *workflow
 
 	state    *change.State
@@ -32,7 +33,8 @@ type session struct {
 	comments []client.Comment // of the pull request
 	commits  []string         // since it left its base, newest first
 	verdicts map[string]*gates.Verdict
-	results  string // where the first one was written
+	marks    map[string]string // by job
+	results  string            // where the first one was written
 }
 
 func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, error) {
@@ -168,7 +170,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 	}
 	known := map[string]*gates.Verdict{}
 	for i, k := range proposal.Kernels {
-		e := proposal.Evidence[k.Name]
+		e := proposal.Evidence[k.Folder]
 		if e == nil {
 			continue
 		}
@@ -177,11 +179,11 @@ func (s *session) plan(ctx context.Context, again bool) error {
 			return err
 		}
 		result, verdict := judge(policy, proposal.PolicyFile, e)
-		proposal.Kernels[i].Result, known[k.Name] = &result, verdict
+		proposal.Kernels[i].Result, known[k.Folder] = &result, verdict
 	}
 	s.apply(change.Planned{Plan: proposal.Plan})
 	for _, r := range s.state.Runs {
-		if v := known[r.Kernel]; v != nil {
+		if v := known[r.Folder]; v != nil {
 			s.verdicts[r.Job] = v
 		}
 	}
@@ -197,7 +199,7 @@ func (s *session) view() present.View {
 		labels = append(labels, r.Label)
 	}
 	return present.View{
-		State: s.state, Verdicts: s.verdicts, Now: s.Now(),
+		State: s.state, Verdicts: s.verdicts, Marks: s.marks, Now: s.Now(), RunURL: s.env.runURL(),
 		Runners: []present.RunnerInfo{{Name: s.env.runner, Labels: labels, Busy: true}},
 	}
 }

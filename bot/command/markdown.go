@@ -164,7 +164,7 @@ func (r *reader) paragraph(node ast.Node) {
 			r.done = true
 			return
 		case strings.HasPrefix(line, "/") && at >= 0 && plain[at+first] && (len(formulas) == 0 || at < formulas[0][0]):
-			r.line, r.found, r.done = withoutComments(squeeze(seen[at : l.Stop-first])), true, true
+			r.line, r.found, r.done = withoutComments(squeeze(seen[at:l.Stop-first])), true, true
 			return
 		}
 		before = line

@@ -77,8 +77,8 @@ type checkBody struct {
 type checkRunAction = github.CheckRunAction
 
 type checkOutput struct {
-	Title       string            `json:"title"`
-	Summary     string            `json:"summary"`
+	Title       string       `json:"title"`
+	Summary     string       `json:"summary"`
 	Text        string       `json:"text,omitempty"`
 	Annotations []Annotation `json:"annotations,omitempty"`
 }
