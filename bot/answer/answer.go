@@ -90,7 +90,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return refused("`/%s` needs the role `%s` in this repository, and you have `%s`.", asked.Name(), needs, has)
 	}
 	if !slices.Contains(d.Follows(), asked.Name()) {
-		return refused("`/%s` is not available here.", asked.Name())
+		return refused("`/%s` is not available on this server.", asked.Name())
 	}
 	switch asked := asked.(type) {
 	case command.ShowHelp:
@@ -106,7 +106,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case command.Rebench:
 		return d.rebench(ctx, s, policy, asked)
 	}
-	return refused("`/%s` is not available here.", asked.Name())
+	return refused("`/%s` is not available on this server.", asked.Name())
 }
 
 // Policy is the base's; nil where it has none, or one with mistakes.
