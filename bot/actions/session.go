@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
@@ -128,7 +129,7 @@ func (s *session) look(ctx context.Context, id change.ID, f change.Facts) error 
 }
 
 // converse reads the pull request's conversation, and the history in our own
-// comment there.
+// comment there: the newest, where it is not known yet who we are.
 func (s *session) converse(ctx context.Context) error {
 	if s.state.ID.Kind != change.Pull {
 		return nil
@@ -137,10 +138,10 @@ func (s *session) converse(ctx context.Context) error {
 	if s.comments, err = s.hub.ListComments(ctx, s.env.repo, s.state.ID.Number); err != nil {
 		return err
 	}
+	var newest time.Time
 	for _, c := range s.comments {
-		if c.Mine && strings.HasPrefix(c.Body, present.Marker(s.state.ID)) {
-			s.state.Comment.ID, s.state.Past = c.ID, recall(c.Body)
-			break
+		if c.Mine && strings.HasPrefix(c.Body, present.Marker(s.state.ID)) && !c.UpdatedAt.Before(newest) {
+			s.state.Comment.ID, s.state.Past, newest = c.ID, recall(c.Body), c.UpdatedAt
 		}
 	}
 	return nil

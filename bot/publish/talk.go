@@ -29,18 +29,27 @@ func (w *writer) comment(ctx context.Context) error {
 	return w.unsaid(err)
 }
 
-// put writes a comment in place of the one that begins with the marker, or anew.
-func (w *writer) put(ctx context.Context, id int64, marker, body string) (int64, error) {
-	var err error
-	if id == 0 {
-		if id, err = w.find(ctx, marker); err != nil {
-			return 0, err
+// put writes a comment in place of the one that is known or that begins with the marker,
+// or anew: it may have been deleted, and one with our marker may be another's.
+func (w *writer) put(ctx context.Context, known int64, marker, body string) (int64, error) {
+	edit := func(id int64) (done bool, err error) {
+		err = w.GitHub.EditComment(ctx, w.state.Facts.Repo, id, body)
+		return !client.NotFound(err) && !status(err, http.StatusForbidden), err
+	}
+	if known != 0 {
+		if done, err := edit(known); done {
+			return known, err
 		}
 	}
-	if id != 0 {
-		err = w.GitHub.EditComment(ctx, w.state.Facts.Repo, id, body)
-		// Somebody has deleted it; or it is another's, which bears our marker.
-		if !client.NotFound(err) && !status(err, http.StatusForbidden) {
+	all, err := w.ours(ctx, marker)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range all {
+		if id == known {
+			continue
+		}
+		if done, err := edit(id); done {
 			return id, err
 		}
 	}
@@ -53,25 +62,26 @@ func (w *writer) create(ctx context.Context, marker, body string) (int64, error)
 		return id, err
 	}
 	w.asked = false
-	if there, failed := w.find(ctx, marker); there != 0 || failed != nil {
-		return there, failed
+	if all, failed := w.ours(ctx, marker); len(all) > 0 || failed != nil {
+		return slices.Max(append(all, 0)), failed
 	}
 	return 0, err
 }
 
-// find is our own comment with the marker, or 0.
-func (w *writer) find(ctx context.Context, marker string) (int64, error) {
+// ours are our own comments with the marker, as far as we know our name.
+func (w *writer) ours(ctx context.Context, marker string) (ids []int64, err error) {
 	if !w.asked {
-		var err error
 		if w.there, err = w.GitHub.ListComments(ctx, w.state.Facts.Repo, w.state.ID.Number); err != nil {
-			return 0, err
+			return nil, err
 		}
 		w.asked = true
 	}
-	if i := slices.IndexFunc(w.there, func(c client.Comment) bool { return c.Mine && strings.HasPrefix(c.Body, marker) }); i >= 0 {
-		return w.there[i].ID, nil
+	for _, c := range w.there {
+		if c.Mine && strings.HasPrefix(c.Body, marker) {
+			ids = append(ids, c.ID)
+		}
 	}
-	return 0, nil
+	return ids, nil
 }
 
 // replies answers the commands that were decided on. A button has no comment to
@@ -103,8 +113,8 @@ func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
 		return 0, err
 	}
 	marker := present.ReplyMarker(c.ID)
-	if id, err := w.find(ctx, marker); err != nil || id != 0 {
-		return id, err
+	if all, err := w.ours(ctx, marker); err != nil || len(all) > 0 {
+		return slices.Max(append(all, 0)), err
 	}
 	return w.create(ctx, marker, present.Reply(c))
 }
