@@ -67,9 +67,14 @@ func (c counter) Begin(ctx context.Context, code runners.Code) (int, error) {
 	run := &c.state.Runs[i]
 	matter := account.MatterOf(c.state.ID, c.state.Plan, *run)
 	now := mark{run.Attempt, matter.OfCode(code), matter.OfSources(run.Sources, code)}
-	check := c.checkOf(run.Kernel)
+	name := ""
+	for _, check := range present.Checks(c.view()) {
+		if _, folder, err := present.ParseExternalID(check.ExternalID); err == nil && folder == run.Folder {
+			name = check.Name
+		}
+	}
 	for _, head := range c.heads() {
-		marks, err := c.posts.marked(ctx, check.Name, head)
+		marks, err := c.marked(ctx, name, head)
 		if err != nil {
 			return 0, fmt.Errorf("reading the checks of %.12s: %w", head, err)
 		}
@@ -83,17 +88,8 @@ func (c counter) Begin(ctx context.Context, code runners.Code) (int, error) {
 		return 0, fmt.Errorf("this machine code was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
 	}
 	run.Attempt = now.attempt
-	return now.attempt, c.posts.mark(ctx, c.checkOf(run.Kernel), now)
-}
-
-// checkOf is a kernel's check as it is now.
-func (s *session) checkOf(kernel string) present.Check {
-	for _, c := range present.Checks(s.view()) {
-		if _, name, err := present.ParseExternalID(c.ExternalID); err == nil && name == kernel {
-			return c
-		}
-	}
-	return present.Check{}
+	c.marks[run.Job] = now.String()
+	return now.attempt, c.posted(c.posts.Check(ctx, c.view(), name))
 }
 
 // heads is the commits of the change that may have been measured: the newest that

@@ -15,25 +15,25 @@ import (
 // Trouble is what kept GitHub from showing the end.
 func (s *session) finish(trouble error) (Outcome, error) {
 	checks := present.Checks(s.view())
-	for _, c := range checks {
-		for _, a := range c.Annotations {
-			s.lines.annotate(a)
-		}
-	}
 	out := s.outcome()
 	out.Results = s.results
-	title := checks[0].Title
-	if out.Exit == exitPass {
+	// GitHub shows the first ten of a kind: what matters most comes first.
+	if title := checks[0].Title; out.Exit == exitPass {
 		fmt.Fprintf(s.Stdout, "kernelgate: %s\n", title)
 	} else {
 		s.lines.say("error", title)
 	}
-	for _, err := range s.posts.denied {
+	for _, err := range s.posts.Denied {
 		s.lines.say("warning", err.Error())
 	}
 	if trouble != nil {
 		s.lines.say("warning", fmt.Sprintf("GitHub does not show the end of this run: %v (run the job again)", trouble))
 		out.Exit = max(out.Exit, exitError)
+	}
+	for _, c := range checks {
+		for _, a := range c.Annotations {
+			s.lines.annotate(a)
+		}
 	}
 	if err := appendTo(s.env.summary, s.summary(checks[0])); err != nil {
 		return out, err
@@ -95,11 +95,11 @@ const permissions = "```yaml\npermissions:\n  contents: read\n  checks: write\n 
 
 // unwritten says what GitHub did not take, and why.
 func (s *session) unwritten() string {
-	if len(s.posts.denied) == 0 {
+	if len(s.posts.Denied) == 0 {
 		return ""
 	}
 	text := "## Not written to GitHub\n\n"
-	for _, err := range s.posts.denied {
+	for _, err := range s.posts.Denied {
 		text += "- " + report.EscapeProse(err.Error()) + "\n"
 	}
 	if s.state.Facts.Fork {

@@ -1,8 +1,8 @@
 package actions
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -26,8 +25,12 @@ func (s *session) gate(ctx context.Context) (Outcome, error) {
 	if err := s.number(ctx); err != nil {
 		return Outcome{}, err
 	}
-	trouble := s.publish(ctx)
-	for _, run := range s.state.Wanted() {
+	var trouble error
+	wanted := s.state.Wanted()
+	if len(wanted) == 0 {
+		trouble = s.publish(ctx)
+	}
+	for _, run := range wanted {
 		s.apply(change.Started{Job: run.Job, Token: 1, Runner: s.env.runner})
 		_ = s.publish(ctx) // the end of the run is what matters
 		run, _ = s.state.Run(run.Job)
@@ -58,21 +61,21 @@ func (s *session) number(ctx context.Context) error {
 	}
 	for _, c := range present.Checks(s.view()) {
 		for head := range unfinished {
-			if _, err := s.posts.clear(ctx, c, head); err != nil {
+			if _, err := s.clear(ctx, c, head); err != nil {
 				return err
 			}
 		}
-		before, err := s.posts.clear(ctx, c, c.HeadSHA)
+		before, err := s.clear(ctx, c, c.HeadSHA)
 		if err != nil {
 			return err
 		}
-		_, kernel, err := present.ParseExternalID(c.ExternalID)
+		_, folder, err := present.ParseExternalID(c.ExternalID)
 		if err != nil {
 			return fmt.Errorf("numbering the attempts: %w", err)
 		}
 		for i, r := range s.state.Runs {
-			if r.Kernel == kernel {
-				s.state.Runs[i].Attempt = min(1+max(before, tried(s.state.Past, kernel, r.Head), s.env.runAttempt-1), maxAttempts+1)
+			if r.Folder == folder {
+				s.state.Runs[i].Attempt = min(1+max(before, tried(s.state.Past, r), s.env.runAttempt-1), maxAttempts+1)
 			}
 		}
 	}
@@ -111,7 +114,7 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 // measure returns evidence in every case but the end of ctx: what goes wrong is
 // the runner's fault.
 func (s *session) measure(ctx context.Context, job bundle.Job, run change.Run, scratch string) (agent.Outcome, error) {
-	err := s.fit(job, run)
+	err := cmp.Or(s.fit(job, run), s.spent(run))
 	if err == nil {
 		var out agent.Outcome
 		if out, err = s.Measure(ctx, job, scratch, s.Progress); err == nil {
@@ -131,10 +134,8 @@ func (s *session) measure(ctx context.Context, job bundle.Job, run change.Run, s
 func (s *session) fit(job bundle.Job, run change.Run) error {
 	devices := job.Policy.Devices
 	switch {
-	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Kernel):
+	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Folder) && !slices.Contains(s.Kernels, run.ManifestName()):
 		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Kernel)
-	case run.Attempt > maxAttempts:
-		return fmt.Errorf("this commit was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
 	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
 		return fmt.Errorf("the policy lets %s measure, and this runner is %s (send the job elsewhere with runs-on, or say what else this one is in KERNELGATE_LABELS)",
 			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))
@@ -161,32 +162,4 @@ func (s *session) abandon(ctx context.Context) {
 	if err := s.publish(ctx); err != nil {
 		s.lines.say("warning", err.Error())
 	}
-}
-
-// publish brings GitHub in line: checks first, since they block.
-func (s *session) publish(ctx context.Context) error {
-	view := s.view()
-	failure := s.posts.publish(ctx, present.Checks(view))
-	body := present.Comment(view)
-	if body == "" {
-		return failure
-	}
-	body = remember(body, slices.Concat(s.state.Past, s.state.Runs))
-	return errors.Join(failure, s.posts.comment(ctx, s.state, body))
-}
-
-// reply answers the command that the job is about.
-func (s *session) reply(ctx context.Context, c change.Command) error {
-	reaction := "confused"
-	if c.OK {
-		reaction = "rocket"
-	}
-	if err := s.posts.react(ctx, c.Comment, reaction); err != nil {
-		return err
-	}
-	marker := present.ReplyMarker(c.ID)
-	if slices.ContainsFunc(s.comments, func(there client.Comment) bool { return there.Mine && strings.HasPrefix(there.Body, marker) }) {
-		return nil // by the same job, before it was run again
-	}
-	return s.posts.say(ctx, s.state.ID.Number, present.Reply(c))
 }

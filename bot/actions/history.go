@@ -27,7 +27,8 @@ const (
 
 // A record is one run, short.
 type record struct {
-	Kernel  string        `json:"k"`
+	Kernel  string        `json:"k"` // as it is shown
+	Folder  string        `json:"f,omitempty"`
 	Head    string        `json:"h"`
 	Attempt int           `json:"n"`
 	Rule    string        `json:"r,omitempty"`
@@ -37,13 +38,18 @@ type record struct {
 	Ended   time.Time     `json:"e,omitzero"`
 }
 
+// remember adds the attempts so far to the sticky comment.
+func (s *session) remember(body string) string {
+	return remember(body, slices.Concat(s.state.Past, s.state.Runs))
+}
+
 // remember adds the history to a comment, the newest runs and as many of them as
 // there is room for.
 func remember(body string, runs []change.Run) string {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r change.Run) bool { return r.Phase == change.Queued }) // not begun
 	var all []record
 	for _, r := range runs[max(0, len(runs)-maxHistory):] {
-		one := record{Kernel: r.Kernel, Head: r.Head, Attempt: r.Attempt, Rule: r.Rule, Ended: r.Ended.UTC().Truncate(time.Second)}
+		one := record{Kernel: r.Kernel, Folder: r.Folder, Head: r.Head, Attempt: r.Attempt, Rule: r.Rule, Ended: r.Ended.UTC().Truncate(time.Second)}
 		if r.Phase == change.Done && r.Result != nil {
 			one.Outcome, one.Reason, one.Line = r.Result.Outcome, r.Result.Reason, report.Clip(report.Plain(r.Result.Line), 200)
 		}
@@ -86,7 +92,7 @@ func recall(body string) []change.Run {
 		if !headPattern.MatchString(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
 			continue
 		}
-		run := change.Run{Kernel: report.Clip(one.Kernel, 200), Head: one.Head, Attempt: one.Attempt, Rule: report.Clip(one.Rule, 200), Phase: change.Abandoned, Ended: one.Ended}
+		run := change.Run{Kernel: report.Clip(one.Kernel, 200), Folder: report.Clip(one.Folder, 500), Head: one.Head, Attempt: one.Attempt, Rule: report.Clip(one.Rule, 200), Phase: change.Abandoned, Ended: one.Ended}
 		if slices.Contains([]gates.Outcome{gates.Pass, gates.Defer, gates.Error}, one.Outcome) {
 			run.Phase = change.Done
 			run.Result = &change.Result{Outcome: one.Outcome, Reason: gates.Reason(report.Clip(string(one.Reason), 40)), Line: report.Clip(one.Line, 200)}
@@ -96,11 +102,11 @@ func recall(body string) []change.Run {
 	return runs
 }
 
-// tried is how many attempts at a kernel of a commit the history knows.
-func tried(runs []change.Run, kernel, head string) int {
+// tried is how many attempts at a run's kernel and commit the history knows.
+func tried(runs []change.Run, run change.Run) int {
 	n := 0
 	for _, r := range runs {
-		if r.Kernel == kernel && r.Head == head {
+		if r.Same(run) && r.Head == run.Head {
 			n = max(n, r.Attempt)
 		}
 	}

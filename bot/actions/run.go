@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -77,9 +78,9 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("opening the scratch folder: %w", err)
 	}
 	s := &session{
-		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{},
-		posts: &poster{hub: client, repo: env.repo, runURL: env.runURL(), checks: map[string]posted{}, marks: map[string]mark{}},
+		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{}, marks: map[string]string{},
 		lines: &workflow{out: c.Stdout, random: c.Random},
 	}
+	s.posts = &publish.Publisher{GitHub: client, Lenient: true, Extend: s.remember}
 	return s.handle(ctx, event)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
@@ -14,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -24,7 +26,7 @@ type session struct {
 	env     environ
 	hub     *client.GitHub
 	scratch string
-	posts   *poster
+	posts   *publish.Publisher
 	lines   *workflow
 
 	state    *change.State
@@ -32,7 +34,8 @@ type session struct {
 	comments []client.Comment // of the pull request
 	commits  []string         // since it left its base, newest first
 	verdicts map[string]*gates.Verdict
-	results  string // where the first one was written
+	marks    map[string]string // by job
+	results  string            // where the first one was written
 }
 
 func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, error) {
@@ -126,7 +129,7 @@ func (s *session) look(ctx context.Context, id change.ID, f change.Facts) error 
 }
 
 // converse reads the pull request's conversation, and the history in our own
-// comment there.
+// comment there: the newest, where it is not known yet who we are.
 func (s *session) converse(ctx context.Context) error {
 	if s.state.ID.Kind != change.Pull {
 		return nil
@@ -135,10 +138,10 @@ func (s *session) converse(ctx context.Context) error {
 	if s.comments, err = s.hub.ListComments(ctx, s.env.repo, s.state.ID.Number); err != nil {
 		return err
 	}
+	var newest time.Time
 	for _, c := range s.comments {
-		if c.Mine && strings.HasPrefix(c.Body, present.Marker(s.state.ID)) {
-			s.state.Comment.ID, s.state.Past = c.ID, recall(c.Body)
-			break
+		if c.Mine && strings.HasPrefix(c.Body, present.Marker(s.state.ID)) && !c.UpdatedAt.Before(newest) {
+			s.state.Comment.ID, s.state.Past, newest = c.ID, recall(c.Body), c.UpdatedAt
 		}
 	}
 	return nil
@@ -168,7 +171,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 	}
 	known := map[string]*gates.Verdict{}
 	for i, k := range proposal.Kernels {
-		e := proposal.Evidence[k.Name]
+		e := proposal.Evidence[k.Folder]
 		if e == nil {
 			continue
 		}
@@ -177,11 +180,11 @@ func (s *session) plan(ctx context.Context, again bool) error {
 			return err
 		}
 		result, verdict := judge(policy, proposal.PolicyFile, e)
-		proposal.Kernels[i].Result, known[k.Name] = &result, verdict
+		proposal.Kernels[i].Result, known[k.Folder] = &result, verdict
 	}
 	s.apply(change.Planned{Plan: proposal.Plan})
 	for _, r := range s.state.Runs {
-		if v := known[r.Kernel]; v != nil {
+		if v := known[r.Folder]; v != nil {
 			s.verdicts[r.Job] = v
 		}
 	}
@@ -197,7 +200,7 @@ func (s *session) view() present.View {
 		labels = append(labels, r.Label)
 	}
 	return present.View{
-		State: s.state, Verdicts: s.verdicts, Now: s.Now(),
+		State: s.state, Verdicts: s.verdicts, Marks: s.marks, Now: s.Now(), RunURL: s.env.runURL(),
 		Runners: []present.RunnerInfo{{Name: s.env.runner, Labels: labels, Busy: true}},
 	}
 }

@@ -288,6 +288,50 @@ func TestCancelled(t *testing.T) {
 	w.holds(pr.Comments()[0].Body, "ended early", "| 2 |")
 }
 
+// A workflow may speak as another App. Its jobs know their own comment, and leave alone
+// what another program has copied.
+func TestTokenOfAnotherApp(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
+	w.must(w.act("pull_request"), "PASS", "", 0)
+	actions := pr.Comments()[0]
+	w.token = w.tokenOf("my-gate", mayWrite)
+	for range 4 {
+		w.must(w.act("pull_request"), "PASS", "", 0)
+	}
+	_, err := pr.Comment("walt", "/explain")
+	w.no(err)
+	for range 2 { // GitHub lets anybody run a job again
+		w.must(w.act("issue_comment"), "", "", 0)
+	}
+	var by []string
+	for _, c := range pr.Comments() {
+		by = append(by, c.Author)
+	}
+	if want := []string{"github-actions[bot]", "my-gate[bot]", "walt", "my-gate[bot]"}; !slices.Equal(by, want) {
+		t.Errorf("comments by %v, want a sticky one by each App and one reply: %v", by, want)
+	}
+	if now := pr.Comments()[0]; now.Body != actions.Body {
+		t.Errorf("the other App's comment was changed: %s", now.Body)
+	}
+}
+
+// GitHub shows the first ten errors of a job.
+func TestHeadlineFirst(t *testing.T) {
+	text := policy
+	for i := range 30 {
+		text += fmt.Sprintf("colour%d: red\n", i)
+	}
+	w := newWorld(t, map[string]string{".github/kernelgate.yaml": text}, mayWrite)
+	w.propose("faster", source("speed 1.3"), embedded.PROptions{})
+	j := w.act("pull_request")
+	w.must(j, "ERROR", "policy", 2)
+	first, _, _ := strings.Cut(j.log, "\n")
+	if !strings.HasPrefix(first, "::error title=kernelgate::The policy has mistakes") || strings.Count(j.log, "::error file=") != 30 {
+		t.Errorf("the log begins with %q:\n%s", first, j.log)
+	}
+}
+
 func TestLeftOut(t *testing.T) {
 	for _, test := range []struct {
 		name, says string

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 )
@@ -20,8 +19,8 @@ import (
 func TestWorkflowCommands(t *testing.T) {
 	var log strings.Builder
 	w := &workflow{out: &log, random: func() string { return "word" }}
-	w.annotate(present.Annotation{Path: "a,b:c%d.cu", StartLine: 3, EndLine: 4, Level: "failure", Title: "one, two: 3%", Message: "50%: bad,\r\n::set-env name=PATH::evil"})
-	w.annotate(present.Annotation{Path: "k.cu", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "m"})
+	w.annotate(client.Annotation{Path: "a,b:c%d.cu", StartLine: 3, EndLine: 4, Level: "failure", Title: "one, two: 3%", Message: "50%: bad,\r\n::set-env name=PATH::evil"})
+	w.annotate(client.Annotation{Path: "k.cu", StartLine: 1, EndLine: 1, Level: "notice", Title: "t", Message: "m"})
 	w.say("warning", "two\nlines")
 	w.print("::error::forged\n")
 	want := "::error file=a%2Cb%3Ac%25d.cu,line=3,endLine=4,title=one%2C two%3A 3%25::50%25: bad,%0D%0A::set-env name=PATH::evil\n" +
@@ -83,8 +82,8 @@ func TestMistakesInTheJob(t *testing.T) {
 func TestHistory(t *testing.T) {
 	head, ended := strings.Repeat("ab", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	runs := []change.Run{
-		{Kernel: "a", Head: head, Attempt: 1, Rule: "default", Phase: change.Done, Ended: ended, Result: &change.Result{Outcome: gates.Defer, Reason: "too-slow", Line: "--> <!-- no -->"}},
-		{Kernel: "a", Head: head, Attempt: 2, Rule: "default", Phase: change.Abandoned, Ended: ended},
+		{Kernel: "a", Folder: "kernels/a", Head: head, Attempt: 1, Rule: "default", Phase: change.Done, Ended: ended, Result: &change.Result{Outcome: gates.Defer, Reason: "too-slow", Line: "--> <!-- no -->"}},
+		{Kernel: "a", Folder: "kernels/a", Head: head, Attempt: 2, Rule: "default", Phase: change.Abandoned, Ended: ended},
 		{Kernel: "b", Head: head, Attempt: 1, Rule: "default", Phase: change.Queued},
 	}
 	body := remember("text\n", runs)
@@ -95,10 +94,10 @@ func TestHistory(t *testing.T) {
 	if diff := cmp.Diff(runs[:2], back); diff != "" {
 		t.Error(diff)
 	}
-	if n := tried(back, "a", head); n != 2 {
+	if n := tried(back, change.Run{Folder: "kernels/a", Head: head}); n != 2 {
 		t.Errorf("%d attempts, want 2", n)
 	}
-	if n := tried(back, "a", strings.Repeat("cd", 20)) + tried(back, "b", head); n != 0 {
+	if n := tried(back, change.Run{Folder: "kernels/a", Head: strings.Repeat("cd", 20)}) + tried(back, change.Run{Folder: "kernels/b", Head: head}); n != 0 {
 		t.Errorf("%d attempts at what was not begun", n)
 	}
 	long := strings.Repeat("x", client.MaxCommentText-300)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 )
 
 // A workflow writes a job's log, in which some lines are commands.
@@ -24,7 +24,7 @@ var (
 var levels = map[string]string{"failure": "error", "warning": "warning", "notice": "notice"}
 
 // annotate puts a message on a line of a file.
-func (w *workflow) annotate(a present.Annotation) {
+func (w *workflow) annotate(a client.Annotation) {
 	fmt.Fprintf(w.out, "::%s file=%s,line=%d,endLine=%d,title=%s::%s\n", levels[a.Level], escapeProperty.Replace(a.Path),
 		a.StartLine, a.EndLine, escapeProperty.Replace(a.Title), escapeMessage.Replace(a.Message))
 }

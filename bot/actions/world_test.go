@@ -104,14 +104,21 @@ func newWorld(t *testing.T, files map[string]string, may map[string]string) *wor
 	sink := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusAccepted) }))
 	w.Cleanup(sink.Close)
 	w.hook = w.repo.CreateHook(sink.URL, "secret", "*")
+	w.token = w.tokenOf("github-actions", may)
+	return w
+}
+
+// tokenOf is the token of an App's installation: of Actions itself, or of one that the
+// workflow was given the key of.
+func (w *world) tokenOf(slug string, may map[string]string) string {
+	w.Helper()
 	key, err := testKey()
 	w.no(err)
-	app, err := w.hub.CreateApp(embedded.AppOptions{Slug: "github-actions", Key: key, Permissions: may, Events: []string{"ping"}})
+	app, err := w.hub.CreateApp(embedded.AppOptions{Slug: slug, Key: key, Permissions: may, Events: []string{"ping"}})
 	w.no(err)
 	in, err := app.Install(w.repo)
 	w.no(err)
-	w.token = in.Token()
-	return w
+	return in.Token()
 }
 
 func (w *world) no(err error) {

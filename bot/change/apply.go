@@ -103,7 +103,7 @@ func (s *State) planned(at time.Time, p Plan) {
 	before := s.Runs
 	s.Plan, s.Runs = &p, nil
 	for _, k := range p.Kernels {
-		old := slices.IndexFunc(before, func(r Run) bool { return r.Kernel == k.Name })
+		old := slices.IndexFunc(before, func(r Run) bool { return r.Folder == k.Folder })
 		if k.Kept && old >= 0 {
 			run := before[old]
 			run.Bundle, run.Label = k.Bundle, k.Label
@@ -150,14 +150,14 @@ func (s *State) answered(at time.Time, e Answered) {
 		s.again(at, again)
 	}
 	for _, side := range effect.Side {
-		s.sideways(at, side)
+		s.onTheSide(at, side)
 	}
 }
 
 // again starts the next attempt at a kernel. Its earlier result stays in the
 // past, and its evidence is in the new bundle.
 func (s *State) again(at time.Time, a Again) {
-	i := slices.IndexFunc(s.Runs, func(r Run) bool { return r.Kernel == a.Kernel })
+	i := s.place(a.Folder, a.Kernel)
 	if i < 0 || s.Runs[i].Unfinished() {
 		return
 	}
@@ -166,19 +166,20 @@ func (s *State) again(at time.Time, a Again) {
 	s.retire(before)
 	next := before
 	next.Attempt, next.Phase, next.Bundle, next.Asked = before.Attempt+1, Queued, a.Bundle, at
-	next.Job = s.jobID(a.Kernel, i, next.Attempt)
+	next.Job = s.jobID(next.Kernel, i, next.Attempt)
 	next.Token, next.Runner, next.Begun, next.Ended, next.Result = 0, "", time.Time{}, time.Time{}, nil
 	s.Runs[i] = next
 }
 
-func (s *State) sideways(at time.Time, a Sideways) {
-	i := slices.IndexFunc(s.Runs, func(r Run) bool { return r.Kernel == a.Kernel })
+func (s *State) onTheSide(at time.Time, a OnTheSide) {
+	i := s.place(a.Folder, a.Kernel)
 	if i < 0 {
 		return
 	}
+	run := s.Runs[i]
 	s.Side = append(s.Side, Run{
-		Kernel: a.Kernel, Folder: s.Runs[i].Folder, Head: s.Facts.Head, Rule: s.Runs[i].Rule, Label: a.Label, Bundle: a.Bundle, Text: a.Text,
-		Attempt: 1, Job: s.jobID(a.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
+		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Label: run.Label, Bundle: a.Bundle, Side: &a.Rebench,
+		Attempt: 1, Job: s.jobID(run.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
 	})
 }
 

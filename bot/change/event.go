@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 )
@@ -79,8 +80,8 @@ type Problem struct {
 
 // A Kernel is one kernel that the change touches.
 type Kernel struct {
-	Name    string `json:"name"`
-	Folder  string `json:"folder"`
+	Name    string `json:"name"`   // as it is shown
+	Folder  string `json:"folder"` // which kernel it is
 	Rule    string `json:"rule"`
 	Label   string `json:"label"`   // of the runners that may measure it
 	Sources string `json:"sources"` // digest of what is built and measured
@@ -94,6 +95,9 @@ type Kernel struct {
 	Result *Result `json:"result,omitempty"`
 }
 
+// ManifestName is as in Run.
+func (k Kernel) ManifestName() string { return Run{Kernel: k.Name, Folder: k.Folder}.ManifestName() }
+
 // Planned says what the change's facts lead to.
 type Planned struct {
 	Plan
@@ -101,20 +105,20 @@ type Planned struct {
 
 // Asked is a command that somebody gave, in a comment or by a button.
 type Asked struct {
-	ID      string `json:"id"`                // comment-<number>, or button-<delivery>
-	Comment int64  `json:"comment,omitempty"` // where the answer goes
-	By      string `json:"by"`
-	Text    string `json:"text"` // the comment, or the command that the button stands for
-	Head    string `json:"head"` // when it was asked
+	ID      string          `json:"id"`                // comment-<number>, or button-<delivery>
+	Comment int64           `json:"comment,omitempty"` // where the answer goes
+	By      string          `json:"by"`
+	Request command.Request `json:"request"`
+	Head    string          `json:"head"` // when it was asked: what its author could see
 }
 
 // An Effect is what a command leads to. At most one field is set.
 type Effect struct {
-	Approve  string     `json:"approve,omitempty"` // a commit of a fork
-	Override *Override  `json:"override,omitempty"`
-	Cancel   string     `json:"cancel,omitempty"` // the head whose runs end
-	Rebench  []Again    `json:"rebench,omitempty"`
-	Side     []Sideways `json:"side,omitempty"`
+	Approve  string      `json:"approve,omitempty"` // a commit of a fork
+	Override *Override   `json:"override,omitempty"`
+	Cancel   string      `json:"cancel,omitempty"` // the head whose runs end
+	Rebench  []Again     `json:"rebench,omitempty"`
+	Side     []OnTheSide `json:"side,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -127,17 +131,19 @@ type Override struct {
 
 // Again is one more attempt at a kernel, which adds to the evidence.
 type Again struct {
-	Kernel string `json:"kernel"`
+	Folder string `json:"folder,omitempty"`
+	Kernel string `json:"kernel,omitempty"` // its name, in events of before there was a folder
 	Bundle string `json:"bundle"`
 }
 
-// Sideways is a measurement for information: against another baseline, or of
-// other shapes or seeds than the policy's. It changes no verdict.
-type Sideways struct {
-	Kernel string `json:"kernel"`
-	Bundle string `json:"bundle"`
-	Label  string `json:"label"`
-	Text   string `json:"text"` // the command
+// OnTheSide is a measurement for information: against another baseline, or of other
+// shapes or seeds than the policy's. It changes no verdict.
+type OnTheSide struct {
+	Folder  string          `json:"folder,omitempty"`
+	Kernel  string          `json:"kernel,omitempty"` // as in Again
+	Bundle  string          `json:"bundle"`
+	Rebench command.Rebench `json:"rebench"`
+	Text    string          `json:"text,omitempty"` // the command, in events of before it was data
 }
 
 // Answered is the bot's decision on a command, with what follows from it.
@@ -222,9 +228,9 @@ func Decode(kind string, data []byte) (Event, error) {
 	case "planned":
 		return decode[Planned](kind, data)
 	case "asked":
-		return decode[Asked](kind, data)
+		return decodeAsked(kind, data)
 	case "answered":
-		return decode[Answered](kind, data)
+		return decodeAnswered(kind, data)
 	case "started":
 		return decode[Started](kind, data)
 	case "finished":
@@ -241,6 +247,34 @@ func decode[E Event](kind string, data []byte) (Event, error) {
 	var e E
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
+	}
+	return e, nil
+}
+
+// decodeAsked reads the command of an event that has it as text.
+func decodeAsked(kind string, data []byte) (Event, error) {
+	var stored struct {
+		Asked
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
+	}
+	if stored.Text != "" {
+		stored.Request = command.Read(stored.Text)
+	}
+	return stored.Asked, nil
+}
+
+func decodeAnswered(kind string, data []byte) (Event, error) {
+	var e Answered
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
+	}
+	for i, side := range e.Effect.Side {
+		if r, ok := command.Read(side.Text).Command.(command.Rebench); ok {
+			e.Effect.Side[i].Rebench, e.Effect.Side[i].Text = r, ""
+		}
 	}
 	return e, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -38,16 +39,16 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 	case 2:
 		return Effect{Cancel: sha}
 	case 3:
-		return Effect{Rebench: []Again{{Kernel: kernel(), Bundle: "r1"}, {Kernel: kernel(), Bundle: "r2"}}}
+		return Effect{Rebench: []Again{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Kernel: kernel(), Bundle: "r2"}}}
 	case 4:
-		return Effect{Side: []Sideways{{Kernel: kernel(), Bundle: "s1"}, {Kernel: kernel(), Bundle: "s2"}}}
+		return Effect{Side: []OnTheSide{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Kernel: kernel(), Bundle: "s2"}}}
 	}
 	return Effect{}
 }
 
 // anyEvent is an event that may or may not fit the state.
 func anyEvent(r *rand.Rand, s *State, ever []string) Event {
-	command := fmt.Sprint("comment-", r.IntN(8))
+	id := fmt.Sprint("comment-", r.IntN(8))
 	switch r.IntN(10) {
 	case 0, 1:
 		f := facts(pick(r, headOne, headTwo, s.Facts.Head))
@@ -66,9 +67,9 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 		}
 		return Planned{plan}
 	case 4:
-		return Asked{ID: command, By: "ann", Text: "/rebench", Head: s.Facts.Head}
+		return Asked{ID: id, By: "ann", Request: command.Read(pick(r, "/rebench rounds=3", "/rebench speed=3", "hello")), Head: s.Facts.Head}
 	case 5:
-		return Answered{ID: command, OK: true, Effect: anyEffect(r, s)}
+		return Answered{ID: id, OK: true, Effect: anyEffect(r, s)}
 	case 6:
 		return Started{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Runner: "runner"}
 	case 7:
@@ -76,7 +77,7 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	case 8:
 		return Dropped{Jobs: slices.Clone(s.Dropping)}
 	}
-	return Published{Complete: true, Checks: map[string]Posted{"c": {ID: 1}}, Replies: map[string]int64{command: 3}}
+	return Published{Complete: true, Checks: map[string]Posted{"c": {ID: 1}}, Replies: map[string]int64{id: 3}}
 }
 
 // roundTrip is a thing after it was stored.

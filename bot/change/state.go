@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/command"
 )
 
 // A State is what a change's events add up to.
@@ -43,15 +45,14 @@ const (
 
 // A Run is one attempt at one kernel of one head.
 type Run struct {
-	Kernel  string    `json:"kernel"`
-	Folder  string    `json:"folder"`
+	Kernel  string    `json:"kernel"` // as it is shown
+	Folder  string    `json:"folder"` // which kernel it is
 	Head    string    `json:"head"`
 	Rule    string    `json:"rule"`
 	Label   string    `json:"label"`
 	Sources string    `json:"sources,omitempty"`
 	Asks    string    `json:"asks,omitempty"`
 	Bundle  string    `json:"bundle,omitempty"`
-	Text    string    `json:"text,omitempty"` // of a side run: the command
 	Job     string    `json:"job"`
 	Attempt int       `json:"attempt"`
 	Phase   Phase     `json:"phase"`
@@ -61,6 +62,21 @@ type Run struct {
 	Begun   time.Time `json:"begun"`
 	Ended   time.Time `json:"ended"`
 	Result  *Result   `json:"result,omitempty"`
+	// Side is what somebody asked for beside the policy; nil for a run in line.
+	Side *command.Rebench `json:"side,omitempty"`
+}
+
+// ManifestName is the kernel's name without the folder that tells it from another of that
+// name where it is shown.
+func (r Run) ManifestName() string { return strings.TrimSuffix(r.Kernel, " ("+r.Folder+")") }
+
+// Same tells whether both are of the same kernel. What a comment remembers of a run may
+// have no folder.
+func (r Run) Same(other Run) bool {
+	if r.Folder == "" || other.Folder == "" {
+		return r.Kernel == other.Kernel
+	}
+	return r.Folder == other.Folder
 }
 
 // Count is which attempt it was: at its head or, where its machine code was
@@ -172,13 +188,26 @@ func (s *State) find(job string) *Run {
 	return nil
 }
 
-// ByKernel finds the run in line of a kernel.
-func (s *State) ByKernel(name string) (Run, bool) {
-	i := slices.IndexFunc(s.Runs, func(r Run) bool { return r.Kernel == name })
-	if i < 0 {
-		return Run{}, false
+// ByFolder finds the run in line of a kernel.
+func (s *State) ByFolder(folder string) (Run, bool) {
+	if i := s.place(folder, ""); i >= 0 {
+		return s.Runs[i], true
 	}
-	return s.Runs[i], true
+	return Run{}, false
+}
+
+// place is where a kernel's run in line is, or -1. Old events know the name alone.
+func (s *State) place(folder, name string) int {
+	return slices.IndexFunc(s.Runs, func(r Run) bool { return r.Folder == folder && folder != "" || folder == "" && r.Kernel == name })
+}
+
+// Meant is the runs in line that a word of a command may mean: the one in that folder
+// or, where there is none, those of kernels of that name.
+func (s *State) Meant(word string) []Run {
+	if r, ok := s.ByFolder(word); ok {
+		return []Run{r}
+	}
+	return slices.DeleteFunc(slices.Clone(s.Runs), func(r Run) bool { return r.ManifestName() != word && r.Kernel != word })
 }
 
 // CheckKey is the name under which a check is remembered.

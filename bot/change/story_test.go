@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -59,7 +60,7 @@ func kept(name string) Kernel {
 
 func (s *story) job(kernel string) string {
 	s.t.Helper()
-	r, ok := s.ByKernel(kernel)
+	r, ok := s.ByFolder("kernels/" + kernel)
 	if !ok {
 		s.t.Fatalf("no run of %s", kernel)
 	}
@@ -77,7 +78,7 @@ func (s *story) finish(kernel string, outcome gates.Outcome) *story {
 }
 
 func (s *story) command(id string, effect Effect) *story {
-	return s.then(Asked{ID: id, By: "ann", Text: "/" + id, Head: s.Facts.Head}, Answered{ID: id, OK: true, Effect: effect})
+	return s.then(Asked{ID: id, By: "ann", Request: command.Read("/" + id), Head: s.Facts.Head}, Answered{ID: id, OK: true, Effect: effect})
 }
 
 func (s *story) published() *story { return s.then(Published{Complete: true}) }
@@ -189,7 +190,7 @@ func TestKeptAndNotKeptKernels(t *testing.T) {
 	if s.job("a") != jobs[0] || s.job("b") != jobs[1] || s.job("c") == jobs[2] {
 		t.Errorf("jobs %v became %v", jobs, []string{s.job("a"), s.job("b"), s.job("c")})
 	}
-	if a, _ := s.ByKernel("a"); a.Bundle != "bundle-new" {
+	if a, _ := s.ByFolder("kernels/a"); a.Bundle != "bundle-new" {
 		t.Errorf("a's bundle is %s", a.Bundle)
 	}
 	s.finish("a", gates.Defer).tells(
@@ -215,7 +216,7 @@ func TestForkIsHeld(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).finish("a", gates.Pass).start("b")
-	s.command("side", Effect{Side: []Sideways{{Kernel: "a", Bundle: "x", Label: "l4", Text: "/rebench a vs=self"}}})
+	s.command("side", Effect{Side: []OnTheSide{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
 	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "side a@1 #1 queued", "wanted 2")
 	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "side a@1 #1 abandoned", "dropping 2", "cancelled")
 
@@ -230,7 +231,7 @@ func TestCancel(t *testing.T) {
 	})
 	t.Run("ends with another attempt", func(t *testing.T) {
 		after := &story{State: s.Clone(), t: t, seq: s.seq}
-		after.dropped().command("again", Effect{Rebench: []Again{{Kernel: "b", Bundle: "y"}}}).tells(
+		after.dropped().command("again", Effect{Rebench: []Again{{Folder: "kernels/b", Bundle: "y"}}}).tells(
 			"run a@1 #1 done PASS", "run b@1 #2 queued", "past b@1 #1 abandoned", "side a@1 #1 abandoned", "wanted 1")
 	})
 }
@@ -238,9 +239,9 @@ func TestCancel(t *testing.T) {
 func TestRebench(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).start("a").finish("a", gates.Defer)
 	first := s.job("a")
-	s.command("again", Effect{Rebench: []Again{{Kernel: "a", Bundle: "more"}, {Kernel: "b", Bundle: "more"}, {Kernel: "z", Bundle: "more"}}})
+	s.command("again", Effect{Rebench: []Again{{Folder: "kernels/a", Bundle: "more"}, {Folder: "kernels/b", Bundle: "more"}, {Folder: "kernels/z", Bundle: "more"}}})
 	s.tells("run a@1 #2 queued", "run b@1 #1 queued", "past a@1 #1 done DEFER", "wanted 2")
-	a, _ := s.ByKernel("a")
+	a, _ := s.ByFolder("kernels/a")
 	if a.Bundle != "more" || a.Runner != "" || a.Token != 0 || a.Result != nil || !a.Begun.IsZero() || !a.Ended.IsZero() || a.Job == first {
 		t.Errorf("the second attempt began as %+v", a)
 	}
@@ -251,7 +252,7 @@ func TestRebench(t *testing.T) {
 func TestPastIsBounded(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"))
 	for i := range maxPast + 5 {
-		s.finish("a", gates.Defer).command(fmt.Sprint("again", i), Effect{Rebench: []Again{{Kernel: "a"}}})
+		s.finish("a", gates.Defer).command(fmt.Sprint("again", i), Effect{Rebench: []Again{{Folder: "kernels/a"}}})
 	}
 	if len(s.Past) != maxPast || s.Past[0].Attempt != 6 {
 		t.Errorf("%d attempts are past, the oldest is #%d", len(s.Past), s.Past[0].Attempt)
@@ -259,7 +260,7 @@ func TestPastIsBounded(t *testing.T) {
 }
 
 func TestSideRunsChangeNothing(t *testing.T) {
-	side := Effect{Side: []Sideways{{Kernel: "a", Bundle: "x", Text: "/rebench a seeds=3"}, {Kernel: "a", Bundle: "y", Text: "the same"}, {Kernel: "z"}}}
+	side := Effect{Side: []OnTheSide{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
 	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("side", side)
 	s.tells("run a@1 #1 done PASS", "side a@1 #1 queued", "side a@1 #1 queued", "wanted 2")
 	s.then(Finished{Job: s.Side[1].Job, Result: Result{Outcome: gates.Defer}})
@@ -313,7 +314,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	ask := Asked{ID: "comment-1", By: "ann", Text: "/explain"}
+	ask := Asked{ID: "comment-1", By: "ann", Request: command.Request{Command: command.Explain{}}}
 	s := begin(t).seen(facts(headOne)).plan().published().then(ask, ask).tells()
 	if len(s.Unanswered()) != 1 {
 		t.Fatalf("%d commands wait", len(s.Unanswered()))
@@ -327,5 +328,60 @@ func TestCommands(t *testing.T) {
 	}
 	if s.Checks["c@1"].ID != 4 || s.Comment.ID != 5 {
 		t.Errorf("posted: %v, %v", s.Checks, s.Comment)
+	}
+}
+
+// Events of before commands were data, and kernels folders, mean what they meant.
+func TestOldEvents(t *testing.T) {
+	read := func(kind, text string) Event {
+		t.Helper()
+		e, err := Decode(kind, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	twice := kernel("a")
+	twice.Name, twice.Folder = "a (kernels/b)", "kernels/b"
+	s := begin(t).seen(facts(headOne)).plan(kernel("a"), twice).finish("a", gates.Defer).finish("b", gates.Defer)
+	s.then(read("asked", `{"id":"comment-1","by":"ann","text":"/rebench a rounds=3","head":"1"}`), read("asked", `{"id":"comment-2","by":"ann","text":"/rebench speed=3"}`),
+		read("asked", `{"id":"comment-3","by":"ann","text":"/ok-to-test 1234567"}`), read("asked", `{"id":"comment-4","by":"ann","text":"no more a command"}`))
+	var got []string
+	for _, c := range s.Commands {
+		problem := ""
+		if c.Request.Mistake != nil {
+			problem = c.Request.Mistake.Problem
+		}
+		got = append(got, c.ID+" "+c.Request.Name()+" "+c.Request.String()+" "+problem)
+	}
+	want := []string{"comment-1 rebench /rebench a rounds=3 ", "comment-2 rebench /rebench speed=3 `/rebench`: `speed=` is no argument (write `shapes=`, `seeds=`, `rounds=`, `vs=`, or `profile`)",
+		"comment-3 ok-to-test /ok-to-test 1234567 ", "comment-4  no more a command This is no command."}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	s.then(read("answered", `{"id":"comment-1","ok":true,"effect":{"rebench":[{"kernel":"a (kernels/b)","bundle":"more"}],"side":[{"kernel":"a","bundle":"x","label":"l4","text":"/rebench a vs=self"}]}}`))
+	if b, _ := s.ByFolder("kernels/b"); b.Bundle != "more" || b.Attempt != 2 || s.Runs[0].Attempt != 1 {
+		t.Errorf("the second attempt is of %+v", s.Runs)
+	}
+	if len(s.Side) != 1 || s.Side[0].Folder != "kernels/a" || s.Side[0].Label != "l4" || s.Side[0].Side.Versus != command.Self {
+		t.Errorf("on the side: %+v", s.Side)
+	}
+}
+
+// A word means the kernel in that folder, or all of that name.
+func TestMeant(t *testing.T) {
+	twice := kernel("a")
+	twice.Name, twice.Folder = "a (kernels/b)", "kernels/b"
+	s := begin(t).seen(facts(headOne)).plan(kernel("a"), twice, kernel("c"))
+	for word, want := range map[string][]string{
+		"a": {"kernels/a", "kernels/b"}, "kernels/b": {"kernels/b"}, "a (kernels/b)": {"kernels/b"}, "c": {"kernels/c"}, "kernels/a": {"kernels/a"}, "b": nil, "": nil,
+	} {
+		var got []string
+		for _, r := range s.Meant(word) {
+			got = append(got, r.Folder)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q means %v, want %v", word, got, want)
+		}
 	}
 }

@@ -38,6 +38,14 @@ var grammar = []entry{
 	{ShowHelp{}, "/help", "Lists the commands.", without(ShowHelp{})},
 }
 
+func entryOf(name string) (entry, bool) {
+	i := slices.IndexFunc(grammar, func(g entry) bool { return g.of.Name() == name })
+	if i < 0 {
+		return entry{}, false
+	}
+	return grammar[i], true
+}
+
 // without reads a command that takes nothing.
 func without(c Command) func(string) (Command, error) {
 	return func(arguments string) (Command, error) {
@@ -58,10 +66,10 @@ func readOverride(arguments string) (Command, error) {
 	return Override{arguments}, nil
 }
 
-var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+var commitID = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
 func readOKToTest(arguments string) (Command, error) {
-	const example = "(write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"
+	const example = "(write the whole id of the head commit that you have read: its 40 hex digits)"
 	sha := strings.ToLower(arguments)
 	switch {
 	case sha == "":
@@ -77,17 +85,20 @@ func readTune(arguments string) (Command, error) {
 	switch {
 	case more != "":
 		return nil, fmt.Errorf("%s is too much: it takes one kernel at most (write a comment for each)", code(more))
-	case kernel != "" && !plainName.MatchString(kernel):
-		return nil, fmt.Errorf("kernel: %s", noName(kernel))
+	case kernel != "" && !kernelName.MatchString(kernel):
+		return nil, fmt.Errorf("kernel: %s", noKernel(kernel))
 	}
 	return Tune{kernel}, nil
 }
 
-// plainName is how manifests name kernels and shapes.
+// plainName is how manifests name shapes.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-func noName(text string) string {
-	return code(text) + " is no name (write letters, digits, `.`, `_` and `-`)"
+// kernelName is a kernel's name or its folder.
+var kernelName = regexp.MustCompile(`^[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*$`)
+
+func noKernel(text string) string {
+	return code(text) + " is no kernel (write its name, or its folder such as `kernels/sdpa`)"
 }
 
 var options = []string{"shapes", "seeds", "rounds", "vs"}
@@ -102,10 +113,16 @@ func readRebench(arguments string) (Command, error) {
 			option = true
 		}
 		if !option {
-			if !plainName.MatchString(word) {
-				return nil, fmt.Errorf("kernel: %s", noName(word))
+			kernel := strings.TrimSuffix(word, "/")
+			switch {
+			case !kernelName.MatchString(kernel):
+				return nil, fmt.Errorf("kernel: %s", noKernel(word))
+			case slices.Contains(r.Kernels, kernel):
+				return nil, fmt.Errorf("kernel: %s is named twice (delete one)", code(kernel))
+			case len(r.Kernels) == maxKernels:
+				return nil, fmt.Errorf("kernel: too many (write at most %d)", maxKernels)
 			}
-			r.Kernels = append(r.Kernels, word)
+			r.Kernels = append(r.Kernels, kernel)
 			continue
 		}
 		if given[key] {
@@ -116,7 +133,7 @@ func readRebench(arguments string) (Command, error) {
 			return nil, err
 		}
 	}
-	return r, checkNames("kernel", r.Kernels, maxKernels)
+	return r, nil
 }
 
 // set reads one option.
@@ -124,7 +141,7 @@ func (r *Rebench) set(key, value string, hasValue bool) (err error) {
 	switch key {
 	case "shapes":
 		r.Shapes = strings.Split(value, ",")
-		return checkNames("shapes", r.Shapes, maxShapes)
+		return checkShapes(r.Shapes)
 	case "seeds":
 		r.Seeds, err = readSeeds(value)
 		return err
@@ -156,19 +173,19 @@ func listed(options []string) string {
 	return "`" + strings.Join(options, "=`, `") + "=`"
 }
 
-func checkNames(argument string, names []string, most int) error {
-	if len(names) > most {
-		return fmt.Errorf("%s: %d names (write at most %d)", argument, len(names), most)
+func checkShapes(names []string) error {
+	if len(names) > maxShapes {
+		return fmt.Errorf("shapes: %d names (write at most %d)", len(names), maxShapes)
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
 		switch {
 		case name == "":
-			return fmt.Errorf("%s: a name is empty (write them with commas and no blanks, such as `%[1]s=a,b`)", argument)
+			return errors.New("shapes: a name is empty (write them with commas and no blanks, such as `shapes=a,b`)")
 		case !plainName.MatchString(name):
-			return fmt.Errorf("%s: %s", argument, noName(name))
+			return fmt.Errorf("shapes: %s is no name (write letters, digits, `.`, `_` and `-`)", code(name))
 		case seen[name]:
-			return fmt.Errorf("%s: %s is named twice (delete one)", argument, code(name))
+			return fmt.Errorf("shapes: %s is named twice (delete one)", code(name))
 		}
 		seen[name] = true
 	}

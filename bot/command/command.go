@@ -13,7 +13,8 @@ import (
 )
 
 // A Command is one of Rebench, Cancel, Explain, Override, OKToTest, Tune and
-// ShowHelp. String writes it as a comment that Parse reads back to the same.
+// ShowHelp. String writes it as a comment; Parse reads that back to the same if it was
+// read from one.
 type Command interface {
 	fmt.Stringer
 	// Name is the word after the slash.
@@ -24,12 +25,12 @@ type Command interface {
 
 // Rebench measures once more. What is left empty is as the policy says.
 type Rebench struct {
-	Kernels []string
-	Shapes  []string
-	Seeds   []int64
-	Rounds  int
-	Versus  string // a branch, a tag, a commit, or Self
-	Profile bool
+	Kernels []string `json:"kernels,omitempty"` // folders, or names
+	Shapes  []string `json:"shapes,omitempty"`
+	Seeds   []int64  `json:"seeds,omitempty"`
+	Rounds  int      `json:"rounds,omitempty"`
+	Versus  string   `json:"versus,omitempty"` // a branch, a tag, a commit, or Self
+	Profile bool     `json:"profile,omitempty"`
 }
 
 // Self as Rebench.Versus measures the candidate against itself: what is then
@@ -44,15 +45,21 @@ type Explain struct{}
 
 // Override lets the head pass in spite of the gates. The reason is as it was
 // written: escape it before it is shown.
-type Override struct{ Reason string }
+type Override struct {
+	Reason string `json:"reason"`
+}
 
-// OKToTest lets one commit of a fork reach a runner. SHA is 7 to 40 hex digits
-// in lower case.
-type OKToTest struct{ SHA string }
+// OKToTest lets one commit of a fork reach a runner. SHA is hex digits in lower case,
+// perhaps too few: who decides has the whole id to answer with.
+type OKToTest struct {
+	SHA string `json:"sha"`
+}
 
 // Tune searches the toggles of one kernel, or of every changed one if Kernel is
 // empty.
-type Tune struct{ Kernel string }
+type Tune struct {
+	Kernel string `json:"kernel,omitempty"`
+}
 
 // ShowHelp lists the commands.
 type ShowHelp struct{}

@@ -1,11 +1,14 @@
 package command_test
 
 import (
-	"errors"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,12 +20,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 type Rebench = command.Rebench
 
-// commands are comments and what they say; a nil want is a comment that says
-// nothing to us.
-var commands = []struct {
+type comment struct {
 	name, body string
 	want       command.Command
-}{
+}
+
+// commands are comments and what they say; a nil want is a comment that says
+// nothing to us.
+var commands = []comment{
 	{"bare", "/rebench", Rebench{}},
 	{"every argument", "/rebench sdpa_fp8 gemm shapes=mission,long seeds=0,1 rounds=20 vs=v1.2.0 profile",
 		Rebench{[]string{"sdpa_fp8", "gemm"}, []string{"mission", "long"}, []int64{0, 1}, 20, "v1.2.0", true}},
@@ -41,6 +46,9 @@ var commands = []struct {
 	{"override with code", "/override `<!--` is literal here", command.Override{Reason: "`<!--` is literal here"}},
 	{"override of the longest reason", "/override " + strings.Repeat("ü", 500), command.Override{Reason: strings.Repeat("ü", 500)}},
 	{"approval", "/ok-to-test 1A2b3c4", command.OKToTest{SHA: "1a2b3c4"}},
+	{"approval of SHA-256", "/ok-to-test " + strings.Repeat("0a", 32), command.OKToTest{SHA: strings.Repeat("0a", 32)}},
+	{"kernels by folder", "/rebench kernels/other/ scale", Rebench{Kernels: []string{"kernels/other", "scale"}}},
+	{"tune by folder", "/tune a/b", command.Tune{Kernel: "a/b"}},
 	{"approval in full", "/ok-to-test " + strings.Repeat("0a", 20), command.OKToTest{SHA: strings.Repeat("0a", 20)}},
 
 	{"after text", "Thanks!\n/cancel", command.Cancel{}},
@@ -71,7 +79,8 @@ var commands = []struct {
 	{"quoted twice", ">> /rebench", nil},
 	{"quoted after blanks", "  > /rebench", nil},
 	{"quoted, then said", "> /cancel\n\n/rebench", Rebench{}},
-	{"said right below a quote", "> why?\n/explain", command.Explain{}},
+	{"right below a quote, which goes on", "> why?\n/explain", nil},
+	{"below a quote and a blank line", "> why?\n\n/explain", command.Explain{}},
 	{"quoted fence left open", "> ```\n> x\n\n/cancel", command.Cancel{}},
 	{"quote of HTML", "<blockquote>\n<blockquote>x</blockquote>\n/rebench\n</blockquote>", nil},
 	{"fenced", "```\n/rebench\n```", nil},
@@ -97,7 +106,8 @@ var commands = []struct {
 	{"backtick in a heading", "# `\n/cancel\n`", command.Cancel{}},
 	{"backtick escaped", "a \\` b\n/cancel\n`", command.Cancel{}},
 	{"pre", "<PRE class=x>\n/rebench\n</pre>", nil},
-	{"code element", "<code>\n/rebench\n</code>\n/cancel", command.Cancel{}},
+	{"code element", "<code>\n/rebench\n</code>\n\n/cancel", command.Cancel{}},
+	{"code element, which goes on to a blank line", "<code>\n/rebench\n</code>\n/cancel", nil},
 	{"HTML comment", "<!--\n/rebench\n-->", nil},
 	{"HTML comment with a blank line", "<!-- template\n\n/rebench\n\n--> \n\n/cancel", command.Cancel{}},
 	{"HTML comment never closed", "<!--\n/rebench", nil},
@@ -113,13 +123,13 @@ var commands = []struct {
 }
 
 func TestParse(t *testing.T) {
-	for _, test := range commands {
+	for _, test := range slices.Concat(commands, hidden) {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok, err := command.Parse(test.body)
-			if err != nil || ok != (test.want != nil) {
-				t.Fatalf("got %v, %v, %v", got, ok, err)
+			got, ok := command.Parse(test.body)
+			if ok != (test.want != nil) || got.Mistake != nil {
+				t.Fatalf("got %v, %v, %v", got, ok, got.Mistake)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, got.Command); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if ok {
@@ -129,15 +139,29 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func checkRoundTrip(t *testing.T, c command.Command) {
+// checkRoundTrip writes a request as a comment and as JSON, and reads both again.
+func checkRoundTrip(t *testing.T, r command.Request) {
 	t.Helper()
-	again, ok, err := command.Parse(c.String())
-	if !ok || err != nil || !cmp.Equal(c, again) {
-		t.Fatalf("%#v is written %q, which reads %#v, %v, %v", c, c, again, ok, err)
+	if c := r.Command; c != nil {
+		if again, ok := command.Parse(c.String()); !ok || !cmp.Equal(r, again) {
+			t.Fatalf("%#v is written %q, which reads %#v, %v", c, c, again, ok)
+		}
+	}
+	stored, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again command.Request
+	if err := json.Unmarshal(stored, &again); err != nil || !cmp.Equal(r, again) {
+		t.Fatalf("%#v is stored as %s, which reads %#v, %v", r, stored, again, err)
 	}
 }
 
 func TestMistakes(t *testing.T) {
+	var fifty []string
+	for i := range 51 {
+		fifty = append(fifty, fmt.Sprint(" k", i))
+	}
 	tests := []struct{ name, body, command, want string }{
 		{"letter missing", "/rebnch a", "rebench", "`/rebnch` is no command (write `/rebench`, or `/help` for a list)"},
 		{"letter added", "/cancell", "cancel", "`/cancell` is no command (write `/cancel`, or `/help` for a list)"},
@@ -157,7 +181,7 @@ func TestMistakes(t *testing.T) {
 		{"too many seeds", "/rebench seeds=" + strings.Repeat("1,", 100) + "1", "rebench", "`/rebench`: seeds: 101 of them (write at most 100)"},
 		{"blank after a comma", "/rebench shapes=a, b", "rebench", "`/rebench`: shapes: a name is empty (write them with commas and no blanks, such as `shapes=a,b`)"},
 		{"strange shape", "/rebench shapes=../x", "rebench", "`/rebench`: shapes: `../x` is no name (write letters, digits, `.`, `_` and `-`)"},
-		{"strange kernel", "/rebench `sdpa`", "rebench", "`/rebench`: kernel: `'sdpa'` is no name (write letters, digits, `.`, `_` and `-`)"},
+		{"strange kernel", "/rebench `sdpa`", "rebench", "`/rebench`: kernel: `'sdpa'` is no kernel (write its name, or its folder such as `kernels/sdpa`)"},
 		{"kernel twice", "/rebench a a", "rebench", "`/rebench`: kernel: `a` is named twice (delete one)"},
 		{"profile with a value", "/rebench profile=yes", "rebench", "`/rebench`: profile: takes no value, and `yes` is one (write `profile` alone)"},
 		{"ref like an option", "/rebench vs=--upload-pack=x", "rebench", "`/rebench`: vs: `--upload-pack=x` is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
@@ -168,26 +192,30 @@ func TestMistakes(t *testing.T) {
 		{"no ref", "/rebench vs=", "rebench", "`/rebench`: vs: an empty value is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
 		{"no reason", "/override", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
 		{"reason on the next line", "/override\nbecause", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
+		{"a kernel too many", "/rebench" + strings.Join(fifty, ""), "rebench", "`/rebench`: kernel: too many (write at most 50)"},
 		{"invisible reason", "/override <!-- because --> …", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
 		{"long reason", "/override " + strings.Repeat("ü", 501), "override", "`/override`: the reason has 501 characters (write at most 500)"},
-		{"no sha", "/ok-to-test", "ok-to-test", "`/ok-to-test`: the sha is missing (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
-		{"short sha", "/ok-to-test 1a2b3c", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c` is no commit id (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
-		{"branch for a sha", "/ok-to-test main", "ok-to-test", "`/ok-to-test`: sha: `main` is no commit id (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
-		{"two shas", "/ok-to-test 1a2b3c4 1a2b3c5", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c4 1a2b3c5` is no commit id (write 7 to 40 hex digits of the head commit that you have read, such as `/ok-to-test 1a2b3c4`)"},
+		{"no sha", "/ok-to-test", "ok-to-test", "`/ok-to-test`: the sha is missing (write the whole id of the head commit that you have read: its 40 hex digits)"},
+		{"short sha", "/ok-to-test 1a2", "ok-to-test", "`/ok-to-test`: sha: `1a2` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
+		{"branch for a sha", "/ok-to-test main", "ok-to-test", "`/ok-to-test`: sha: `main` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
+		{"two shas", "/ok-to-test 1a2b3c4 1a2b3c5", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c4 1a2b3c5` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
 		{"two kernels to tune", "/tune a b", "tune", "`/tune`: `b` is too much: it takes one kernel at most (write a comment for each)"},
-		{"strange kernel to tune", "/tune a/b", "tune", "`/tune`: kernel: `a/b` is no name (write letters, digits, `.`, `_` and `-`)"},
+		{"strange kernel to tune", "/tune a//b", "tune", "`/tune`: kernel: `a//b` is no kernel (write its name, or its folder such as `kernels/sdpa`)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c, ok, err := command.Parse(test.body)
-			var mistake *command.Error
-			if c != nil || ok || !errors.As(err, &mistake) {
-				t.Fatalf("got %v, %v, %v", c, ok, err)
+			got, ok := command.Parse(test.body)
+			if got.Command != nil || !ok || got.Mistake == nil {
+				t.Fatalf("got %v, %v", got, ok)
 			}
-			if mistake.Command != test.command {
-				t.Errorf("means %q, want %q", mistake.Command, test.command)
+			if got.Name() != test.command {
+				t.Errorf("means %q, want %q", got.Name(), test.command)
 			}
-			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+			if shown, _, _ := strings.Cut(got.String(), "  "); !strings.HasPrefix(test.body, strings.TrimSuffix(shown, "…")) {
+				t.Errorf("shown as %q", got)
+			}
+			checkRoundTrip(t, got)
+			if diff := cmp.Diff(test.want, got.Mistake.Problem); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -199,11 +227,8 @@ func TestRoles(t *testing.T) {
 	for body, want := range map[string]policies.Role{
 		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/tune": "t", "/help": "h",
 	} {
-		c, _, err := command.Parse(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.Role(roles); got != want {
+		r, _ := command.Parse(body)
+		if got := r.Command.Role(roles); got != want {
 			t.Errorf("%s needs %q, want %q", body, got, want)
 		}
 	}
@@ -226,32 +251,32 @@ func TestHelp(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-golden +got; -update accepts):\n%s", path, diff)
 	}
-	if c, ok, err := command.Parse(got); ok || err != nil {
-		t.Errorf("the help is itself a command: %v, %v", c, err)
+	if r, ok := command.Parse(got); ok {
+		t.Errorf("the help is itself a command: %v", r)
 	}
 }
 
 // Whatever a comment holds, Parse answers with a command that can be written
 // and read back, or with a reply that pings nobody, or not at all.
 func FuzzParse(f *testing.F) {
-	for _, test := range commands {
+	for _, test := range slices.Concat(commands, hidden) {
 		f.Add(test.body)
 	}
 	f.Add("/override a ` <!-- x --> \n `")
 	f.Add("/override a <!<!-- x -->-- y -->")
 	f.Add("/rebench shapes=a,,b @org/team")
 	f.Fuzz(func(t *testing.T, body string) {
-		c, ok, err := command.Parse(body)
-		if ok != (c != nil) || ok && err != nil {
-			t.Fatalf("got %#v, %v, %v", c, ok, err)
+		r, ok := command.Parse(body)
+		if ok != (r.Command != nil || r.Mistake != nil) || r.Command != nil && r.Mistake != nil {
+			t.Fatalf("got %#v, %v", r, ok)
 		}
-		if ok {
-			checkRoundTrip(t, c)
+		if ok && utf8.ValidString(body) { // as GitHub's JSON is
+			checkRoundTrip(t, r)
 		}
-		if err == nil {
+		if r.Mistake == nil {
 			return
 		}
-		reply := err.Error()
+		reply := r.Mistake.Problem
 		if strings.Count(reply, "`")%2 != 0 || strings.ContainsAny(reply, "\r\n") {
 			t.Fatalf("reply %q", reply)
 		}

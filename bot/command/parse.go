@@ -2,41 +2,35 @@ package command
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
 
-// An Error is a comment that means a command of ours and cannot be followed.
-type Error struct {
-	Command string // the command that is meant, such as rebench
-	Problem string // Markdown; what came from the comment stands in code spans, where it can ping nobody
-}
-
-func (e *Error) Error() string { return e.Problem }
-
-// Parse finds the command in a comment. Only the first line that starts with /
-// counts, and only outside of quotes and code. Without a command of ours the
-// second result is false; an error is an *Error, made to be the reply.
-func Parse(body string) (Command, bool, error) {
+// Parse finds the request in a comment. Only the first line that starts with /
+// counts, and only where GitHub shows it as plain text; ok is false where that is no
+// word of ours.
+func Parse(body string) (r Request, ok bool) {
 	line, ok := commandLine(body)
 	if !ok {
-		return nil, false, nil
+		return Request{}, false
 	}
 	word, rest, _ := cutSpace(line)
 	name := strings.ToLower(strings.TrimPrefix(word, "/"))
-	i := slices.IndexFunc(grammar, func(g entry) bool { return g.of.Name() == name })
-	if i < 0 {
+	wrong := func(command, problem string) (Request, bool) {
+		return Request{Mistake: &Mistake{Command: command, Text: clip(line, shownLine), Problem: problem}}, true
+	}
+	g, ok := entryOf(name)
+	if !ok {
 		if meant := misspelt(name); meant != "" {
-			return nil, false, &Error{meant, fmt.Sprintf("%s is no command (write `/%s`, or `/help` for a list)", code(word), meant)}
+			return wrong(meant, fmt.Sprintf("%s is no command (write `/%s`, or `/help` for a list)", code(word), meant))
 		}
-		return nil, false, nil
+		return Request{}, false
 	}
-	c, err := grammar[i].read(rest)
+	c, err := g.read(rest)
 	if err != nil {
-		return nil, false, &Error{name, "`/" + name + "`: " + err.Error()}
+		return wrong(name, "`/"+name+"`: "+err.Error())
 	}
-	return c, true, nil
+	return Request{Command: c}, true
 }
 
 // misspelt is the command that is one typo away from word.
@@ -85,14 +79,25 @@ func cutSpace(text string) (word, rest string, found bool) {
 	return text[:i], strings.TrimFunc(text[i:], space), true
 }
 
-const shownRunes = 60
+// What a reply shows of a word, and of a whole line.
+const (
+	shownRunes = 60
+	shownLine  = 300
+)
+
+func clip(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
 
 // code shows a piece of a comment as a code span.
 func code(text string) string {
 	if text == "" {
 		return "an empty value"
 	}
-	shown := []rune(strings.Map(func(r rune) rune {
+	return "`" + clip(strings.Map(func(r rune) rune {
 		switch {
 		case r == '`':
 			return '\''
@@ -100,9 +105,5 @@ func code(text string) string {
 			return '\ufffd'
 		}
 		return r
-	}, text))
-	if len(shown) > shownRunes {
-		shown = append(shown[:shownRunes], '…')
-	}
-	return "`" + string(shown) + "`"
+	}, text), shownRunes) + "`"
 }

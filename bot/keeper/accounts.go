@@ -18,7 +18,7 @@ import (
 // whatever commit that was measured. A measurement on the side goes by itself.
 func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (agent.EarlierAnswer, error) {
 	s, run, err := k.atWork(ctx, job, token)
-	if err != nil || run.Text != "" {
+	if err != nil || run.Side != nil {
 		return agent.EarlierAnswer{}, err
 	}
 	answer := agent.EarlierAnswer{Again: run.Attempt > 1}
@@ -46,7 +46,7 @@ func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.
 	if err != nil {
 		return 0, err
 	}
-	if run.Text != "" {
+	if run.Side != nil {
 		return 1, nil
 	}
 	matter, claim := account.MatterOf(s.ID, s.Plan, run), account.Claim{Job: job, Token: token}
@@ -123,7 +123,7 @@ func (k *Keeper) note(ctx context.Context, name string, decide func(*account.Sta
 // rounds that are said to be of earlier attempts and are not. A runner's word on
 // which attempt it made would be worth nothing.
 func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, token uint64, e *gates.Evidence) error {
-	if run.Text != "" || e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
+	if run.Side != nil || e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
 		return nil
 	}
 	const advice = "(is the runner of another version than the server?)"
@@ -172,7 +172,7 @@ func sameJSON(a, b any) bool {
 // remember keeps evidence for whoever builds the same machine code next. What came
 // with an ERROR is worth nothing; its attempt is counted all the same.
 func (k *Keeper) remember(ctx context.Context, s *change.State, run change.Run, token uint64, result change.Result) error {
-	if run.Text != "" || result.Outcome == gates.Error || result.Evidence == "" {
+	if run.Side != nil || result.Outcome == gates.Error || result.Evidence == "" {
 		return nil
 	}
 	e, err := k.evidence(ctx, result)

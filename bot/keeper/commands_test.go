@@ -139,6 +139,66 @@ func TestMeasureOnTheSide(t *testing.T) {
 	}
 }
 
+// Two kernels of one name are told apart by their folders, in checks, buttons and
+// commands.
+func TestTwoKernelsOfOneName(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	_, err := w.repo.Push("main", map[string]string{"kernels/other/kernel.yaml": manifest, "kernels/other/scale.c": "// speed 1.0\n", "kernels/other/reference.c": "// the truth\n"}, "Another")
+	w.no(err)
+	alone := w.propose("alone", "// speed 1.098\n", embedded.PROptions{Title: "One of them"})
+	w.concluded(alone.HeadSHA(), "failure")
+	w.reacted(alone, w.comment(alone, "walt", "/rebench scale"), "rocket")
+	w.concluded(alone.HeadSHA(), "failure")
+
+	_, err = w.repo.Push("both", map[string]string{"kernels/other/scale.c": "// speed 1.097\n", "kernels/scale/scale.c": "// speed 1.096\n"}, "both")
+	w.no(err)
+	pr, err := w.repo.OpenPR(embedded.PROptions{Title: "Both", Head: "both", Author: "walt"})
+	w.no(err)
+	head := pr.HeadSHA()
+	w.concluded(head, "failure")
+	const first, second = "kernelgate / scale", "kernelgate / scale (kernels/scale)"
+	attempts := func(name string) (n int) {
+		for _, c := range w.repo.Checks(head) {
+			if c.Name == name {
+				n++
+			}
+		}
+		return n
+	}
+	expect := func(what string, a, b int) {
+		t.Helper()
+		w.until(what, func() bool { return attempts(first) == a && attempts(second) == b })
+		w.concluded(head, "failure")
+		if attempts(first) != a || attempts(second) != b {
+			t.Errorf("%s: %d and %d attempts, want %d and %d", what, attempts(first), attempts(second), a, b)
+		}
+	}
+	expect("a check each", 1, 1)
+	c, _ := w.repo.Check(head, second)
+	w.no(c.RequestAction("walt", "rebench"))
+	expect("a second attempt by the button", 1, 2)
+	w.reacted(pr, w.comment(pr, "walt", "/rebench kernels/other"), "rocket")
+	expect("a second attempt by the folder", 2, 2)
+	w.reacted(pr, w.comment(pr, "walt", "/rebench scale"), "confused")
+	w.said(pr, "2 kernels are called `scale`: name the folder that you mean, `kernels/other` or `kernels/scale`.")
+	expect("nothing by a name that both have", 2, 2)
+}
+
+// A conversation in which the bot may say nothing is no reason to measure nothing.
+func TestMayNotSpeak(t *testing.T) {
+	w := newWorld(t, worldOptions{mute: true})
+	pr := w.propose("close", "// speed 1.098\n", embedded.PROptions{Title: "Almost"})
+	w.concluded(pr.HeadSHA(), "failure")
+	w.comment(pr, "walt", "/rebench")
+	w.until("a second attempt", func() bool { return len(w.repo.Checks(pr.HeadSHA())) == 4 })
+	w.concluded(pr.HeadSHA(), "failure")
+	w.comment(pr, "mara", "/override it fixes a bug")
+	w.concluded(pr.HeadSHA(), "success")
+	if n := len(pr.Comments()); n != 2 {
+		t.Errorf("%d comments, want those of people alone", n)
+	}
+}
+
 func TestButtons(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	pr := w.propose("close", "// speed 1.098\n", embedded.PROptions{Title: "Almost"})

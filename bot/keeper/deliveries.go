@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
@@ -97,12 +98,9 @@ func (k *Keeper) comment(ctx context.Context, e webhook.IssueComment) error {
 	if !k.watched(e.Repository.FullName) || e.Author.Bot || !e.Open {
 		return nil
 	}
-	text := e.Body
-	switch parsed, ok, err := command.Parse(e.Body); {
-	case err == nil && !ok:
+	asked, ok := command.Parse(e.Body)
+	if !ok {
 		return nil
-	case err == nil:
-		text = parsed.String() // what stands around it is nobody's business
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
 	s, err := k.states.load(ctx, id)
@@ -114,7 +112,7 @@ func (k *Keeper) comment(ctx context.Context, e webhook.IssueComment) error {
 			return err
 		}
 	}
-	return k.ask(ctx, id, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login, Text: text})
+	return k.ask(ctx, id, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login, Request: asked})
 }
 
 // ask notes a command once.
@@ -133,13 +131,13 @@ func (k *Keeper) ask(ctx context.Context, id change.ID, a change.Asked) error {
 // checkRun understands the buttons of a check. They are a command by whoever
 // pressed them.
 func (k *Keeper) checkRun(ctx context.Context, delivery string, e webhook.CheckRun) error {
-	kernel := ""
-	if _, name, ok := strings.Cut(e.Name, " / "); ok {
-		kernel = name
+	_, folder, err := present.ParseExternalID(e.ExternalID)
+	if err != nil {
+		return nil // no check of ours
 	}
 	again := command.Rebench{}
-	if kernel != "" {
-		again.Kernels = []string{kernel}
+	if folder != "" {
+		again.Kernels = []string{folder}
 	}
 	var c command.Command = again
 	if e.Action == "requested_action" {
@@ -180,7 +178,7 @@ func (k *Keeper) button(ctx context.Context, delivery string, o webhook.Origin, 
 		if s.Seq == 0 || s.Facts.Head != head || !s.Facts.Open {
 			continue // the button is on a commit that nobody waits for
 		}
-		if err := k.ask(ctx, id, change.Asked{ID: "button-" + delivery, By: o.Sender.Login, Text: c.String()}); err != nil {
+		if err := k.ask(ctx, id, change.Asked{ID: "button-" + delivery, By: o.Sender.Login, Request: command.Request{Command: c}}); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,12 @@ func TestForkWaitsForApproval(t *testing.T) {
 	if c, _ := w.repo.Check(first, "kernelgate"); c.Conclusion != "action_required" {
 		t.Fatalf("the check became %s without approval", c.Conclusion)
 	}
-	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test "+first[:10]), "rocket")
+	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test "+first[:10]), "confused")
+	w.said(pr, "comment `/ok-to-test "+first+"`") // to copy
+	if c, _ := w.repo.Check(first, "kernelgate"); c.Conclusion != "action_required" {
+		t.Fatalf("the check became %s by half an id", c.Conclusion)
+	}
+	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test "+first), "rocket")
 	w.concluded(first, "success")
 	_, err = fork.PushCommit(embedded.Commit{Branch: "faster", Author: "eve", Files: map[string]string{"kernels/scale/scale.c": "// speed 1.5\n"}, Message: "Faster still"})
 	w.no(err)

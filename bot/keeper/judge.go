@@ -22,14 +22,14 @@ import (
 // about sources; a label or a policy that changes the rule merely changes what is
 // asked of it.
 func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal, kernel *change.Kernel) error {
-	if e := p.Evidence[kernel.Name]; e != nil {
+	if e := p.Evidence[kernel.Folder]; e != nil {
 		policy, err := p.ReadPolicy()
 		if err == nil {
 			kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e)
 		}
 		return err
 	}
-	old, ok := s.ByKernel(kernel.Name)
+	old, ok := s.ByFolder(kernel.Folder)
 	if s.ID.Kind == change.Push {
 		var err error
 		if old, ok, err = k.merged(ctx, s.ID.Repo, *kernel); err != nil || !ok {

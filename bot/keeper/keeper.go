@@ -36,7 +36,6 @@ type Config struct {
 	Reconcile     time.Duration // how often everything is looked at again; 5 minutes unless given
 	ProgressEvery time.Duration // how often a running check's text changes; 15 s unless given
 	Backoff       time.Duration // the first pause after a failure, which then doubles; 1 s unless given
-	URL           string        // of the bot's own pages, for links; may be empty
 	Runners       func() []present.RunnerInfo
 
 	Log *slog.Logger

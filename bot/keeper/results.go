@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
@@ -111,24 +110,19 @@ func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run,
 	}
 	if err != nil {
 		e = &gates.Evidence{
-			Schema: gates.EvidenceSchema, Kernel: manifestName(run),
+			Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
 			Provenance: gates.Provenance{Repository: s.Facts.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
 			Fault:      err.Error(),
 		}
 	}
-	if run.Text != "" {
-		narrow(policy, run.Text, e)
+	if run.Side != nil {
+		narrow(policy, *run.Side, e)
 	}
 	return k.judge(ctx, s.Plan.PolicyFile, policy, e)
 }
 
 // narrow makes the policy ask what a measurement on the side was asked for.
-func narrow(policy *policies.Policy, text string, e *gates.Evidence) {
-	c, _, err := command.Parse(text)
-	r, ok := c.(command.Rebench)
-	if err != nil || !ok {
-		return // the text is the bot's own
-	}
+func narrow(policy *policies.Policy, r command.Rebench, e *gates.Evidence) {
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		for _, s := range e.Shapes {
 			r.Shapes = append(r.Shapes, s.Name)
@@ -137,17 +131,11 @@ func narrow(policy *policies.Policy, text string, e *gates.Evidence) {
 	policy.Narrow(r.Shapes, r.Seeds)
 }
 
-// manifestName is the kernel's name without the folder that tells it from
-// another of that name.
-func manifestName(run change.Run) string {
-	return strings.TrimSuffix(run.Kernel, fmt.Sprintf(" (%s)", run.Folder))
-}
-
 // about refuses evidence about something else than the run.
 func about(s *change.State, run change.Run, e *gates.Evidence) error {
 	policy := sha256.Sum256([]byte(s.Plan.Policy))
 	for _, is := range []struct{ what, got, want string }{
-		{"kernel", e.Kernel, manifestName(run)},
+		{"kernel", e.Kernel, run.ManifestName()},
 		{"head", e.Provenance.Head.SHA, run.Head},
 		{"base", e.Provenance.Base.SHA, s.Plan.Base},
 		{"policy", e.Provenance.Policy, hex.EncodeToString(policy[:])},

@@ -71,6 +71,7 @@ type world struct {
 type worldOptions struct {
 	pat      bool // a personal token and statuses in place of an App
 	noPolicy bool
+	mute     bool // the App may not write into conversations
 	limits   embedded.Limits
 	log      bool
 	beat     time.Duration // of the runner, where the usual is too fast
@@ -113,7 +114,11 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	} else {
 		key, err := testKey()
 		w.no(err)
-		w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key, HookURL: hook, HookSecret: secret})
+		var may map[string]string
+		if opt.mute {
+			may = map[string]string{"checks": "write", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read", "merge_queues": "read", "statuses": "write"}
+		}
+		w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key, HookURL: hook, HookSecret: secret, Permissions: may})
 		w.no(err)
 		_, err = w.app.Install(w.repo)
 		w.no(err)

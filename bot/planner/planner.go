@@ -51,7 +51,7 @@ const DefaultCheck = "kernelgate"
 // A Proposal is a plan, and the evidence about kernels that need no runner.
 type Proposal struct {
 	change.Plan
-	Evidence map[string]*gates.Evidence // by kernel
+	Evidence map[string]*gates.Evidence // by folder
 }
 
 // Plan looks at a change. Mistakes in the base's files are part of the plan; an
@@ -232,7 +232,7 @@ func (s *survey) options(policyAt string) plan.Options {
 func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
 	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
 	if job.Removed {
-		s.out.Evidence[k.Name] = job.RemovedEvidence()
+		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
 	}
 	var err error

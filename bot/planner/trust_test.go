@@ -134,7 +134,7 @@ func TestManifestThatGoesAwayKeepsTheGate(t *testing.T) {
 				return
 			}
 			last := p.Kernels[len(p.Kernels)-1]
-			e := p.Evidence[last.Name]
+			e := p.Evidence[last.Folder]
 			if last.Bundle != "" || e == nil || len(p.Evidence) != 1 {
 				t.Fatalf("the kernel that is gone is %+v, with the evidence %+v", last, p.Evidence)
 			}

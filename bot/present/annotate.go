@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -16,7 +17,7 @@ const maxAnnotations = 200
 
 // annotations puts a verdict's findings on the lines that they are about. The
 // note says what could not be put there.
-func (v View) annotations(r change.Run) (all []Annotation, note string) {
+func (v View) annotations(r change.Run) (all []client.Annotation, note string) {
 	verdict := v.Verdicts[r.Job]
 	if verdict == nil || r.Phase != change.Done {
 		return nil, ""
@@ -31,7 +32,7 @@ func (v View) annotations(r change.Run) (all []Annotation, note string) {
 			continue
 		}
 		line := max(f.Line, 1)
-		all = append(all, Annotation{
+		all = append(all, client.Annotation{
 			Path: file, StartLine: line, EndLine: line, Level: level(f.Severity),
 			Title: report.Clip(report.Plain(word(r)+" "+r.Kernel), titleRunes), Message: message,
 		})
@@ -69,14 +70,14 @@ func inRepository(folder, file string) (string, bool) {
 	return file, file != "." && file != ".." && !strings.HasPrefix(file, "../")
 }
 
-func problemAnnotations(problems []change.Problem) []Annotation {
-	var all []Annotation
+func problemAnnotations(problems []change.Problem) []client.Annotation {
+	var all []client.Annotation
 	for _, p := range problems[:min(len(problems), maxAnnotations)] {
 		file, ok := inRepository("", p.File)
 		message := report.Clip(report.Plain(p.Message), 1000)
 		if ok && message != "" {
 			line := max(p.Line, 1)
-			all = append(all, Annotation{Path: file, StartLine: line, EndLine: line, Level: "failure", Title: "Mistake", Message: message})
+			all = append(all, client.Annotation{Path: file, StartLine: line, EndLine: line, Level: "failure", Title: "Mistake", Message: message})
 		}
 	}
 	return all

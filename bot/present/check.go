@@ -3,48 +3,17 @@ package present
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A Check is one check run as it should be. GitHub takes 50 annotations at a
-// time.
+// A Check is one check run as it should be, and a digest of everything in it but live
+// progress and times: while that stays the same, GitHub shows what matters.
 type Check struct {
-	Name        string
-	HeadSHA     string
-	ExternalID  string // see ParseExternalID
-	DetailsURL  string
-	Status      string // queued, in_progress or completed
-	Conclusion  string // success, failure, action_required or cancelled, once completed
-	StartedAt   time.Time
-	CompletedAt time.Time
-	Title       string // plain text
-	Summary     string // Markdown
-	Text        string // Markdown
-	Annotations []Annotation
-	Actions     []Action
-	// Digest is of everything but live progress and times: while it stays the same,
-	// GitHub shows what matters.
+	client.Check
 	Digest string
-}
-
-// An Annotation is a message on lines of a file.
-type Annotation struct {
-	Path      string // from the repository's root
-	StartLine int
-	EndLine   int
-	Level     string // notice, warning or failure
-	Title     string
-	Message   string
-}
-
-// An Action is a button.
-type Action struct {
-	Label       string
-	Description string
-	Identifier  string
 }
 
 const (
@@ -87,19 +56,19 @@ func (c Check) CommitStatus() (state, description string) {
 
 // externalID names what a check stands for, so that an event about it finds its
 // way back.
-func externalID(id change.ID, kernel string) string {
-	if kernel == "" {
+func externalID(id change.ID, folder string) string {
+	if folder == "" {
 		return id.String()
 	}
-	return id.String() + "/" + kernel
+	return id.String() + "/" + folder
 }
 
-// ParseExternalID is the change, and the kernel if it is one's own, that a check
+// ParseExternalID is the change, and the kernel's folder if it is one's own, that a check
 // stands for.
-func ParseExternalID(text string) (id change.ID, kernel string, err error) {
-	before, kernel, _ := strings.Cut(text, "/")
+func ParseExternalID(text string) (id change.ID, folder string, err error) {
+	before, folder, _ := strings.Cut(text, "/")
 	if id, err = change.ParseID(before); err != nil {
 		return change.ID{}, "", fmt.Errorf("reading a check's external id: %w", err)
 	}
-	return id, kernel, nil
+	return id, folder, nil
 }

@@ -119,7 +119,7 @@ func TestDigest(t *testing.T) {
 
 func TestExternalID(t *testing.T) {
 	s := tell(t).seen(nil).planned(nil, "sdpa/fp8")
-	for i, kernel := range []string{"", "sdpa/fp8"} {
+	for i, kernel := range []string{"", "kernels/sdpa/fp8"} {
 		id, got, err := ParseExternalID(Checks(s.view)[i].ExternalID)
 		if err != nil || id != s.state.ID || got != kernel {
 			t.Errorf("%v, %q, %v", id, got, err)
@@ -158,13 +158,13 @@ func TestWithoutVerdict(t *testing.T) {
 	}
 }
 
-func TestStatusesHaveNoButtons(t *testing.T) {
-	for _, statuses := range []bool{false, true} {
+func TestButtons(t *testing.T) {
+	for _, buttons := range []bool{false, true} {
 		s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", judge(t, "spills", nil))
-		s.view.Statuses = statuses
+		s.view.Buttons = buttons
 		for _, c := range Checks(s.view) {
-			if (len(c.Actions) == 0) != statuses {
-				t.Errorf("statuses %v: %s has the buttons %s", statuses, c.Name, fmt.Sprint(c.Actions))
+			if (len(c.Actions) > 0) != buttons {
+				t.Errorf("buttons %v: %s has %s", buttons, c.Name, fmt.Sprint(c.Actions))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -47,10 +48,10 @@ func (v View) posted(name string) bool {
 
 func (v View) aggregate() Check {
 	s, at := v.State, v.overall()
-	c := Check{
-		Name: v.checkName(), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, ""), DetailsURL: v.changeURL(),
+	c := Check{Check: client.Check{
+		Name: v.checkName(), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL,
 		Status: at.status, Conclusion: at.conclusion, Title: at.title,
-	}
+	}}
 	for _, r := range s.Runs {
 		if c.StartedAt.IsZero() || r.Asked.Before(c.StartedAt) {
 			c.StartedAt = r.Asked
@@ -69,17 +70,17 @@ func (v View) aggregate() Check {
 
 func (v View) kernelCheck(r change.Run) Check {
 	s, at := v.State, v.ofRun(r)
-	c := Check{
-		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Kernel),
-		DetailsURL: v.runURL(r), Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
-	}
+	c := Check{Check: client.Check{
+		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
+		DetailsURL: v.RunURL, Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
+	}}
 	if at.status == completed {
 		c.CompletedAt = r.Ended
 	}
 	var annotated string
 	c.Annotations, annotated = v.annotations(r)
-	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r.Kernel))
-	c.Summary = joined(at.lead, v.about(r), v.reportOf(r.Job, maxOutput-outsideReport))
+	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r))
+	c.Summary = joined(at.lead, v.about(r), v.reportOf(r.Job, maxOutput-outsideReport), v.Marks[r.Job])
 	c.Actions = v.actions(c)
 	return c
 }
@@ -88,12 +89,12 @@ func (v View) kernelCheck(r change.Run) Check {
 const outsideReport = 12_000
 
 // actions are the buttons, which GitHub shows on completed checks alone.
-func (v View) actions(c Check) []Action {
+func (v View) actions(c Check) []client.Action {
 	s := v.State
-	if c.Status != completed || v.Statuses || s.ID.Kind != change.Pull || !s.Facts.Open || len(s.Runs) == 0 || s.Held() {
+	if c.Status != completed || !v.Buttons || s.ID.Kind != change.Pull || !s.Facts.Open || len(s.Runs) == 0 || s.Held() {
 		return nil
 	}
-	return []Action{
+	return []client.Action{
 		{Label: "Rebench", Description: "Measure again; evidence adds up", Identifier: "rebench"},
 		{Label: "Explain", Description: "Say which rule applies, what it asks", Identifier: "explain"},
 	}
@@ -113,7 +114,9 @@ func (v View) leftBehind(wanted []Check) []Check {
 		if s.Checks[key].Done || keep[key] || at < 0 {
 			continue
 		}
-		c := Check{Name: key[:at], HeadSHA: key[at+1:], ExternalID: externalID(s.ID, ""), DetailsURL: v.changeURL(), Status: completed, Conclusion: cancelled}
+		c := Check{Check: client.Check{
+			Name: key[:at], HeadSHA: key[at+1:], ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL, Status: completed, Conclusion: cancelled,
+		}}
 		switch {
 		case c.HeadSHA != s.Facts.Head:
 			c.Title = "Superseded by " + short(s.Facts.Head)

@@ -56,7 +56,6 @@ type composition struct {
 	audit   string
 	foot    string
 	left    []string // what was left out
-	see     string   // where it is
 }
 
 // A folded report is of one run.
@@ -71,7 +70,7 @@ func (v View) compose() *composition {
 	s, at := v.State, v.overall()
 	c := &composition{
 		tried: v.tried(s.Runs), side: v.sideTable(), past: v.past(), audit: v.audit(), foot: v.howToAsk(),
-		open: len(s.Runs) == 1, see: v.seeDashboard(),
+		open: len(s.Runs) == 1,
 	}
 	steps := ""
 	if !c.open {
@@ -89,7 +88,7 @@ func (v View) compose() *composition {
 	}
 	for _, r := range s.Side {
 		if r.Phase == change.Done {
-			c.sides = v.fold(c.sides, r, signInform, "For information — "+r.Kernel+": "+asked(r.Text))
+			c.sides = v.fold(c.sides, r, signInform, "For information — "+r.Kernel+": "+onTheSide(r))
 		}
 	}
 	return c
@@ -195,7 +194,7 @@ func (c *composition) join() string {
 	}
 	parts = append(parts, c.past, c.audit)
 	if len(c.left) > 0 {
-		parts = append(parts, "Left out, since a comment holds no more: "+strings.Join(c.left, ", ")+"."+c.see+"\n")
+		parts = append(parts, "Left out, since a comment holds no more: "+strings.Join(c.left, ", ")+".\n")
 	}
 	return joined(append(parts, c.foot)...)
 }
@@ -204,13 +203,6 @@ func (f *folded) details() string { return details(f.title, f.now) }
 
 func details(summary, text string) string {
 	return "<details><summary>" + summary + "</summary>\n\n" + text + "\n</details>\n"
-}
-
-func (v View) seeDashboard() string {
-	if v.BotURL == "" {
-		return ""
-	}
-	return " The [dashboard](" + v.changeURL() + ") has it."
 }
 
 // compared says which commits this is about.
@@ -223,12 +215,5 @@ func (v View) compared() string {
 			text += " of " + report.EscapeCode(s.Facts.Base)
 		}
 	}
-	return text + cmp.Or(v.linkTo(), ".") + "\n"
-}
-
-func (v View) linkTo() string {
-	if v.BotURL == "" {
-		return ""
-	}
-	return " ([dashboard](" + v.changeURL() + "))."
+	return text + ".\n"
 }

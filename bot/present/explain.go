@@ -25,7 +25,7 @@ func Explain(s *change.State, policy *policies.Policy) string {
 	var text []string
 	for _, k := range p.Kernels {
 		text = append(text, policy.Explain(p.PolicyFile, policies.Change{
-			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.Name, Paths: p.Paths,
+			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: p.Paths,
 		}))
 	}
 	return "```text\n" + strings.ReplaceAll(strings.Join(text, "\n"), "```", "'''") + "\n```"

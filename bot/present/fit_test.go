@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -46,10 +47,9 @@ func TestShortening(t *testing.T) {
 				}
 				s.finished(name, v)
 			}
-			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{Side: []change.Sideways{{Kernel: names[0], Text: "/rebench vs=self"}}})
+			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/" + names[0], Rebench: command.Rebench{Versus: command.Self}}}})
 			s.finishedJob(s.state.Side[0].Job, names[0], pass)
-			s.view.Tried[names[0]] = []Tried{{Number: 3, Title: "Once", Outcome: gates.Defer, Line: "slow", At: s.at}}
-			s.view.BotURL = ""
+			s.view.Tried["kernels/"+names[0]] = []Tried{{Number: 3, Title: "Once", Outcome: gates.Defer, Line: "slow", At: s.at}}
 			text := Comment(s.view)
 			if len(text) > maxComment || !strings.HasPrefix(text, Marker(s.state.ID)+"\n") || !strings.HasSuffix(text, "for all commands.\n") {
 				t.Errorf("%d bytes, from %.40q to %.40q", len(text), text, text[len(text)-40:])

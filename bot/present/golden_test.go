@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -42,7 +43,7 @@ func dump(checks []Check) string {
 	var b strings.Builder
 	for _, c := range checks {
 		state, description := c.CommitStatus()
-		fmt.Fprintf(&b, "==== %s @ %s (%s)\n%s\n%s %s: %s\nas a status: %s: %s\n", c.Name, c.HeadSHA[:6], c.ExternalID, c.DetailsURL, c.Status, c.Conclusion, c.Title, state, description)
+		fmt.Fprintf(&b, "==== %s @ %s (%s)\n%s %s: %s\nas a status: %s: %s\n", c.Name, c.HeadSHA[:6], c.ExternalID, c.Status, c.Conclusion, c.Title, state, description)
 		if !c.StartedAt.IsZero() {
 			fmt.Fprintf(&b, "started %s", c.StartedAt.Format(time.TimeOnly))
 			if !c.CompletedAt.IsZero() {
@@ -132,13 +133,13 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s.push(sha2).planned(nil, "sdpa_fp8").started("sdpa_fp8")
 	s.do(change.Published{Checks: map[string]change.Posted{"kernelgate@" + sha2: {ID: 2}, "kernelgate / sdpa_fp8@" + sha2: {ID: 3}}})
 	s.push(strings.Repeat("d4", 20)).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow)
-	s.commanded("comment-8", "ada", "Once more, please.\n\n/rebench sdpa_fp8 rounds=40", true, change.Effect{Rebench: []change.Again{{Kernel: "sdpa_fp8", Bundle: "b2"}}})
+	s.commanded("comment-8", "ada", "Once more, please.\n\n/rebench sdpa_fp8 rounds=40", true, change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa_fp8", Bundle: "b2"}}})
 	s.finished("sdpa_fp8", slow)
 	s.commanded("comment-9", "mallory", "/override `|` @everyone", false, change.Effect{})
-	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Side: []change.Sideways{{Kernel: "sdpa_fp8", Bundle: "b3", Label: "h200", Text: "/rebench vs=self"}}})
+	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
 	s.finishedJob(s.state.Side[0].Job, "sdpa_fp8", pass)
-	s.do(change.Asked{ID: "comment-10", By: "ada", Text: "/rebench vs=v1.0 shapes=long"})
-	s.view.Tried["sdpa_fp8"] = []Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
+	s.do(change.Asked{ID: "comment-10", By: "ada", Request: command.Read("/rebench vs=v1.0 shapes=long")})
+	s.view.Tried["kernels/sdpa_fp8"] = []Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
 		Line: "DEFER (too-slow) sdpa_fp8: +0.16 % on mission, goal ≥ +10 %", At: time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC)}}
 	return s
 }
@@ -146,8 +147,8 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 func TestReply(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []change.Command{
-		{Asked: change.Asked{ID: "comment-77", By: "ada", Text: "Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20"}, Answered: true, OK: true, Reply: "`sdpa_fp8` is measured again."},
-		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Text: "/rebanch `a|b` --> <script>@everyone"}, Answered: true, Reply: "That is no command."},
+		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: command.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Reply: "`sdpa_fp8` is measured again."},
+		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: command.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Reply: "That is no command."},
 	} {
 		fmt.Fprintf(&b, "%s====\n", Reply(c))
 	}
@@ -155,7 +156,7 @@ func TestReply(t *testing.T) {
 	if text := Reply(change.Command{}); text != "" {
 		t.Errorf("a command that nobody answered has a reply: %q", text)
 	}
-	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Text: "/help"}, Answered: true, Reply: "```text\n" + strings.Repeat("many words\n", 10_000) + "```"})
+	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: command.Read("/help")}, Answered: true, Reply: "```text\n" + strings.Repeat("many words\n", 10_000) + "```"})
 	if len(long) > maxComment || !strings.Contains(long, "```\n\nShortened") {
 		t.Errorf("a long reply is %d bytes and ends with %q", len(long), long[len(long)-100:])
 	}

@@ -54,7 +54,7 @@ func (v View) toPass() string {
 func (v View) tried(runs []change.Run) string {
 	var items []string
 	for _, r := range runs {
-		for _, t := range v.Tried[r.Kernel] {
+		for _, t := range v.Tried[r.Folder] {
 			outcome := string(t.Outcome)
 			if t.Reason != "" {
 				outcome += " (" + string(t.Reason) + ")"
@@ -78,13 +78,23 @@ func (v View) sideTable() string {
 		if r.Phase == change.Done {
 			found = v.finding(r)
 		}
-		rows = append(rows, row(report.EscapeCode(report.Clip(asked(r.Text), 120)), kernelCode(r), report.Escape(report.Clip(found, 200)), measuredOn(r)))
+		rows = append(rows, row(report.EscapeCode(report.Clip(onTheSide(r), 120)), kernelCode(r), report.Escape(report.Clip(found, 200)), measuredOn(r)))
 	}
 	if rows == nil {
 		return ""
 	}
 	return "### For information\n\nThese were asked for beside the policy's own measurements and change no verdict.\n\n" +
 		table([]string{"asked", "kernel", "found", "measured on"}, rows, 8000, "measurements")
+}
+
+// onTheSide is what was asked of a kernel beside the policy.
+func onTheSide(r change.Run) string {
+	if r.Side == nil {
+		return ""
+	}
+	asked := *r.Side
+	asked.Kernels = []string{r.Kernel}
+	return report.Plain(asked.String())
 }
 
 // past is the history of the change, newest first.
@@ -97,8 +107,8 @@ func (v View) past() string {
 }
 
 // attempts is one kernel's part of the history.
-func (v View) attempts(kernel string) string {
-	text := v.pastTable(func(r change.Run) bool { return r.Kernel == kernel })
+func (v View) attempts(run change.Run) string {
+	text := v.pastTable(run.Same)
 	if text == "" {
 		return ""
 	}
@@ -136,7 +146,7 @@ func (v View) audit() string {
 		case c.Answered:
 			became = "refused"
 		}
-		rows = append(rows, row(minute(c.When), report.Escape("@"+c.By), report.EscapeCode(report.Clip(asked(c.Text), 120)), became))
+		rows = append(rows, row(minute(c.When), report.Escape("@"+c.By), report.EscapeCode(report.Clip(report.Plain(c.Request.String()), 120)), became))
 	}
 	if rows == nil {
 		return ""

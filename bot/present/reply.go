@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -33,7 +32,7 @@ func Reply(c change.Command) string {
 	if !c.Answered {
 		return ""
 	}
-	top := ReplyMarker(c.ID) + "\n> " + report.EscapeCode(report.Clip(asked(c.Text), 300)) + " — " + report.Escape("@"+c.By) + "\n\n"
+	top := ReplyMarker(c.ID) + "\n> " + report.EscapeCode(report.Clip(report.Plain(c.Request.String()), 300)) + " — " + report.Escape("@"+c.By) + "\n\n"
 	return top + cut(mute(strings.TrimSpace(c.Reply)), maxComment-len(top)-100) + "\n"
 }
 
@@ -53,24 +52,6 @@ func mute(text string) string {
 		b.WriteString(line)
 	}
 	return b.String()
-}
-
-// asked is the command within a comment.
-func asked(text string) string {
-	if c, ok, err := command.Parse(text); ok && err == nil {
-		return report.Plain(c.String())
-	}
-	first := ""
-	for line := range strings.Lines(text) {
-		line = report.Plain(line)
-		if strings.HasPrefix(line, "/") {
-			return line
-		}
-		if first == "" {
-			first = line
-		}
-	}
-	return first
 }
 
 // cut ends a text of ours that is too long after a whole line.

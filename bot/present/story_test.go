@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
@@ -69,7 +70,7 @@ func tell(t testing.TB) *story { return tellOf(t, change.ID{Kind: change.Pull, R
 func tellOf(t testing.TB, id change.ID) *story {
 	s := &story{t: t, state: change.New(id), at: time.Date(2025, 3, 14, 9, 0, 0, 0, time.UTC)}
 	s.view = View{
-		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]Progress{}, Tried: map[string][]Tried{}, BotURL: "https://gate.example.com",
+		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]Progress{}, Tried: map[string][]Tried{}, Buttons: true,
 		Runners: []RunnerInfo{{Name: "h200-1", Labels: []string{"h200"}}},
 	}
 	return s
@@ -116,7 +117,7 @@ func (s *story) planned(bend func(*change.Plan), names ...string) *story {
 }
 
 func (s *story) job(kernel string) string {
-	r, ok := s.state.ByKernel(kernel)
+	r, ok := s.state.ByFolder("kernels/" + kernel)
 	if !ok {
 		s.t.Fatalf("no run of %s", kernel)
 	}
@@ -140,6 +141,6 @@ func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 }
 
 func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *story {
-	return s.do(change.Asked{ID: id, Comment: 1, By: by, Text: text, Head: s.state.Facts.Head},
+	return s.do(change.Asked{ID: id, Comment: 1, By: by, Request: command.Read(text), Head: s.state.Facts.Head},
 		change.Answered{ID: id, OK: ok, Reply: "Done.", Effect: effect})
 }

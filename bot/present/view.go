@@ -20,13 +20,12 @@ type View struct {
 	State    *change.State
 	Verdicts map[string]*gates.Verdict // by job; one that is not here is told in its one line
 	Progress map[string]Progress       // live, by job
-	Tried    map[string][]Tried        // by kernel: what other pull requests tried in vain
+	Tried    map[string][]Tried        // by folder: what other pull requests tried in vain
+	Marks    map[string]string         // by job: a hidden last line of the kernel's check
 	Runners  []RunnerInfo              // that are connected
 	Now      time.Time
-	BotURL   string // of the dashboard; may be empty
-	// Statuses says that commit statuses stand in for check runs: there are no
-	// buttons then.
-	Statuses bool
+	RunURL   string // a page that tells more of the runs; may be empty
+	Buttons  bool   // somebody hears of them
 }
 
 // Progress is what a runner does at the moment, or what a queued job waits for.
@@ -104,18 +103,4 @@ func (v View) checkName() string {
 		return p.Check
 	}
 	return "kernelgate"
-}
-
-func (v View) changeURL() string {
-	if v.BotURL == "" {
-		return ""
-	}
-	return v.BotURL + "/changes/" + v.State.ID.String()
-}
-
-func (v View) runURL(r change.Run) string {
-	if v.BotURL == "" {
-		return ""
-	}
-	return v.BotURL + "/runs/" + r.Job
 }

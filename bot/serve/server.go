@@ -209,7 +209,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
-		URL: c.URL, Runners: s.connected, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Log: s.log, Now: s.opt.Now,
 	})
 	s.Runners = &fleet.Server{
 		Journal: s.Journal, Results: s.Bot, Tokens: tokens,

@@ -125,17 +125,32 @@ func TestWhatATokenCannotDo(t *testing.T) {
 	}
 }
 
-// The token of Actions is an installation's, which may not ask who it is.
+// A workflow's token, of Actions or of another App, is an installation's, which may not
+// ask who it is. It learns that from what it writes.
 func TestTokenOfActions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
 	h := w.newToken(w.inst.Token(), client.Options{Checks: true})
 	me, err := h.Me(w.ctx)
-	if err != nil || me != "github-actions[bot]" {
-		t.Errorf("it is %q, %v", me, err)
+	if err != nil || me != "" {
+		t.Errorf("before it has written anything it is %q, %v", me, err)
 	}
+	_, err = w.pr.Comment("alice", "Hello")
+	w.no(err)
+	_, err = h.CreateComment(w.ctx, repo, w.pr.Number(), "Good day")
+	w.no(err)
+	for what, by := range map[string]*client.GitHub{"who wrote it": h, "who does not know its name": w.newToken(w.inst.Token(), client.Options{Checks: true})} {
+		all, err := by.ListComments(w.ctx, repo, w.pr.Number())
+		if err != nil || len(all) != 2 || all[0].Mine || !all[1].Mine {
+			t.Errorf("%s: %+v, %v", what, all, err)
+		}
+	}
+	h = w.newToken(w.inst.Token(), client.Options{Checks: true})
 	_, err = h.CreateCheck(w.ctx, repo, client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA()})
 	w.no(err)
+	if me, err := h.Me(w.ctx); err != nil || me != "kernelgate[bot]" {
+		t.Errorf("after a check it is %q, %v", me, err)
+	}
 	list, err := h.ListChecks(w.ctx, repo, w.pr.HeadSHA(), "kernelgate")
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d checks, %v", len(list), err)

@@ -39,12 +39,7 @@ func (c Check) bodies() (first checkBody, rest []checkBody) {
 		return first, nil
 	}
 	first.Output = &checkOutput{Title: c.Title, Summary: c.Summary, Text: c.Text}
-	var marks []checkAnnotation
-	for _, a := range c.Annotations[c.AnnotationsSent:] {
-		marks = append(marks, checkAnnotation{Path: a.Path, StartLine: a.StartLine, EndLine: a.EndLine, StartColumn: a.StartColumn, EndColumn: a.EndColumn,
-			Level: a.Level, Message: a.Message, Title: a.Title, RawDetails: a.Full})
-	}
-	for batch := range slices.Chunk(marks, annotationsPerRequest) {
+	for batch := range slices.Chunk(c.Annotations[c.AnnotationsSent:], annotationsPerRequest) {
 		if first.Output.Annotations == nil {
 			first.Output.Annotations = batch
 			continue

@@ -31,12 +31,15 @@ type Check struct {
 
 // An Annotation marks lines of a file.
 type Annotation struct {
-	Path                 string
-	StartLine, EndLine   int
-	StartColumn          int    // on annotations of one line, optional
-	EndColumn            int    // the same
-	Level                string // notice, warning, failure
-	Message, Title, Full string // Full is shown on demand
+	Path        string `json:"path"` // from the repository's root
+	StartLine   int    `json:"start_line"`
+	EndLine     int    `json:"end_line"`
+	StartColumn int    `json:"start_column,omitempty"` // on annotations of one line, optional
+	EndColumn   int    `json:"end_column,omitempty"`   // the same
+	Level       string `json:"annotation_level"`       // notice, warning, failure
+	Message     string `json:"message"`
+	Title       string `json:"title,omitempty"`
+	Full        string `json:"raw_details,omitempty"` // shown on demand
 }
 
 // An Action is a button on a completed check.
@@ -74,22 +77,10 @@ type checkBody struct {
 type checkRunAction = github.CheckRunAction
 
 type checkOutput struct {
-	Title       string            `json:"title"`
-	Summary     string            `json:"summary"`
-	Text        string            `json:"text,omitempty"`
-	Annotations []checkAnnotation `json:"annotations,omitempty"`
-}
-
-type checkAnnotation struct {
-	Path        string `json:"path"`
-	StartLine   int    `json:"start_line"`
-	EndLine     int    `json:"end_line"`
-	StartColumn int    `json:"start_column,omitempty"`
-	EndColumn   int    `json:"end_column,omitempty"`
-	Level       string `json:"annotation_level"`
-	Message     string `json:"message"`
-	Title       string `json:"title,omitempty"`
-	RawDetails  string `json:"raw_details,omitempty"`
+	Title       string       `json:"title"`
+	Summary     string       `json:"summary"`
+	Text        string       `json:"text,omitempty"`
+	Annotations []Annotation `json:"annotations,omitempty"`
 }
 
 // CreateCheck creates a check run. When it fails after the check run was made,
@@ -106,6 +97,9 @@ func (h *GitHub) CreateCheck(ctx context.Context, repo string, c Check) (int64, 
 	})
 	if err != nil {
 		return 0, err
+	}
+	if slug := run.GetApp().GetSlug(); slug != "" {
+		h.learn(slug + "[bot]")
 	}
 	return run.GetID(), h.updateCheck(ctx, repo, run.GetID(), rest)
 }

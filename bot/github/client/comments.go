@@ -16,7 +16,7 @@ type Comment struct {
 	ID                   int64
 	Author               string
 	Bot                  bool // an App wrote it
-	Mine                 bool // this client wrote it
+	Mine                 bool // this client wrote it or, while it does not know its own name, an App
 	Body                 string
 	URL                  string
 	CreatedAt, UpdatedAt time.Time
@@ -32,7 +32,8 @@ const (
 
 func comment(c *github.IssueComment, me string) Comment {
 	author := c.GetUser().GetLogin()
-	return Comment{ID: c.GetID(), Author: author, Bot: c.GetUser().GetType() == "Bot", Mine: strings.EqualFold(author, me), Body: c.GetBody(), URL: c.GetHTMLURL(),
+	bot := c.GetUser().GetType() == "Bot"
+	return Comment{ID: c.GetID(), Author: author, Bot: bot, Mine: strings.EqualFold(author, me) || me == "" && bot, Body: c.GetBody(), URL: c.GetHTMLURL(),
 		CreatedAt: c.GetCreatedAt().Time, UpdatedAt: c.GetUpdatedAt().Time}
 }
 
@@ -88,6 +89,7 @@ func (h *GitHub) CreateComment(ctx context.Context, repo string, pr int, body st
 	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
 		c, _, err := gh.Issues.CreateComment(ctx, owner, name, pr, &github.IssueComment{Body: &body})
 		id = c.GetID()
+		h.learn(c.GetUser().GetLogin())
 		return err
 	})
 	return id, err

@@ -85,7 +85,8 @@ func open(opt Options) (*GitHub, error) {
 // them, and Actions is one; with a personal token they go into statuses.
 func (h *GitHub) UsesChecks() bool { return h.app != nil || h.opt.Checks }
 
-// Me is the login under which the client writes.
+// Me is the login under which the client writes. It is empty with the token of a
+// workflow that has written nothing yet: GitHub tells it with what was written.
 func (h *GitHub) Me(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	me := h.me
@@ -102,10 +103,17 @@ func (h *GitHub) Me(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	h.learn(me)
+	return me, nil
+}
+
+// learn notes the author of something that this client has written.
+func (h *GitHub) learn(me string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.me = me
-	return me, nil
+	if me != "" {
+		h.me = me
+	}
 }
 
 // Stats reads the counters.

@@ -13,9 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// actionsBot is who the token of GitHub Actions writes as; it may not ask.
-const actionsBot = "github-actions[bot]"
-
+// userLogin is empty where GitHub does not say: the token of GitHub Actions, or one of
+// another App that a workflow was given, may not ask.
 func (h *GitHub) userLogin(ctx context.Context) (string, error) {
 	me := ""
 	err := h.alone(ctx, op{name: "ask GitHub whose token this is"}, h.solo, func(ctx context.Context, c *github.Client) error {
@@ -24,7 +23,7 @@ func (h *GitHub) userLogin(ctx context.Context) (string, error) {
 		return err
 	})
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusForbidden && h.opt.Checks {
-		return actionsBot, nil
+		return "", nil
 	}
 	return me, err
 }

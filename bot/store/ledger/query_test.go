@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kernelgate/kernelgate/bot/change"
+	asked "github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 )
@@ -33,7 +34,7 @@ func (t *teller) seen(f change.Facts) *teller {
 	t.write(t.State, change.Seen{Facts: f})
 	p := change.Plan{Key: f.PlanKey(), Head: f.Head}
 	for _, k := range []string{"gemm", "softmax"} {
-		p.Kernels = append(p.Kernels, change.Kernel{Name: k, Rule: "faster", Label: "l4"})
+		p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "faster", Label: "l4"})
 	}
 	t.write(t.State, change.Planned{Plan: p})
 	return t
@@ -53,7 +54,7 @@ func (t *teller) close(merged bool) *teller {
 }
 
 func (t *teller) finish(kernel string, o gates.Outcome, p50 float64) *teller {
-	r, _ := t.ByKernel(kernel)
+	r, _ := t.ByFolder("kernels/" + kernel)
 	t.write(t.State, change.Finished{Job: r.Job, Token: 1, Runner: "runner", Result: change.Result{
 		Outcome: o, Line: fmt.Sprintf("%s of %s", o, kernel), Device: "L4", Evidence: "e", Verdict: "v",
 		P50: map[string]float64{"s": p50}, Speedups: map[string]float64{"s": 0.1, "t": 0.2},
@@ -62,13 +63,13 @@ func (t *teller) finish(kernel string, o gates.Outcome, p50 float64) *teller {
 }
 
 func (t *teller) command(id string, ok bool, e change.Effect) *teller {
-	t.write(t.State, change.Asked{ID: id, By: "ann", Text: "/" + id, Head: t.Facts.Head})
+	t.write(t.State, change.Asked{ID: id, By: "ann", Request: asked.Read("/" + id), Head: t.Facts.Head})
 	t.write(t.State, change.Answered{ID: id, OK: ok, Reply: "re " + id, Effect: e})
 	return t
 }
 
 func (t *teller) rebench(kernel string) *teller {
-	return t.command(fmt.Sprint("rebench", len(t.Commands)), true, change.Effect{Rebench: []change.Again{{Kernel: kernel}}})
+	return t.command(fmt.Sprint("rebench", len(t.Commands)), true, change.Effect{Rebench: []change.Again{{Folder: "kernels/" + kernel}}})
 }
 
 func pull(n int) change.ID      { return change.ID{Kind: change.Pull, Repo: 1, Number: n} }
@@ -110,7 +111,7 @@ func TestTriedBefore(t *testing.T) {
 	w.tell(pushed("b"), sha("b")).finish("gemm", gates.Defer, 9)                                                      // no pull request
 	w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 8}, sha("c")).finish("gemm", gates.Defer, 9)                 // another repository
 	side := w.tell(pull(9), sha("d")).finish("gemm", gates.Pass, 9)                                                   // for information
-	side.command("side", true, change.Effect{Side: []change.Sideways{{Kernel: "gemm"}}})
+	side.command("side", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/gemm"}}})
 	side.write(side.State, change.Finished{Job: side.Side[0].Job, Result: change.Result{Outcome: gates.Defer}})
 	w.tell(pull(10), sha("e")).finish("gemm", gates.Defer, 9) // who asks
 	l := filled(t, w)
@@ -196,12 +197,12 @@ func TestRuns(t *testing.T) {
 func TestRunsOutliveTheirState(t *testing.T) {
 	w := newWorld(0)
 	one := w.tell(pull(1), sha("1")).finish("gemm", gates.Pass, 8)
-	one.command("side", true, change.Effect{Side: []change.Sideways{{Kernel: "gemm"}}})
+	one.command("side", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/gemm"}}})
 	labelled := one.Facts
 	labelled.Labels = []string{"perf"}
 	w.write(one.State, change.Seen{Facts: labelled})
 	w.write(one.State, change.Planned{Plan: change.Plan{
-		Key: labelled.PlanKey(), Head: labelled.Head, Kernels: []change.Kernel{{Name: "gemm", Bundle: "new", Kept: true}},
+		Key: labelled.PlanKey(), Head: labelled.Head, Kernels: []change.Kernel{{Name: "gemm", Folder: "kernels/gemm", Bundle: "new", Kept: true}},
 	}})
 	one.push(sha("2"))
 	l := filled(t, w)
@@ -269,7 +270,7 @@ func TestAudit(t *testing.T) {
 	one.command("late", true, change.Effect{Override: &change.Override{SHA: sha("9"), By: "ann"}}) // of no head: no effect
 	one.command("nonsense", false, change.Effect{})
 	two := w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, sha("2"))
-	two.write(two.State, change.Asked{ID: "waits", By: "bob", Text: "/waits"})
+	two.write(two.State, change.Asked{ID: "waits", By: "bob", Request: asked.Read("/waits")})
 	l := filled(t, w)
 	ids := func(f AuditFilter) (out []string) {
 		for _, e := range must[[]Entry](t)(l.Audit(t.Context(), f)) {

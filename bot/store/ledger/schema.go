@@ -12,7 +12,7 @@ func version() int32 { return int32(crc32.ChecksumIEEE([]byte(schema)) >> 1) }
 // Times are nanoseconds since 1970, 0 for never. n counts in the order of the
 // events, and is the same after every rebuild.
 const schema = `
--- Generation 1. Raise it when the same events lead to other rows.
+-- Generation 2. Raise it when the same events lead to other rows.
 CREATE TABLE progress (
 	one   INTEGER PRIMARY KEY CHECK (one = 1),
 	seq   INTEGER NOT NULL,

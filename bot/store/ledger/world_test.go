@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	asked "github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 )
@@ -144,7 +145,7 @@ func (w *world) next(s *change.State) {
 		f.Merged = !f.Open && w.r.IntN(2) == 0
 		w.write(s, change.Seen{Facts: f})
 	case n == 2:
-		w.write(s, change.Asked{ID: fmt.Sprint("comment-", len(s.Commands)), By: "carol", Text: "/rebench", Head: s.Facts.Head})
+		w.write(s, change.Asked{ID: fmt.Sprint("comment-", len(s.Commands)), By: "carol", Request: asked.Read("/rebench"), Head: s.Facts.Head})
 	case len(s.Unanswered()) > 0:
 		a := change.Answered{ID: s.Unanswered()[0].ID, OK: w.r.IntN(5) > 0, Reply: "as asked"}
 		switch w.r.IntN(5) {
@@ -155,9 +156,9 @@ func (w *world) next(s *change.State) {
 		case 2:
 			a.Effect.Cancel = s.Facts.Head
 		case 3:
-			a.Effect.Rebench = []change.Again{{Kernel: pick(w.r, kernels...), Bundle: "b2"}}
+			a.Effect.Rebench = []change.Again{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b2"}}
 		default:
-			a.Effect.Side = []change.Sideways{{Kernel: pick(w.r, kernels...), Bundle: "b3", Label: "l4", Text: "/rebench vs=self"}}
+			a.Effect.Side = []change.OnTheSide{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
 		}
 		w.write(s, a)
 	case len(s.Dropping) > 0:
@@ -165,7 +166,7 @@ func (w *world) next(s *change.State) {
 	case s.NeedsPlan():
 		p := change.Plan{Key: s.Facts.PlanKey(), Head: s.Facts.Head, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Policy: policy}
 		for _, k := range kernels[:1+w.r.IntN(3)] {
-			_, had := s.ByKernel(k)
+			_, had := s.ByFolder("kernels/" + k)
 			p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "default", Label: "l4", Bundle: "b1", Kept: had && w.r.IntN(2) == 0})
 		}
 		w.write(s, change.Planned{Plan: p})

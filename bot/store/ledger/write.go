@@ -164,7 +164,7 @@ func (b *batch) writeCommands(ctx context.Context, tx *sql.Tx) error {
 	return prepared(ctx, tx, query, func(stmt *sql.Stmt) error {
 		for _, key := range b.commands.keys {
 			c := b.commands.values[key]
-			if _, err := stmt.ExecContext(ctx, c.change.String(), c.change.Repo, c.ID, c.By, c.Text, c.Head,
+			if _, err := stmt.ExecContext(ctx, c.change.String(), c.change.Repo, c.ID, c.By, c.Request.String(), c.Head,
 				c.Answered, c.OK, c.Reply, nanos(c.When)); err != nil {
 				return fmt.Errorf("command %s of %s: %w", c.ID, c.change, err)
 			}

@@ -1,0 +1,170 @@
+package answer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/bot/answer"
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+var (
+	head  = strings.Repeat("a", 40)
+	other = strings.Repeat("b", 40)
+)
+
+// people have the role that they are called.
+type people struct{}
+
+func (people) Permission(_ context.Context, _, login string) (policies.Role, error) {
+	if login == "outage" {
+		return "", errors.New("GitHub is away")
+	}
+	return policies.Role(login), nil
+}
+
+// packer names a bundle after what was asked of it.
+type packer struct{}
+
+func (packer) Rerun(_ context.Context, _ change.ID, _ change.Facts, r planner.Rerun) (string, error) {
+	if slices.Contains(r.Shapes, "huge") {
+		return "", plan.BadInput{Err: errors.New("no shape ```huge```")}
+	}
+	return fmt.Sprintf("%s rounds=%d vs=%s", r.Folder, r.Rounds, r.Versus), nil
+}
+
+// stateOf is a pull request with two kernels of one name that were measured, one that is
+// being measured, and one that is gone.
+func stateOf(bend func(*change.State)) *change.State {
+	result := &change.Result{Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Attempt: 1}
+	s := &change.State{
+		ID: change.ID{Kind: change.Pull, Repo: 7, Number: 12}, Facts: change.Facts{Repo: "o/r", Head: head, Base: "main", Open: true},
+		Runs: []change.Run{
+			{Kernel: "scale", Folder: "kernels/scale", Sources: "s", Phase: change.Done, Result: result},
+			{Kernel: "scale (kernels/other)", Folder: "kernels/other", Sources: "s", Phase: change.Done, Result: &change.Result{Outcome: gates.Error}},
+			{Kernel: "gemm", Folder: "kernels/gemm", Sources: "s", Phase: change.Running},
+			{Kernel: "gone", Folder: "kernels/gone", Phase: change.Done, Result: result},
+		},
+	}
+	s.Plan = &change.Plan{Key: s.Facts.PlanKey(), Head: head}
+	if bend != nil {
+		bend(s)
+	}
+	return s
+}
+
+func fork(s *change.State) { s.Facts.Fork = true }
+
+func never(s *change.State) {
+	s.Facts.Fork, s.Plan.Forks = true, string(policies.ForksNever)
+}
+
+func TestAnswers(t *testing.T) {
+	idle := func(s *change.State) { s.Runs = s.Runs[:2] }
+	for _, test := range []struct {
+		name, by, text string
+		bend           func(*change.State)
+		seen           string // the head when it was asked; head if empty
+		ok             bool
+		says           string
+		effect         change.Effect
+	}{
+		{"no role", "read", "/rebench", nil, "", false, "needs the role `write` in this repository, and you have `read`", change.Effect{}},
+		{"a mistake", "none", "/rebench speed=3", nil, "", false, "`speed=` is no argument", change.Effect{}},
+		{"help", "read", "/help", nil, "", true, "| `/cancel` |", change.Effect{}},
+		{"explain", "read", "/explain", nil, "", true, "The base branch has no policy", change.Effect{}},
+		{"not here", "admin", "/tune", nil, "", false, "`/tune` is not available", change.Effect{}},
+		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
+		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa since.", change.Effect{}},
+		{"cancel", "write", "/cancel", nil, "", true, "end now", change.Effect{Cancel: head}},
+		{"cancel nothing", "write", "/cancel", idle, "", false, "Nothing is queued or running.", change.Effect{}},
+
+		{"approval", "write", "/ok-to-test " + head, fork, "", true, "may reach a runner", change.Effect{Approve: head}},
+		{"approval without need", "write", "/ok-to-test " + head, nil, "", false, "not from a fork", change.Effect{}},
+		{"approval of a short id", "write", "/ok-to-test " + head[:39], fork, "", false, "comment `/ok-to-test " + head + "`", change.Effect{}},
+		{"approval of another", "write", "/ok-to-test " + other, fork, "", false, "which is `" + head + "`", change.Effect{}},
+		{"approval of what was no head yet", "write", "/ok-to-test " + head, fork, other, false, "The head has moved", change.Effect{}},
+		{"approval of a longer id", "write", "/ok-to-test " + head + "aaaa", fork, "", false, "which is `" + head + "`", change.Effect{}},
+		{"approval where forks never run", "write", "/ok-to-test " + head, never, "", false, "never runs code from forks", change.Effect{}},
+
+		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided about `scale`: more rounds", change.Effect{
+			Rebench: []change.Again{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},
+		{"rebench says what is busy", "write", "/rebench", nil, "", true, "`gemm` is queued or being measured already.", change.Effect{
+			Rebench: []change.Again{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=0 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
+		{"rebench by folder", "write", "/rebench kernels/other", nil, "", true, "Measuring again", change.Effect{Rebench: []change.Again{{Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
+		{"rebench by an ambiguous name", "write", "/rebench scale", nil, "", false, "2 kernels are called `scale`: name the folder that you mean, `kernels/scale` or `kernels/other`.", change.Effect{}},
+		{"rebench what is busy", "write", "/rebench gemm", nil, "", false, "`gemm` is queued or being measured already.", change.Effect{}},
+		{"rebench what is gone", "write", "/rebench gone", nil, "", false, "the kernel is gone", change.Effect{}},
+		{"rebench the unknown", "write", "/rebench nothing", nil, "", false, "touches no kernel `nothing`. It touches `gemm`, `gone`, `scale (kernels/other)`, `scale`.", change.Effect{}},
+		{"rebench nothing", "write", "/rebench", func(s *change.State) { s.Runs = nil }, "", false, "no kernel changed", change.Effect{}},
+		{"rebench a fork", "write", "/rebench", fork, "", false, "waits for `/ok-to-test " + head + "`", change.Effect{}},
+		{"rebench by mistaken rules", "write", "/rebench", func(s *change.State) { s.Plan.Problems = []change.Problem{{}} }, "", false, "has mistakes", change.Effect{}},
+		{"profile nothing", "write", "/rebench profile", nil, "", false, "nothing to profile", change.Effect{}},
+		{"a shape that is not there", "write", "/rebench kernels/scale shapes=huge", nil, "", false, "```text\nno shape '''huge'''\n```", change.Effect{}},
+		{"on the side, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "on the side", change.Effect{Side: []change.OnTheSide{
+			{Folder: "kernels/gemm", Bundle: "kernels/gemm rounds=0 vs=self", Rebench: command.Rebench{Kernels: []string{"kernels/gemm"}, Versus: command.Self}}}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := answer.Decider{People: people{}, Planner: packer{}, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
+			seen := head
+			if test.seen != "" {
+				seen = test.seen
+			}
+			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen}})
+			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(a.Reply, test.says) {
+				t.Errorf("got %+v, %v; want %v and %q", a, err, test.ok, test.says)
+			}
+			if diff := cmp.Diff(test.effect, a.Effect); diff != "" {
+				t.Error(diff)
+			}
+			if r, ok := command.Parse(a.Reply); ok {
+				t.Errorf("the reply commands %v", r)
+			}
+		})
+	}
+}
+
+// A workflow measures anew, and all that it was asked for in the policy.
+func TestAnswersOfAWorkflow(t *testing.T) {
+	spent := errors.New("this commit was measured 6 times already")
+	for _, test := range []struct {
+		text  string
+		spent error
+		ok    bool
+		says  string
+	}{
+		{"/rebench rounds=3", nil, true, "Measuring `gemm`, `gone`, `scale (kernels/other)`, `scale` anew"},
+		{"/rebench gemm", spent, false, "`scale`: this commit was measured 6 times already."},
+		{"/rebench vs=self", nil, false, "leave out everything but kernels and `rounds`"},
+		{"/rebench nothing", nil, false, "touches no kernel `nothing`"},
+		{"/cancel", nil, false, "not available"},
+		{"/help", nil, true, "Other commands need the bot"},
+	} {
+		d := answer.Decider{People: people{}, Spent: func(change.Run) error { return test.spent }, Now: time.Now}
+		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: command.Read(test.text), Head: head}})
+		if err != nil || a.OK != test.ok || !strings.Contains(a.Reply, test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
+			t.Errorf("%s: got %+v, %v; want %v and %q", test.text, a, err, test.ok, test.says)
+		}
+	}
+}
+
+// Where nobody can be asked, nothing is decided.
+func TestNoAnswerWithoutARole(t *testing.T) {
+	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
+	_, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "outage", Request: command.Read("/help")}})
+	if err == nil || !strings.Contains(err.Error(), "answering /help by outage: GitHub is away") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,144 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// rebench starts further attempts. What was measured of the machine code stays: an
+// attempt adds rounds, so that nobody can roll the dice until they please. A comparison that
+// the policy does not ask for is measured on the side and decides nothing.
+func (d Decider) rebench(ctx context.Context, s *change.State, policy *policies.Policy, r command.Rebench) (change.Answered, error) {
+	beside := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
+	switch {
+	case s.Plan != nil && len(s.Plan.Problems) > 0:
+		return refused("The policy or a manifest on the base branch has mistakes: nothing can be measured before they are mended.")
+	case len(s.Runs) == 0:
+		return refused("There is nothing to measure: no kernel changed.")
+	case s.Held():
+		return held(s)
+	case d.Planner == nil && (beside || r.Profile):
+		return refused("A workflow measures what the policy asks: leave out everything but kernels and `rounds`.")
+	}
+	runs, problem := meant(s, r.Kernels)
+	switch {
+	case problem != "":
+		return refused("%s", problem)
+	case len(runs) == 0:
+		return refused("There is nothing to measure: the kernel is gone.")
+	case r.Profile && !profiles(policy, runs):
+		return refused("No rule that applies here has a profile gate, so there is nothing to profile. Leave `profile` out.")
+	case d.Planner == nil:
+		return d.anew(s)
+	case beside:
+		return d.onTheSide(ctx, s, runs, r)
+	}
+	return d.again(ctx, s, runs, r)
+}
+
+// meant is the runs of the kernels that are named, by folder or by name, or of all; those
+// that are gone left out.
+func meant(s *change.State, words []string) (runs []change.Run, problem string) {
+	for _, word := range words {
+		found := s.Meant(word)
+		switch {
+		case len(found) == 0:
+			return nil, fmt.Sprintf("This change touches no kernel %s. It touches %s.", code(word), names(s.Runs))
+		case len(found) > 1:
+			var folders []string
+			for _, f := range found {
+				folders = append(folders, code(f.Folder))
+			}
+			return nil, fmt.Sprintf("%d kernels are called %s: name the folder that you mean, %s.", len(found), code(word), strings.Join(folders, " or "))
+		case !slices.ContainsFunc(runs, found[0].Same): // named once more, in another way
+			runs = append(runs, found[0])
+		}
+	}
+	if len(words) == 0 {
+		runs = slices.Clone(s.Runs)
+	}
+	return slices.DeleteFunc(runs, func(r change.Run) bool { return r.Sources == "" }), ""
+}
+
+// profiles tells whether the policy asks for a profile of any of the runs.
+func profiles(policy *policies.Policy, runs []change.Run) bool {
+	return policy != nil && slices.ContainsFunc(policy.Rules, func(rule policies.Rule) bool {
+		return rule.Gates.Profile != nil && slices.ContainsFunc(runs, func(run change.Run) bool { return run.Rule == rule.Name })
+	})
+}
+
+// anew measures every kernel of the change: a workflow's job is about all of them.
+func (d Decider) anew(s *change.State) (change.Answered, error) {
+	for _, run := range s.Runs {
+		if err := d.Spent(run); err != nil {
+			return refused("%s: %v.", code(run.Kernel), err)
+		}
+	}
+	return granted(change.Effect{}, "Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(s.Runs))
+}
+
+func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
+	var effect change.Effect
+	var busy, decided []change.Run
+	for _, run := range runs {
+		if run.Unfinished() {
+			busy = append(busy, run)
+			continue
+		}
+		// Before anything was timed no round has decided, and neither has an ERROR.
+		if r := run.Result; r != nil && r.Attempt > 0 && r.Outcome != gates.Error && r.Reason != gates.ReasonInconclusive {
+			decided = append(decided, run)
+		}
+		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{Folder: run.Folder, Rounds: r.Rounds, Profile: r.Profile})
+		if err != nil {
+			return badRequest(err)
+		}
+		effect.Rebench = append(effect.Rebench, change.Again{Folder: run.Folder, Bundle: bundle})
+	}
+	if len(effect.Rebench) == 0 {
+		return refused("%s is queued or being measured already.", names(busy))
+	}
+	reply := "Measuring again; the new rounds add to the evidence."
+	if len(decided) > 0 {
+		reply += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, nor does a commit that builds to the same machine code.", names(decided))
+	}
+	if len(busy) > 0 {
+		reply += fmt.Sprintf(" %s is queued or being measured already.", names(busy))
+	}
+	return granted(effect, "%s", reply)
+}
+
+func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
+	var effect change.Effect
+	for _, run := range runs {
+		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{
+			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile,
+		})
+		if err != nil {
+			return badRequest(err)
+		}
+		one := r
+		one.Kernels = []string{run.Folder}
+		effect.Side = append(effect.Side, change.OnTheSide{Folder: run.Folder, Bundle: bundle, Rebench: one})
+	}
+	return granted(effect, "Measuring on the side, for information: it changes no verdict, since it is not what the policy asks.")
+}
+
+// badRequest tells the author of a command what does not exist.
+func badRequest(err error) (change.Answered, error) {
+	var bad plan.BadInput
+	if errors.As(err, &bad) {
+		return refused("```text\n%s\n```", strings.ReplaceAll(bad.Error(), "```", "'''"))
+	}
+	return change.Answered{}, err
+}

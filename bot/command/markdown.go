@@ -1,0 +1,204 @@
+package command
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// maxBody is what GitHub takes for a comment, in characters.
+const maxBody = 65536
+
+// commandLine finds the line that Parse reads: the first that starts with / where
+// GitHub shows it as the text of a paragraph. What it shows as a quote, as code, as a
+// heading or within somebody's HTML, and what it does not show at all, was not said by
+// the comment's author. In doubt a line is not read: a command that is not followed
+// is asked again, one that was never meant cannot be taken back.
+func commandLine(body string) (string, bool) {
+	body = newlines.Replace(body)
+	if utf8.RuneCountInString(body) > maxBody || !candidate.MatchString(body) || deep.MatchString(body) {
+		return "", false
+	}
+	r := &reader{source: []byte(body)}
+	if tangled(r.source) {
+		return "", false
+	}
+	for node := markdown.Parser().Parse(text.NewReader(r.source)).FirstChild(); node != nil && !r.done; node = node.NextSibling() {
+		r.block(node)
+	}
+	return r.line, r.found
+}
+
+// maxMarks is how many characters that may begin something one block of text may
+// have; to find what they begin takes the square of that.
+const maxMarks = 2000
+
+// tangled tells whether a comment was made to take long. Code may hold whatever it likes.
+func tangled(source []byte) (yes bool) {
+	doc := blocks.Parse(text.NewReader(source))
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering || n.Type() != ast.TypeBlock || n.IsRaw() {
+			return ast.WalkContinue, nil
+		}
+		marks := 0
+		for _, l := range n.Lines().Sliced(0, n.Lines().Len()) {
+			for _, c := range l.Value(source) {
+				if strings.IndexByte("*_~[]()<!`", c) >= 0 {
+					marks++
+				}
+			}
+		}
+		yes = yes || marks > maxMarks
+		return ast.WalkContinue, nil
+	})
+	return yes
+}
+
+var (
+	// GitHub makes links of bare addresses too; those start no line.
+	markdown = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Footnote))
+	// blocks knows paragraphs, and nothing of what is in them.
+	blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
+
+	newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	// candidate is a line that may be one; without it there is no need to look closer.
+	candidate = regexp.MustCompile(`(?m)^[\pZ\s\x{200b}\x{2060}\x{feff}]*/\S`)
+	// deep is a line of more nested quotes and lists than anybody writes; each takes time
+	// on every line.
+	deep = regexp.MustCompile(`(?m)^(?:[ \t]*(?:[>+*-]|[0-9]{1,9}[.)])){20}`)
+	// math is shown as a formula. One that begins with a single dollar ends before no
+	// digit, so that a price is none.
+	math = regexp.MustCompile(`\$\$(?s:.)*?\$\$|\$[^\s$](?:[^$]*[^\s$])?\$(?:[^0-9$]|$)`)
+)
+
+// A reader goes through the blocks of a comment up to the line that counts.
+type reader struct {
+	source []byte
+	html   elements
+	line   string
+	found  bool
+	done   bool // nothing after this counts
+}
+
+func (r *reader) block(node ast.Node) {
+	switch node := node.(type) {
+	case *ast.List, *ast.ListItem:
+		for child := node.FirstChild(); child != nil && !r.done; child = child.NextSibling() {
+			r.block(child)
+		}
+	case *ast.Paragraph, *ast.TextBlock:
+		r.paragraph(node)
+	default: // its words are not the author's own, but it may leave an element open
+		r.walk(node, func(ast.Node) {})
+	}
+}
+
+// walk goes through a block in the order of its text, and keeps count of the
+// elements that its HTML opens.
+func (r *reader) walk(node ast.Node, visit func(ast.Node)) {
+	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		visit(n)
+		switch n := n.(type) {
+		case *ast.RawHTML:
+			r.html.read(string(n.Segments.Value(r.source)))
+		case *ast.HTMLBlock:
+			html := string(n.Lines().Value(r.source))
+			if n.HasClosure() {
+				html += string(n.ClosureLine.Value(r.source))
+			}
+			r.html.read(html)
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// paragraph looks for the line among those of a paragraph.
+func (r *reader) paragraph(node ast.Node) {
+	lines := node.Lines().Sliced(0, node.Lines().Len())
+	if len(lines) == 0 {
+		return
+	}
+	first, last := lines[0].Start, lines[len(lines)-1].Stop
+	shown := bytes.Clone(r.source[first:last]) // without comments and code
+	seen := bytes.Clone(shown)                 // without comments
+	plain := map[int]bool{}                    // where text begins that is nothing but that
+	r.walk(node, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Text:
+			plain[n.Segment.Start] = n.Parent() == node && !r.html.open()
+			if n.Parent().Kind() == ast.KindCodeSpan {
+				blank(shown, n.Segment.Start-first, n.Segment.Stop-first)
+			}
+		case *ast.RawHTML:
+			if !bytes.HasPrefix(n.Segments.Value(r.source), []byte("<!--")) {
+				return
+			}
+			for _, s := range n.Segments.Sliced(0, n.Segments.Len()) {
+				blank(shown, s.Start-first, s.Stop-first)
+				blank(seen, s.Start-first, s.Stop-first)
+			}
+		}
+	})
+	formulas := math.FindAllIndex(shown, -1)
+	before := ""
+	for _, l := range lines {
+		begin := bytes.LastIndexByte(r.source[:l.Start], '\n') + 1
+		text := bytes.TrimLeft(r.source[begin:l.Stop], " \t")
+		at := l.Stop - len(text) - first
+		for len(formulas) > 0 && formulas[0][1] <= at {
+			formulas = formulas[1:]
+		}
+		line := strings.TrimFunc(string(text), space)
+		switch {
+		case forwarded(before, line, node.NextSibling()):
+			r.done = true
+			return
+		case strings.HasPrefix(line, "/") && at >= 0 && plain[at+first] && (len(formulas) == 0 || at < formulas[0][0]):
+			r.line, r.found, r.done = withoutComments(squeeze(seen[at:l.Stop-first])), true, true
+			return
+		}
+		before = line
+	}
+}
+
+// blank puts zeros in the place of what is not seen, so that all else stays where it
+// is; squeeze makes one blank of them.
+func blank(text []byte, from, to int) { clear(text[max(from, 0):min(to, len(text))]) }
+
+var zeros = regexp.MustCompile(`\x00+`)
+
+func squeeze(text []byte) string {
+	return strings.TrimFunc(zeros.ReplaceAllString(string(text), " "), space)
+}
+
+// withoutComments takes out what is a comment once the line stands alone: what is
+// stored must read the same when it is written again.
+func withoutComments(line string) string {
+	for {
+		source := []byte(line)
+		doc := markdown.Parser().Parse(text.NewReader(source))
+		seen := bytes.Clone(source)
+		_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+			if html, ok := n.(*ast.RawHTML); ok && entering && bytes.HasPrefix(html.Segments.Value(source), []byte("<!--")) {
+				for _, s := range html.Segments.Sliced(0, html.Segments.Len()) {
+					blank(seen, s.Start, s.Stop)
+				}
+			}
+			return ast.WalkContinue, nil
+		})
+		if bytes.Equal(seen, source) {
+			return line
+		}
+		line = squeeze(seen)
+	}
+}

@@ -1,0 +1,198 @@
+// Package publish brings GitHub in line with what is to be shown of a change: its checks
+// or statuses, its sticky comment, and the replies to commands. It is the same for the
+// bot and for a workflow. What exists is looked for before anything is created, so that
+// neither a crash nor a lost answer leads to a second one.
+package publish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/present"
+)
+
+// A Publisher writes to GitHub what it does not show yet.
+type Publisher struct {
+	GitHub *client.GitHub
+	// Lenient is for a workflow, whose token need not be allowed to write checks: the
+	// job's own status tells the verdict.
+	Lenient bool
+	// Extend adds to the sticky comment; nil adds nothing.
+	Extend func(body string) string
+
+	// Denied is what GitHub did not allow. It is not tried again, and a conversation that
+	// is locked is no reason to keep a verdict back.
+	Denied             []error
+	noChecks, noSpeech bool
+}
+
+// Publish brings GitHub in line with a view: checks first, since they block; then the
+// comment, then replies. What was written is told even when something after it fails.
+func (p *Publisher) Publish(ctx context.Context, v present.View) (change.Published, error) {
+	w := p.writer(v)
+	failure := errors.Join(w.checks(ctx, ""), w.comment(ctx), w.replies(ctx))
+	w.out.Complete = failure == nil
+	return w.out, failure
+}
+
+// Check writes the checks of one name alone.
+func (p *Publisher) Check(ctx context.Context, v present.View, name string) (change.Published, error) {
+	w := p.writer(v)
+	return w.out, w.checks(ctx, name)
+}
+
+// Replies answers the commands that were decided on.
+func (p *Publisher) Replies(ctx context.Context, v present.View) (change.Published, error) {
+	w := p.writer(v)
+	return w.out, w.replies(ctx)
+}
+
+// Progress updates the text of running checks. It is not noted anywhere: the next text
+// replaces it.
+func (p *Publisher) Progress(ctx context.Context, v present.View) error {
+	for _, c := range present.Checks(v) {
+		have := v.State.Checks[change.CheckKey(c.Name, c.HeadSHA)]
+		if c.Status != "in_progress" || have.ID == 0 || have.Done {
+			continue
+		}
+		if err := p.GitHub.UpdateCheck(ctx, v.State.Facts.Repo, have.ID, c.Check); err != nil && !errors.Is(err, client.ErrUnknown) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Seen tells the author of a command that it was read.
+func (p *Publisher) Seen(ctx context.Context, repo string, comment int64) error {
+	return p.react(ctx, repo, comment, "eyes")
+}
+
+func (p *Publisher) react(ctx context.Context, repo string, comment int64, content string) error {
+	if comment == 0 || p.noSpeech {
+		return nil
+	}
+	err := p.GitHub.React(ctx, repo, comment, content)
+	if gone(err) {
+		return nil
+	}
+	return p.unsaid(err)
+}
+
+// unsaid notes that nothing may be said in the conversation, and lets every other error
+// through.
+func (p *Publisher) unsaid(err error) error {
+	if !status(err, http.StatusForbidden) {
+		return err
+	}
+	p.noSpeech, p.Denied = true, append(p.Denied, err)
+	return nil
+}
+
+// Unchecked is the same of checks, where Lenient.
+func (p *Publisher) Unchecked(err error) error {
+	if !p.Lenient || !status(err, http.StatusForbidden) {
+		return err
+	}
+	p.noChecks, p.Denied = true, append(p.Denied, err)
+	return nil
+}
+
+// MayCheck tells whether nothing has shown that checks may not be written.
+func (p *Publisher) MayCheck() bool { return !p.noChecks }
+
+func (p *Publisher) writer(v present.View) *writer {
+	return &writer{Publisher: p, state: v.State, view: v, out: change.Published{Checks: map[string]change.Posted{}, Replies: map[string]int64{}}}
+}
+
+// A writer publishes one view.
+type writer struct {
+	*Publisher
+	state *change.State
+	view  present.View
+	out   change.Published
+	there []client.Comment // what the pull request's conversation holds, once asked for
+	asked bool
+}
+
+// checks writes those of a name, or all.
+func (w *writer) checks(ctx context.Context, name string) error {
+	var failure error
+	for _, c := range present.Checks(w.view) {
+		key := change.CheckKey(c.Name, c.HeadSHA)
+		have := w.state.Checks[key]
+		if w.noChecks || name != "" && name != c.Name || have.ID != 0 && have.Digest == c.Digest {
+			continue
+		}
+		id, err := w.check(ctx, have, c)
+		if gone(err) {
+			id, err = max(have.ID, 1), nil // the commit or the repository is gone: there is nobody to tell
+		}
+		if err == nil {
+			w.out.Checks[key] = change.Posted{ID: id, Digest: c.Digest, Done: c.Status == "completed"}
+		}
+		failure = errors.Join(failure, w.Unchecked(err))
+	}
+	return failure
+}
+
+func (w *writer) check(ctx context.Context, have change.Posted, c present.Check) (int64, error) {
+	repo, wanted := w.state.Facts.Repo, c.Check
+	if !w.GitHub.UsesChecks() {
+		state, description := c.CommitStatus()
+		return 1, w.GitHub.SetStatus(ctx, repo, c.HeadSHA, client.Status{Context: c.Name, State: state, Description: description, TargetURL: c.DetailsURL})
+	}
+	// A concluded check stays as it is: what is measured again gets a new one.
+	if have.ID != 0 && (!have.Done || c.Status == "completed") {
+		if have.Done {
+			wanted.Annotations = nil // GitHub would add them to those that are there
+		}
+		return have.ID, w.GitHub.UpdateCheck(ctx, repo, have.ID, wanted)
+	}
+	there, err := w.newest(ctx, have, wanted)
+	if err != nil {
+		return 0, err
+	}
+	if there.ID == 0 {
+		id, err := w.GitHub.CreateCheck(ctx, repo, wanted)
+		if !errors.Is(err, client.ErrUnknown) {
+			return id, err
+		}
+		// It may be there all the same.
+		var failed error
+		if there, failed = w.newest(ctx, have, wanted); there.ID == 0 {
+			return 0, errors.Join(err, failed)
+		}
+	}
+	wanted.AnnotationsSent = min(there.Annotations, len(wanted.Annotations))
+	return there.ID, w.GitHub.UpdateCheck(ctx, repo, there.ID, wanted)
+}
+
+// newest is the check that was made in place of this one, after the one that is known.
+func (w *writer) newest(ctx context.Context, have change.Posted, c client.Check) (client.ExistingCheck, error) {
+	all, err := w.GitHub.ListChecks(ctx, w.state.Facts.Repo, c.HeadSHA, c.Name)
+	for _, there := range all {
+		if there.ID > have.ID && there.ExternalID == c.ExternalID {
+			return there, err
+		}
+	}
+	return client.ExistingCheck{}, err
+}
+
+// gone tells whether GitHub says that the thing spoken of does not exist: saying
+// it again would not help. For a commit that is gone it says 422, as for a mistake
+// of the bot's, and that must not be taken lightly.
+func gone(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return status(err, http.StatusNotFound) || status(err, http.StatusGone) ||
+		ok && e.Status == http.StatusUnprocessableEntity && strings.Contains(e.Message, "No commit found")
+}
+
+// status tells whether GitHub has refused with this, for good.
+func status(err error, code int) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.Status == code && e.RetryAt.IsZero() && !errors.Is(err, client.ErrUnknown)
+}

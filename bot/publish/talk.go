@@ -1,0 +1,120 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/present"
+)
+
+// comment keeps the one sticky comment.
+func (w *writer) comment(ctx context.Context) error {
+	body, digest, have := present.Comment(w.view), present.CommentDigest(w.view), w.state.Comment
+	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest) || w.state.Current() == nil && have.ID == 0 {
+		return nil
+	}
+	if w.Extend != nil {
+		body = w.Extend(body)
+	}
+	id, err := w.put(ctx, have.ID, present.Marker(w.state.ID), body)
+	if err == nil || gone(err) {
+		w.out.Comment = &change.Posted{ID: id, Digest: digest}
+		return nil
+	}
+	return w.unsaid(err)
+}
+
+// put writes a comment in place of the one that is known or that begins with the marker,
+// or anew: it may have been deleted, and one with our marker may be another's.
+func (w *writer) put(ctx context.Context, known int64, marker, body string) (int64, error) {
+	edit := func(id int64) (done bool, err error) {
+		err = w.GitHub.EditComment(ctx, w.state.Facts.Repo, id, body)
+		return !client.NotFound(err) && !status(err, http.StatusForbidden), err
+	}
+	if known != 0 {
+		if done, err := edit(known); done {
+			return known, err
+		}
+	}
+	all, err := w.ours(ctx, marker)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range all {
+		if id == known {
+			continue
+		}
+		if done, err := edit(id); done {
+			return id, err
+		}
+	}
+	return w.create(ctx, marker, body)
+}
+
+func (w *writer) create(ctx context.Context, marker, body string) (int64, error) {
+	id, err := w.GitHub.CreateComment(ctx, w.state.Facts.Repo, w.state.ID.Number, body)
+	if !errors.Is(err, client.ErrUnknown) {
+		return id, err
+	}
+	w.asked = false
+	if all, failed := w.ours(ctx, marker); len(all) > 0 || failed != nil {
+		return slices.Max(append(all, 0)), failed
+	}
+	return 0, err
+}
+
+// ours are our own comments with the marker, as far as we know our name.
+func (w *writer) ours(ctx context.Context, marker string) (ids []int64, err error) {
+	if !w.asked {
+		if w.there, err = w.GitHub.ListComments(ctx, w.state.Facts.Repo, w.state.ID.Number); err != nil {
+			return nil, err
+		}
+		w.asked = true
+	}
+	for _, c := range w.there {
+		if c.Mine && strings.HasPrefix(c.Body, marker) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, nil
+}
+
+// replies answers the commands that were decided on. A button has no comment to
+// answer; what it led to shows in the check.
+func (w *writer) replies(ctx context.Context) error {
+	var failure error
+	for _, c := range w.state.Commands {
+		if !c.Answered || c.Replied != 0 || c.Comment == 0 || w.noSpeech {
+			continue
+		}
+		id, err := w.reply(ctx, c)
+		if gone(err) {
+			id, err = -1, nil
+		}
+		if err == nil && id != 0 {
+			w.out.Replies[c.ID] = id
+		}
+		failure = errors.Join(failure, w.unsaid(err))
+	}
+	return failure
+}
+
+func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
+	reaction := "rocket"
+	if !c.OK {
+		reaction = "confused"
+	}
+	if err := w.react(ctx, w.state.Facts.Repo, c.Comment, reaction); err != nil || w.noSpeech {
+		return 0, err
+	}
+	marker := present.ReplyMarker(c.ID)
+	if all, err := w.ours(ctx, marker); err != nil || len(all) > 0 {
+		return slices.Max(append(all, 0)), err
+	}
+	return w.create(ctx, marker, present.Reply(c))
+}
