@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
@@ -24,7 +25,9 @@ var followed = []string{"rebench", "cancel", "explain", "override", "ok-to-test"
 // that neither is ever there without the other.
 func (k *Keeper) answer(ctx context.Context, s *change.State, c change.Command) error {
 	if c.Comment != 0 {
-		if err := k.GitHub.React(ctx, s.Facts.Repo, c.Comment, "eyes"); err != nil && !gone(err) {
+		// A courtesy: where it is refused, or writes are few, the command is followed without.
+		err := k.GitHub.React(client.Spare(ctx), s.Facts.Repo, c.Comment, "eyes")
+		if err != nil && !client.Final(err) && !errors.Is(err, client.ErrSpared) {
 			return err
 		}
 	}

@@ -49,13 +49,11 @@ func (k *Keeper) view(ctx context.Context, s *change.State) (present.View, error
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
 		Runners: k.Runners(), Now: k.Now(), BotURL: k.URL, Statuses: !k.GitHub.UsesChecks(),
 	}
-	k.mu.Lock()
 	for _, run := range slices.Concat(s.Runs, s.Side) {
-		if p, ok := k.progress[run.Job]; ok {
+		if p, ok := k.progress.Get(run.Job); ok {
 			v.Progress[run.Job] = p
 		}
 	}
-	k.mu.Unlock()
 	for _, run := range slices.Concat(s.Runs, s.Side) {
 		if run.Result == nil {
 			continue
@@ -190,7 +188,7 @@ func (w *writer) comment(ctx context.Context) error {
 	if id == 0 {
 		id, err = w.GitHub.CreateComment(ctx, w.state.Facts.Repo, w.state.ID.Number, body)
 	}
-	if err != nil && !gone(err) {
+	if err != nil && !client.Final(err) {
 		return err
 	}
 	w.out.Comment = &change.Posted{ID: id, Digest: digest}
@@ -223,7 +221,7 @@ func (w *writer) replies(ctx context.Context) error {
 			continue
 		}
 		id, err := w.reply(ctx, c)
-		if gone(err) {
+		if client.Final(err) { // such as in a locked conversation
 			id, err = -1, nil
 		}
 		if err != nil {
@@ -240,7 +238,7 @@ func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
 	if !c.OK {
 		reaction = "confused"
 	}
-	if err := w.GitHub.React(ctx, w.state.Facts.Repo, c.Comment, reaction); err != nil && !gone(err) {
+	if err := w.GitHub.React(ctx, w.state.Facts.Repo, c.Comment, reaction); err != nil && !client.Final(err) {
 		return 0, err
 	}
 	id, err := w.find(ctx, present.ReplyMarker(c.ID))

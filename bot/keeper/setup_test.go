@@ -35,6 +35,8 @@ type setup struct {
 	PAT               string
 	Beat              time.Duration // how often the runner reports; 50 ms unless given
 	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
+	Idle              bool          // there is no runner
+	Patient           bool          // GitHub's own limits are kept to, in real time
 }
 
 // A server is a bot that runs.
@@ -55,6 +57,9 @@ func (s setup) client() (*client.GitHub, error) {
 			return ctx.Err()
 		}
 	}}
+	if s.Patient {
+		opt.ContentPerMinute, opt.ContentPerHour, opt.Sleep = 0, 0, nil
+	}
 	if s.PAT != "" {
 		return client.NewToken(s.PAT, opt)
 	}
@@ -83,8 +88,12 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
 		LeaseFor: 3 * time.Second, Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
+	reconcile := 2 * time.Second
+	if s.Patient {
+		reconcile = 0
+	}
 	b := keeper.New(keeper.Config{
-		Journal: j, Ledger: l, GitHub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
+		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
 		Repositories: []string{"olga/kernels"},
 		Planner:      &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners:      func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
@@ -115,6 +124,9 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		}
 	}
 	run("runner", func() error {
+		if s.Idle {
+			return nil
+		}
 		return agent.Run(ctx, agent.Config{
 			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
 			Measure: measure, Log: log, Host: "host",

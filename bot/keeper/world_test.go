@@ -75,6 +75,8 @@ type worldOptions struct {
 	log      bool
 	beat     time.Duration // of the runner, where the usual is too fast
 	forgets  bool          // the runner is of a version that has no attempt counted
+	idle     bool          // there is no runner
+	patient  bool          // the bot keeps to GitHub's own limits, in real time
 }
 
 func newWorld(t testing.TB, opt worldOptions) *world {
@@ -166,7 +168,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets, Idle: w.opt.idle, Patient: w.opt.patient}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))
