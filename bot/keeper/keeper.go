@@ -94,7 +94,7 @@ type Counts struct {
 // Each piece of work has a deadline, the longest for those that fetch from git. The
 // slots are an account's. Most work waits for GitHub; writes go one after the other.
 const (
-	workTime, workSlots = 10 * time.Minute, 4
+	workTime, workSlots = 10 * time.Minute, 16
 	showTime, showSlots = 2 * time.Minute, 2
 	lookTime, lookSlots = 10 * time.Minute, 2
 	askTime             = 30 * time.Second // of one question

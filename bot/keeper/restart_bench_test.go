@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func BenchmarkRestart(b *testing.B) {
 		defer pprof.StopCPUProfile()
 	}
 	b.ResetTimer()
-	start := time.Now()
+	start, busy := time.Now(), cpu()
 	w.start()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -56,12 +57,25 @@ func BenchmarkRestart(b *testing.B) {
 		if n == pulls {
 			break
 		}
-		if time.Since(start) > 90*time.Second {
-			b.Fatalf("%d of %d were queued in 90 s", n, pulls)
+		if time.Since(start) > 4*time.Minute {
+			b.Fatalf("%d of %d were queued in 4 minutes", n, pulls)
 		}
 	}
 	b.ReportMetric(time.Since(start).Seconds(), "s-to-queued")
+	b.ReportMetric((cpu() - busy).Seconds(), "cpu-s") // with GitHub's own share, and git's
 	b.StopTimer()
+}
+
+// cpu is what this process and those that it waited for have used.
+func cpu() time.Duration {
+	var all time.Duration
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(who, &u); err == nil {
+			all += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+	}
+	return all
 }
 
 // fillJournal writes events of pull requests that are closed, without fsync, which
@@ -76,15 +90,19 @@ func (w *world) fillJournal(n int) {
 	nc, err := nats.Connect("", nats.InProcessServer(srv))
 	w.no(err)
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*n))
 	w.no(err)
 	for i := range n {
 		id := change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: 100_000 + i/10} // a change has a handful of events
-		data, err := json.Marshal(change.Seen{Facts: change.Facts{Repo: "olga/kernels", Title: fmt.Sprint("Earlier ", i), Head: fmt.Sprintf("%040x", i), Base: "main"}})
+		var event change.Event = change.Seen{Facts: change.Facts{Repo: "olga/kernels", Title: fmt.Sprint("Earlier ", i), Head: fmt.Sprintf("%040x", i), Base: "main"}}
+		if i%10 == 9 {
+			event = change.Published{Complete: true}
+		}
+		data, err := json.Marshal(event)
 		w.no(err)
 		m := nats.NewMsg("events." + id.String())
 		m.Data = data
-		m.Header.Set("Kernelgate-Kind", "seen")
+		m.Header.Set("Kernelgate-Kind", change.KindOf(event))
 		_, err = js.PublishMsgAsync(m)
 		w.no(err)
 	}

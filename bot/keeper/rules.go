@@ -30,9 +30,9 @@ func (k *Keeper) rulesOf(ctx context.Context, repo, branch string, pulls []ledge
 		}
 		news := false
 		_, err := k.states.update(ctx, p.ID, func(now *change.State) (change.Event, error) {
-			planned := now.Plan != nil && now.Plan.Rules == rules
-			f := now.Facts
-			if news = !planned && f.Open && f.Base == branch && f.Rules != rules; !news {
+			// One that has no plan yet gets it by the rules that stand then.
+			f, planned := now.Facts, now.Plan
+			if news = planned != nil && planned.Rules != rules && f.Open && f.Base == branch && f.Rules != rules; !news {
 				return nil, nil
 			}
 			f.Rules = rules

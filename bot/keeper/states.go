@@ -19,6 +19,7 @@ type states struct {
 	journal *journal.Journal
 	now     func() time.Time
 
+	reading chan struct{} // held by whoever reads: at a start thousands want to
 	mu      sync.Mutex
 	entries *lru.Cache[change.ID, *entry]
 }
@@ -30,10 +31,13 @@ type entry struct {
 
 // maxStates bounds what is kept; what is dropped is read again. Everything open should
 // fit: a reconciliation looks at all of it.
-const maxStates = 4096
+const (
+	maxStates  = 4096
+	readAtOnce = 16
+)
 
 func newStates(j *journal.Journal, now func() time.Time) *states {
-	return &states{journal: j, now: now, entries: newLRU[change.ID, *entry](maxStates)}
+	return &states{journal: j, now: now, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates)}
 }
 
 // newLRU is a cache of a size that is no mistake.
@@ -70,6 +74,12 @@ func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) 
 func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
 	if e.state != nil {
 		return nil
+	}
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	state := change.New(id)
 	_, err := s.journal.ReplayRun(ctx, id.String(), func(stored journal.Event) error {

@@ -20,10 +20,10 @@ import (
 type workers[K comparable] struct {
 	what    string // for the log
 	do      func(context.Context, K) error
-	account func(context.Context, K) (string, error)
-	within  time.Duration // of one piece of work
-	slots   int           // of one account
-	backoff time.Duration // the first pause
+	account func(context.Context, K) (string, error) // asks nobody outside
+	within  time.Duration                            // of one piece of work
+	slots   int                                      // of one account
+	backoff time.Duration                            // the first pause
 	log     *slog.Logger
 	now     func() time.Time
 
@@ -150,7 +150,7 @@ func (w *workers[K]) run(key K, t *task) {
 
 // once works on a thing in a slot of its account.
 func (w *workers[K]) once(key K) error {
-	name, err := w.account(w.ctx, key)
+	name, err := w.accountOf(key)
 	if err != nil {
 		return err
 	}
@@ -180,6 +180,12 @@ func (w *workers[K]) once(key K) error {
 	return w.do(ctx, key)
 }
 
+func (w *workers[K]) accountOf(key K) (string, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, noteTime)
+	defer cancel()
+	return w.account(ctx, key)
+}
+
 const (
 	longestPause = 2 * time.Minute
 	limitPause   = time.Hour // at most, for GitHub's limit or what GitHub refuses
@@ -196,7 +202,9 @@ func (w *workers[K]) rest(key K, t *task, err error) {
 	pause := min(w.backoff<<min(t.failures, 8), longestPause)
 	switch {
 	case errors.As(err, &at):
-		pause, again = time.Time(at).Sub(w.now()), false
+		if pause = time.Time(at).Sub(w.now()); again {
+			pause = 0 // what came may not be put off
+		}
 	case refusal != nil && !refusal.RetryAt.IsZero():
 		pause = min(max(pause, refusal.RetryAt.Sub(w.now())), limitPause)
 		w.log.Info("GitHub asks for patience", "work", w.what, "on", key, "again_in", pause.String(), "err", err)
