@@ -2,8 +2,11 @@ package keeper
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
@@ -38,9 +41,14 @@ func (k *Keeper) deliveries(ctx context.Context) error {
 	})
 }
 
-// handle writes down what a delivery says. Everything that follows from it is
-// done afterwards, by whoever looks after the change.
+// noteTime is plenty for the journal, which alone is asked.
+const noteTime = time.Minute
+
+// handle notes what a delivery says. Everything that follows from it is done
+// afterwards, by workers: a delivery waits for neither GitHub nor git.
 func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
+	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	defer cancel()
 	event, err := webhook.Decode(d.Event, d.Body)
 	if err != nil {
 		// Asking again would bring the same bytes.
@@ -50,21 +58,28 @@ func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
 	k.Log.Debug("delivery", "delivery", d.ID, "event", d.Event)
 	switch e := event.(type) {
 	case webhook.PullRequest:
-		return k.pullRequest(ctx, e)
+		return k.notePull(ctx, e)
 	case webhook.IssueComment:
-		return k.comment(ctx, e)
+		if e.Open && !e.Author.Bot {
+			return k.noteRemark(ctx, e.Origin, e.Number, e.Body, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login})
+		}
 	case webhook.MergeGroup:
-		return k.mergeGroup(ctx, e)
+		return k.noteGroup(ctx, e)
 	case webhook.CheckRun:
-		return k.checkRun(ctx, d.ID, e)
+		if k.GitHub.Ours(e.AppID) {
+			return k.noteCheckRun(ctx, d.ID, e)
+		}
 	case webhook.CheckSuite:
-		return k.button(ctx, d.ID, e.Origin, e.HeadSHA, e.PullRequests, command.Rebench{})
+		if k.GitHub.Ours(e.AppID) {
+			return k.noteButton(ctx, d.ID, e.Origin, e.HeadSHA, e.PullRequests, command.Rebench{})
+		}
 	case webhook.Push:
-		return k.push(ctx, e)
+		return k.notePush(ctx, e)
 	case webhook.Installation:
-		k.visit(ctx, e.Repositories)
+		k.noteRepositories(e.Repositories, e.Action != "deleted" && e.Action != "suspend")
 	case webhook.InstallationRepositories:
-		k.visit(ctx, e.Added)
+		k.noteRepositories(e.Added, true)
+		k.noteRepositories(e.Removed, false)
 	case webhook.Ping:
 		k.Log.Info("GitHub says hello", "hook", e.HookID, "repo", e.Repository.FullName)
 	}
@@ -72,47 +87,61 @@ func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
 }
 
 func (k *Keeper) watched(repo string) bool {
-	if len(k.Repositories) == 0 {
-		return true
-	}
-	for _, r := range k.Repositories {
-		if strings.EqualFold(r, repo) {
-			return true
-		}
-	}
-	return false
+	return len(k.Repositories) == 0 || slices.ContainsFunc(k.Repositories, func(r string) bool { return strings.EqualFold(r, repo) })
 }
 
-func (k *Keeper) pullRequest(ctx context.Context, e webhook.PullRequest) error {
+// noteRepositories has those looked through that the App came to, and leaves those alone
+// that it left.
+func (k *Keeper) noteRepositories(repos []webhook.Repository, came bool) {
+	for _, r := range repos {
+		switch {
+		case !k.watched(r.FullName):
+		case came:
+			k.cameBack(r.ID)
+			k.looking.wake(place{repo: r.ID, name: r.FullName})
+		default:
+			k.goneAway(r.ID, r.FullName, errors.New("the App was taken away or suspended"))
+		}
+	}
+}
+
+func (k *Keeper) notePull(ctx context.Context, e webhook.PullRequest) error {
 	if !k.watched(e.Repository.FullName) {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
-	_, err := k.look(ctx, id, facts.OfEvent(e))
-	return err
+	s, _, err := k.noteFacts(ctx, id, facts.OfEvent(e))
+	if err != nil || s.Seq == 0 {
+		return err
+	}
+	k.markStale(id)
+	k.wake(id)
+	return nil
 }
 
-// comment notes a command. What is no command of ours, or comes from a program,
-// changes nothing.
-func (k *Keeper) comment(ctx context.Context, e webhook.IssueComment) error {
-	if !k.watched(e.Repository.FullName) || e.Author.Bot || !e.Open {
+// noteRemark notes a command in what somebody wrote on a pull request. What is no
+// command of ours changes nothing.
+func (k *Keeper) noteRemark(ctx context.Context, o webhook.Origin, number int, body string, a change.Asked) error {
+	if !k.watched(o.Repository.FullName) {
 		return nil
 	}
-	asked, ok := command.Parse(e.Body)
+	asked, ok := command.Parse(body)
 	if !ok {
 		return nil
 	}
-	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
-	s, err := k.states.load(ctx, id)
+	id := change.ID{Kind: change.Pull, Repo: o.Repository.ID, Number: number}
+	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if now.Seq > 0 {
+			return nil, nil
+		}
+		// Opened before the bot was there. Whoever works on it asks GitHub for the rest.
+		return change.Seen{Facts: change.Facts{Repo: o.Repository.FullName, DefaultBranch: o.Repository.DefaultBranch, Open: true}}, nil
+	})
 	if err != nil {
 		return err
 	}
-	if s.Seq == 0 { // opened before the bot was there
-		if _, err := k.refresh(ctx, id, e.Repository.FullName); err != nil {
-			return err
-		}
-	}
-	return k.ask(ctx, id, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login, Request: asked})
+	a.Request = asked
+	return k.ask(ctx, id, a)
 }
 
 // ask notes a command once.
@@ -124,13 +153,13 @@ func (k *Keeper) ask(ctx context.Context, id change.ID, a change.Asked) error {
 		a.Head = now.Facts.Head
 		return a, nil
 	})
-	k.tender.poke(id)
+	k.wake(id)
 	return err
 }
 
-// checkRun understands the buttons of a check. They are a command by whoever
+// noteCheckRun understands the buttons of a check. They are a command by whoever
 // pressed them.
-func (k *Keeper) checkRun(ctx context.Context, delivery string, e webhook.CheckRun) error {
+func (k *Keeper) noteCheckRun(ctx context.Context, delivery string, e webhook.CheckRun) error {
 	_, folder, err := present.ParseExternalID(e.ExternalID)
 	if err != nil {
 		return nil // no check of ours
@@ -151,12 +180,12 @@ func (k *Keeper) checkRun(ctx context.Context, delivery string, e webhook.CheckR
 			return nil
 		}
 	}
-	return k.button(ctx, delivery, e.Origin, e.HeadSHA, e.PullRequests, c)
+	return k.noteButton(ctx, delivery, e.Origin, e.HeadSHA, e.PullRequests, c)
 }
 
-// button notes a command that came without a comment. For a fork GitHub does not
+// noteButton notes a command that came without a comment. For a fork GitHub does not
 // say which pull request it is: the ledger knows the head.
-func (k *Keeper) button(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
+func (k *Keeper) noteButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
 	if !k.watched(o.Repository.FullName) {
 		return nil
 	}
@@ -185,8 +214,8 @@ func (k *Keeper) button(ctx context.Context, delivery string, o webhook.Origin, 
 	return nil
 }
 
-// mergeGroup gates what the merge queue wants to merge, on its own commit.
-func (k *Keeper) mergeGroup(ctx context.Context, e webhook.MergeGroup) error {
+// noteGroup gates what the merge queue wants to merge, on its own commit.
+func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 	if !k.watched(e.Repository.FullName) {
 		return nil
 	}
@@ -209,28 +238,22 @@ func (k *Keeper) mergeGroup(ctx context.Context, e webhook.MergeGroup) error {
 		}
 		return change.Seen{Facts: f, Override: override}, nil
 	})
-	k.tender.poke(id)
+	k.wake(id)
 	return err
 }
 
-// push has open pull requests look at the rules of the branch again, and measures
+// notePush has open pull requests held against the rules of the branch, and measures
 // what reached the default branch, for the history.
-func (k *Keeper) push(ctx context.Context, e webhook.Push) error {
+func (k *Keeper) notePush(ctx context.Context, e webhook.Push) error {
 	if !k.watched(e.Repository.FullName) || strings.Trim(e.After, "0") == "" {
 		return nil
 	}
-	pulls, err := k.Ledger.OpenPulls(ctx, e.Repository.ID)
-	if err != nil {
-		return err
-	}
-	if err := k.rulesOf(ctx, e.Repository.FullName, e.Branch, pulls); err != nil {
-		return err
-	}
+	k.looking.wake(place{repo: e.Repository.ID, name: e.Repository.FullName, branch: e.Branch})
 	if !e.Default() || strings.Trim(e.Before, "0") == "" {
 		return nil
 	}
 	id := change.ID{Kind: change.Push, Repo: e.Repository.ID, SHA: e.After}
-	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 {
 			return nil, nil
 		}
@@ -239,6 +262,6 @@ func (k *Keeper) push(ctx context.Context, e webhook.Push) error {
 			Head: e.After, Base: e.Branch, BaseSHA: e.Before,
 		}}, nil
 	})
-	k.tender.poke(id)
+	k.wake(id)
 	return err
 }

@@ -2,10 +2,27 @@
 // deliveries from the journal, asks for plans, has jobs queued, judges what
 // runners bring back, answers commands, and publishes checks and comments.
 //
+// # The loop
+//
+//	note       A delivery is written down: what it says becomes an event of its change,
+//	           and only then is the delivery done with. GitHub and git are not asked.
+//	wake       Whoever has written an event wakes its change.
+//	work       A worker does what the state of the change asks for: drop jobs, refresh it
+//	           from GitHub, plan, decide on commands, queue jobs, until nothing is left.
+//	show       Another worker publishes checks, comment and replies. It is one of its
+//	           own, since GitHub allows few writes: a job is in the queue however long
+//	           the word of it must wait.
+//	reconcile  Everything is looked through now and every few minutes, each installation
+//	           by itself: what was missed is found.
+//
 // Deliveries and timers are hints to look, never the truth themselves: what is
 // done follows from a change's state (package change) alone. So a delivery may
 // come twice, late, out of order or not at all, and a crash at any moment is mended
-// by looking again.
+// by looking again. What is in memory alone, such as that a pull request is to be
+// refreshed, the reconciliation at the start does for all.
+//
+// Workers are shared out by account, an App's installation or the token, and all they
+// do has a deadline: a slow or limited account never delays another.
 package keeper
 
 import (
@@ -16,13 +33,14 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 // Config is what a bot works with.
@@ -34,7 +52,7 @@ type Config struct {
 
 	Repositories  []string      // to watch; none means all that the App is installed on
 	Reconcile     time.Duration // how often everything is looked at again; 5 minutes unless given
-	ProgressEvery time.Duration // how often a running check's text changes; 15 s unless given
+	ProgressEvery time.Duration // how often the text of a check that runs changes; 15 s unless given
 	Backoff       time.Duration // the first pause after a failure, which then doubles; 1 s unless given
 	Runners       func() []present.RunnerInfo
 
@@ -46,15 +64,20 @@ type Config struct {
 type Keeper struct {
 	Config
 	states *states
-	tender *tender
 
-	mu       sync.Mutex
-	progress map[string]present.Progress // by job
-	shown    map[string]time.Time        // when a change's progress was last published
-	counts   Counts
+	working *workers[change.ID]
+	showing *workers[change.ID]
+	looking *workers[place]
 
-	troubles    map[change.ID]int // failures to plan, in a row
-	redelivered map[string]int    // how often, by delivery; reconcileLoop's own
+	mu     sync.Mutex
+	counts Counts
+	stale  map[change.ID]bool // to be refreshed before anything else
+	away   map[int64]bool     // repositories that take no part at present
+
+	progress    *lru.Cache[string, present.Progress] // by job
+	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
+	troubles    *lru.Cache[change.ID, int]           // failures to plan, in a row
+	redelivered *lru.Cache[string, int]              // how often, by delivery
 }
 
 // Counts is what the bot did since it started.
@@ -66,6 +89,18 @@ type Counts struct {
 	Published, Retry int64
 	Reconciled       time.Time // when everything was last looked at
 }
+
+// Each piece of work has a deadline, the longest for those that fetch from git. The
+// slots are an account's. Most work waits for GitHub; writes go one after the other.
+const (
+	workTime, workSlots = 10 * time.Minute, 16
+	showTime, showSlots = 2 * time.Minute, 2
+	lookTime, lookSlots = 10 * time.Minute, 2
+	askTime             = 30 * time.Second // of one question
+)
+
+// remembered is how many small things are kept in memory of each kind.
+const remembered = 10_000
 
 // New makes a bot; Run sets it to work.
 func New(c Config) *Keeper {
@@ -87,9 +122,14 @@ func New(c Config) *Keeper {
 	if c.Runners == nil {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
-	k := &Keeper{Config: c, progress: map[string]present.Progress{}, shown: map[string]time.Time{}, redelivered: map[string]int{}, troubles: map[change.ID]int{}}
-	k.states = &states{journal: c.Journal, now: c.Now, entries: map[change.ID]*entry{}}
-	k.tender = &tender{tend: k.tend, backoff: c.Backoff, log: c.Log, busy: map[change.ID]*tending{}}
+	k := &Keeper{
+		Config: c, states: newStates(c.Journal, c.Now), stale: map[change.ID]bool{}, away: map[int64]bool{},
+		progress: newLRU[string, present.Progress](remembered), shown: newLRU[change.ID, time.Time](remembered),
+		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
+	}
+	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.accountOf, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.showing = &workers[change.ID]{what: "show", do: k.show, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.looking = &workers[place]{what: "look", do: k.look, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
 }
 
@@ -100,7 +140,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	k.tender.start(ctx)
+	k.working.start(ctx)
+	k.showing.start(ctx)
+	k.looking.start(ctx)
 	var all sync.WaitGroup
 	errs := make(chan error, 2)
 	for _, loop := range []func(context.Context) error{k.reconcileLoop, k.deliveries} {
@@ -110,13 +152,30 @@ func (k *Keeper) Run(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	k.tender.wait()
+	k.looking.wait()
+	k.working.wait()
+	k.showing.wait()
 	close(errs)
 	var joined error
 	for err := range errs {
 		joined = errors.Join(joined, err)
 	}
 	return joined
+}
+
+// wake has a change worked on, and what is known of it shown, because there is news.
+func (k *Keeper) wake(id change.ID) {
+	k.working.wake(id)
+	k.showing.wake(id)
+}
+
+// accountOf is whose limits count for a change.
+func (k *Keeper) accountOf(ctx context.Context, id change.ID) (string, error) {
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return k.GitHub.Account(s.Facts.Repo), nil
 }
 
 // Counts reads the counters.
@@ -127,35 +186,14 @@ func (k *Keeper) Counts() Counts {
 }
 
 // Idle tells whether everything that came in since the start is done, and nobody
-// looks after any change.
+// works on anything.
 func (k *Keeper) Idle() bool {
 	c := k.Counts()
-	return c.Handled >= c.Accepted && k.tender.idle()
+	return c.Handled >= c.Accepted && k.looking.idle() && k.working.idle() && k.showing.idle()
 }
 
 func (k *Keeper) count(do func(*Counts)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	do(&k.counts)
-}
-
-// Progress is told by a runner through package fleet. It is shown, and not
-// kept.
-func (k *Keeper) Progress(job string, p agent.Progress) {
-	id, err := change.OfJob(job)
-	if err != nil {
-		return
-	}
-	k.mu.Lock()
-	k.progress[job] = present.Progress{
-		Gate: p.Gate, Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail, Left: p.Event().Left, At: k.Now(),
-	}
-	due := k.Now().Sub(k.shown[id.String()]) >= k.ProgressEvery
-	if due {
-		k.shown[id.String()] = k.Now()
-	}
-	k.mu.Unlock()
-	if due {
-		k.tender.poke(id)
-	}
 }

@@ -49,13 +49,11 @@ func (k *Keeper) view(ctx context.Context, s *change.State) (present.View, error
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
 		Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(),
 	}
-	k.mu.Lock()
 	for _, run := range slices.Concat(s.Runs, s.Side) {
-		if p, ok := k.progress[run.Job]; ok {
+		if p, ok := k.progress.Get(run.Job); ok {
 			v.Progress[run.Job] = p
 		}
 	}
-	k.mu.Unlock()
 	for _, run := range slices.Concat(s.Runs, s.Side) {
 		if run.Result == nil {
 			continue

@@ -31,7 +31,7 @@ func (k *Keeper) Started(ctx context.Context, job string, token uint64, by fleet
 		}
 		return change.Started{Job: job, Token: token, Runner: by.Name}, nil
 	})
-	k.tender.poke(id)
+	k.wake(id)
 	return err
 }
 
@@ -89,7 +89,7 @@ func (k *Keeper) Finished(ctx context.Context, job string, token uint64, by flee
 		k.forget(job)
 		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by.Name)
 	}
-	k.tender.poke(id)
+	k.wake(id)
 	return err
 }
 

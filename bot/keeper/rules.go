@@ -28,18 +28,22 @@ func (k *Keeper) rulesOf(ctx context.Context, repo, branch string, pulls []ledge
 				return err
 			}
 		}
+		news := false
 		_, err := k.states.update(ctx, p.ID, func(now *change.State) (change.Event, error) {
-			planned := now.Plan != nil && now.Plan.Rules == rules
-			if f := now.Facts; !planned && f.Open && f.Base == branch && f.Rules != rules {
-				f.Rules = rules
-				return change.Seen{Facts: f}, nil
+			// One that has no plan yet gets it by the rules that stand then.
+			f, planned := now.Facts, now.Plan
+			if news = planned != nil && planned.Rules != rules && f.Open && f.Base == branch && f.Rules != rules; !news {
+				return nil, nil
 			}
-			return nil, nil
+			f.Rules = rules
+			return change.Seen{Facts: f}, nil
 		})
 		if err != nil {
 			return err
 		}
-		k.tender.poke(p.ID)
+		if news {
+			k.wake(p.ID)
+		}
 	}
 	return nil
 }

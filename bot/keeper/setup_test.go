@@ -35,6 +35,12 @@ type setup struct {
 	PAT               string
 	Beat              time.Duration // how often the runner reports; 50 ms unless given
 	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
+	Idle              bool          // there is no runner
+	Patient           bool          // GitHub's own limits are kept to, in real time
+	Everywhere        bool          // every repository is watched, not olga/kernels alone
+
+	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
+	now    func() time.Time                   // the client's and the bot's clock
 }
 
 // A server is a bot that runs.
@@ -55,10 +61,29 @@ func (s setup) client() (*client.GitHub, error) {
 			return ctx.Err()
 		}
 	}}
+	opt.Now = s.now
+	if s.refuse != nil {
+		opt.Transport = refusing{s.refuse}
+	}
+	if s.Patient {
+		opt.ContentPerMinute, opt.ContentPerHour, opt.Sleep = 0, 0, nil
+	}
 	if s.PAT != "" {
 		return client.NewToken(s.PAT, opt)
 	}
 	return client.NewApp(s.App, s.Key, opt)
+}
+
+// refusing answers some requests itself.
+type refusing struct {
+	refuse func(*http.Request) *http.Response
+}
+
+func (r refusing) RoundTrip(rq *http.Request) (*http.Response, error) {
+	if answer := r.refuse(rq); answer != nil {
+		return answer, nil
+	}
+	return http.DefaultTransport.RoundTrip(rq)
 }
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
@@ -83,11 +108,18 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
 		LeaseFor: 3 * time.Second, Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
+	reconcile, watched := 2*time.Second, []string{"olga/kernels"}
+	if s.Everywhere {
+		watched = nil
+	}
+	if s.Patient {
+		reconcile = 0
+	}
 	b := keeper.New(keeper.Config{
-		Journal: j, Ledger: l, GitHub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
-		Repositories: []string{"olga/kernels"},
-		Planner:      &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
-		Runners:      func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
+		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
+		Repositories: watched, Now: s.now,
+		Planner: &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
+		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
 	})
 	runners.Results = b
 	mux := http.NewServeMux()
@@ -115,6 +147,9 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		}
 	}
 	run("runner", func() error {
+		if s.Idle {
+			return nil
+		}
 		return agent.Run(ctx, agent.Config{
 			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
 			Measure: measure, Log: log, Host: "host",

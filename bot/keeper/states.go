@@ -7,18 +7,21 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// states reads and writes changes in the journal. What was read is kept, and a
+// states reads and writes changes in the journal. What was used last is kept, and a
 // write that the journal refuses makes it read again.
 type states struct {
 	journal *journal.Journal
 	now     func() time.Time
 
+	reading chan struct{} // held by whoever reads: at a start thousands want to
 	mu      sync.Mutex
-	entries map[change.ID]*entry
+	entries *lru.Cache[change.ID, *entry]
 }
 
 type entry struct {
@@ -26,19 +29,33 @@ type entry struct {
 	state *change.State
 }
 
-// maxStates bounds what is kept; what is dropped is read again.
-const maxStates = 1000
+// maxStates bounds what is kept; what is dropped is read again. Everything open should
+// fit: a reconciliation looks at all of it.
+const (
+	maxStates  = 4096
+	readAtOnce = 16
+)
+
+func newStates(j *journal.Journal, now func() time.Time) *states {
+	return &states{journal: j, now: now, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates)}
+}
+
+// newLRU is a cache of a size that is no mistake.
+func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](size)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
 
 func (s *states) entry(id change.ID) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries[id]
-	if e == nil {
-		if len(s.entries) >= maxStates {
-			clear(s.entries) // whoever holds an entry goes on with it; the journal refuses what is stale
-		}
+	e, ok := s.entries.Get(id)
+	if !ok {
 		e = &entry{}
-		s.entries[id] = e
+		s.entries.Add(id, e) // whoever holds one that this pushes out goes on with it; the journal refuses what is stale
 	}
 	return e
 }
@@ -57,6 +74,12 @@ func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) 
 func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
 	if e.state != nil {
 		return nil
+	}
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	state := change.New(id)
 	_, err := s.journal.ReplayRun(ctx, id.String(), func(stored journal.Event) error {

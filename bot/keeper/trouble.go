@@ -14,10 +14,9 @@ const patience = 3
 
 // troubled says on the check why it does not go on.
 func (k *Keeper) troubled(ctx context.Context, s *change.State) error {
-	k.mu.Lock()
-	k.troubles[s.ID]++
-	n := k.troubles[s.ID]
-	k.mu.Unlock()
+	n, _ := k.troubles.Get(s.ID)
+	n++
+	k.troubles.Add(s.ID, n)
 	if n < patience || !k.GitHub.UsesChecks() || ctx.Err() != nil {
 		return nil
 	}
@@ -25,7 +24,7 @@ func (k *Keeper) troubled(ctx context.Context, s *change.State) error {
 		if have.Done {
 			continue
 		}
-		err := k.GitHub.UpdateCheck(ctx, s.Facts.Repo, have.ID, client.Check{
+		err := k.GitHub.UpdateCheck(client.Spare(ctx), s.Facts.Repo, have.ID, client.Check{
 			Status: "in_progress", Title: fmt.Sprintf("The change cannot be read (%d attempts)", n),
 			// The reason may name folders and hosts that are nobody's business here.
 			Summary: fmt.Sprintf("The bot tries again by itself. If this stays so, its operator finds the reason in its log, under `%s`.\n", s.ID),
@@ -35,10 +34,4 @@ func (k *Keeper) troubled(ctx context.Context, s *change.State) error {
 		}
 	}
 	return nil
-}
-
-func (k *Keeper) relieved(id change.ID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.troubles, id)
 }

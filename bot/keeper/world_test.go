@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,8 @@ type world struct {
 	hub     *embedded.Server
 	app     *embedded.App
 	repo    *embedded.Repo
+	other   *embedded.Repo         // otto's
+	inst    *embedded.Installation // otto's
 	dir     string
 	addr    string
 	hold    chan struct{}
@@ -76,6 +79,11 @@ type worldOptions struct {
 	log      bool
 	beat     time.Duration // of the runner, where the usual is too fast
 	forgets  bool          // the runner is of a version that has no attempt counted
+	idle     bool          // there is no runner
+	patient  bool          // the bot keeps to GitHub's own limits, in real time
+	refuse   func(*http.Request) *http.Response
+	now      func() time.Time // everybody's clock
+	two      bool             // otto has a repository of the same kernel, in an installation of its own
 }
 
 func newWorld(t testing.TB, opt worldOptions) *world {
@@ -89,7 +97,7 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	}
 	w.addr = w.freeAddress()
 	var err error
-	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits})
+	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits, Clock: opt.now})
 	w.no(err)
 	w.Cleanup(func() { w.hub.Close() })
 	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
@@ -121,6 +129,15 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 		w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key, HookURL: hook, HookSecret: secret, Permissions: may})
 		w.no(err)
 		_, err = w.app.Install(w.repo)
+		w.no(err)
+	}
+	if opt.two {
+		w.other, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "otto", Name: "kernels"})
+		w.no(err)
+		w.no(w.other.Grant("walt", embedded.Write))
+		_, err = w.other.Push("main", files, "Scale")
+		w.no(err)
+		w.inst, err = w.app.Install(w.other)
 		w.no(err)
 	}
 	w.start()
@@ -171,7 +188,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets, Idle: w.opt.idle, Patient: w.opt.patient, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))
@@ -185,7 +202,12 @@ func (w *world) setup() setup {
 // propose opens a pull request that changes the kernel's source.
 func (w *world) propose(branch, source string, opt embedded.PROptions) *embedded.PR {
 	w.Helper()
-	_, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": source}, branch)
+	return w.proposeIn(w.repo, branch, source, opt)
+}
+
+func (w *world) proposeIn(repo *embedded.Repo, branch, source string, opt embedded.PROptions) *embedded.PR {
+	w.Helper()
+	_, err := repo.Push(branch, map[string]string{"kernels/scale/scale.c": source}, branch)
 	w.no(err)
 	opt.Head = branch
 	if opt.Title == "" {
@@ -194,7 +216,7 @@ func (w *world) propose(branch, source string, opt embedded.PROptions) *embedded
 	if opt.Author == "" {
 		opt.Author = "walt"
 	}
-	pr, err := w.repo.OpenPR(opt)
+	pr, err := repo.OpenPR(opt)
 	w.no(err)
 	return pr
 }
@@ -215,6 +237,21 @@ func (w *world) until(what string, cond func() bool) {
 			}
 		}
 		w.Fatalf("waiting for %s: %v\n%s", what, err, strings.Join(have, "\n"))
+	}
+}
+
+// poll waits for something to be so that GitHub does not show.
+func (w *world) poll(what string, cond func() bool) {
+	w.Helper()
+	deadline := time.After(60 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.Fatalf("waited in vain for %s", what)
+		}
 	}
 }
 

@@ -66,9 +66,14 @@ func (p *Publisher) Progress(ctx context.Context, v present.View) error {
 	return nil
 }
 
-// Seen tells the author of a command that it was read.
+// Seen tells the author of a command that it was read. It is a courtesy: where writes are
+// few, the command is followed without.
 func (p *Publisher) Seen(ctx context.Context, repo string, comment int64) error {
-	return p.react(ctx, repo, comment, "eyes")
+	err := p.react(client.Spare(ctx), repo, comment, "eyes")
+	if errors.Is(err, client.ErrSpared) {
+		return nil
+	}
+	return err
 }
 
 func (p *Publisher) react(ctx context.Context, repo string, comment int64, content string) error {
@@ -85,7 +90,7 @@ func (p *Publisher) react(ctx context.Context, repo string, comment int64, conte
 // unsaid notes that nothing may be said in the conversation, and lets every other error
 // through.
 func (p *Publisher) unsaid(err error) error {
-	if !status(err, http.StatusForbidden) {
+	if !client.Final(err) {
 		return err
 	}
 	p.noSpeech, p.Denied = true, append(p.Denied, err)

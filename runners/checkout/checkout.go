@@ -22,15 +22,17 @@ import (
 
 // A Repo is a git repository, with or without a work tree.
 type Repo struct {
-	dir string // its top folder, or its own if it is bare
+	dir  string // its top folder, or its own if it is bare
+	memo *memo  // nil where it is not read again and again
 }
 
 // WorkTree is the revision that stands for the files as they are, committed or
 // not.
 const WorkTree = ""
 
-// OpenBare takes a repository without a work tree.
-func OpenBare(dir string) *Repo { return &Repo{dir: dir} }
+// OpenBare takes a repository without a work tree. What git says of commits and objects
+// that are named by their whole hash is remembered, since it never changes.
+func OpenBare(dir string) *Repo { return &Repo{dir: dir, memo: newMemo()} }
 
 // Open finds the repository that dir lies in.
 func Open(ctx context.Context, dir string) (*Repo, error) {
@@ -50,10 +52,17 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 func (r *Repo) Dir() string { return r.dir }
 
 func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
+	key, known := r.memo.answer(args)
+	if known != nil {
+		return string(known), nil
+	}
 	cmd, explain := r.command(ctx, args...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	err := explain(cmd.Run())
+	if err == nil {
+		r.memo.keep(key, out.Bytes())
+	}
 	return out.String(), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -111,13 +112,23 @@ func (r *Repo) each(ctx context.Context, rev string, paths []string, keep func(n
 		files = append(files, file{fields[2], name, fields[0] == "100755"})
 		objects.WriteString(fields[2] + "\n")
 	}
-	if len(files) == 0 {
+	known := make([][]byte, len(files))
+	for i, f := range files {
+		known[i] = r.memo.get(f.object)
+	}
+	if !slices.ContainsFunc(known, func(data []byte) bool { return data == nil }) {
+		for i, f := range files {
+			if err := take(f.name, slices.Clone(known[i]), f.executable); err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
+			}
+		}
 		return nil
 	}
 	return r.blobs(ctx, objects.String(), func(out *bufio.Reader) error {
 		for _, f := range files {
 			data, err := nextBlob(out, f.object)
 			if err == nil {
+				r.memo.keep(f.object, data)
 				err = take(f.name, data, f.executable)
 			}
 			if err != nil {

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rsa"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,6 +62,20 @@ func (a *app) token(context.Context) (*oauth2.Token, error) {
 
 func (a *app) forget(*oauth2.Token) bool { return false }
 
+// Ours says whether an App is the one that this client speaks for. With a token there is
+// none.
+func (h *GitHub) Ours(appID int64) bool { return h.app != nil && h.app.id == appID }
+
+// Account names whose limits count in a repository: those of the token, or of the App's
+// installation in the owner's account, of which there is one.
+func (h *GitHub) Account(repo string) string {
+	if h.app == nil {
+		return ""
+	}
+	owner, _, _ := strings.Cut(strings.ToLower(repo), "/")
+	return owner
+}
+
 func (h *GitHub) appLogin(ctx context.Context) (string, error) {
 	me := ""
 	err := h.alone(ctx, op{name: "ask GitHub which App this is"}, h.solo, func(ctx context.Context, c *github.Client) error {
@@ -113,10 +126,14 @@ func (h *GitHub) installationOf(ctx context.Context, repo string) (int64, error)
 	record := &call{op: o}
 	found, _, err := h.solo.Apps.FindRepositoryInstallation(withCall(ctx, record), owner, name)
 	if err != nil {
-		return 0, h.explain(o, repo, record, err)
+		err = h.explain(o, repo, record, err)
+		if NotFound(err) {
+			err = fmt.Errorf("%w: %w", ErrAway, err)
+		}
+		return 0, err
 	}
 	if found.SuspendedAt != nil {
-		return 0, &Error{Op: o.name, Repo: repo, Err: errors.New("the installation is suspended; the account's owner can resume it")}
+		return 0, &Error{Op: o.name, Repo: repo, Hint: "the account's owner can resume the installation", Err: ErrAway}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,18 +151,4 @@ func (h *GitHub) forget(repo string, tokens bool) {
 	if tokens {
 		delete(h.clones, key)
 	}
-}
-
-// TokenSource is the repository's installation, or the token, for others who
-// speak to GitHub's API.
-func (h *GitHub) TokenSource(ctx context.Context, repo string) (oauth2.TokenSource, error) {
-	c, err := h.clientOf(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
-	s, ok := c.source.(oauth2.TokenSource)
-	if !ok {
-		return nil, fmt.Errorf("the identity of %s has no token of its own", repo)
-	}
-	return s, nil
 }

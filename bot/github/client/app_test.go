@@ -24,8 +24,14 @@ func TestRepositoriesOfAllInstallations(t *testing.T) {
 	w.no(err)
 	_, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "lab", Name: "unrelated"})
 	w.no(err)
-	got, err := w.bot.Repositories(w.ctx)
+	ids, err := w.bot.Installations(w.ctx)
 	w.no(err)
+	var got []client.Repository
+	for _, id := range ids {
+		some, err := w.bot.Repositories(w.ctx, id)
+		w.no(err)
+		got = append(got, some...)
+	}
 	want := []client.Repository{{FullName: repo, ID: w.repo.ID(), DefaultBranch: "main", Installation: w.inst.ID()},
 		{FullName: "lab/secret", ID: secret.ID(), DefaultBranch: "trunk", Private: true, Installation: inst.ID()}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -38,6 +44,14 @@ func TestRepositoriesOfAllInstallations(t *testing.T) {
 	}
 	if n := w.wire.count("GET /repos/lab/secret/installation"); n != 0 {
 		t.Error("the installation was looked up although the list had it")
+	}
+	inst.Uninstall()
+	if gone, err := w.bot.Repositories(w.ctx, inst.ID()); err != nil || len(gone) != 0 {
+		t.Errorf("an installation that is gone has %v, %v", gone, err)
+	}
+	_, err = w.bot.Repository(w.ctx, "lab/secret")
+	if !errors.Is(err, client.ErrAway) || !client.Final(err) {
+		t.Errorf("a repository without the App: %v", err)
 	}
 }
 
@@ -109,7 +123,7 @@ func TestWhatATokenCannotDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
 	h := w.newToken(w.hub.CreateToken("alice"), client.Options{})
-	_, list := h.Repositories(w.ctx)
+	_, list := h.Installations(w.ctx)
 	_, failed := h.FailedDeliveries(w.ctx, w.clock.Now())
 	for _, err := range []error{list, failed, h.Redeliver(w.ctx, 1)} {
 		if !errors.Is(err, client.ErrNeedsApp) {

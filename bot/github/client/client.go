@@ -12,7 +12,8 @@ import (
 // each has its own.
 type client struct {
 	*github.Client
-	source source
+	source   source
+	throttle *throttle // nil where nothing is written that GitHub counts as content
 }
 
 // client stacks the layers of the transport. Outermost is what a request meets
@@ -22,18 +23,20 @@ func (h *GitHub) client(identity string, src source, content bool) *client {
 	e := &env{identity: identity, opt: h.opt, stats: h.stats}
 	var stack http.RoundTripper = &attempt{env: e, next: h.opt.Transport}
 	stack = &auth{env: e, next: stack, source: src, api: h.api}
+	var paced *throttle
 	if content {
-		stack = &throttle{env: e, next: stack, windows: contentWindows(h.opt)}
+		paced = &throttle{env: e, next: stack, windows: contentWindows(h.opt)}
+		stack = paced
 	}
 	stack = &limits{env: e, next: stack}
 	stack = &retry{env: e, next: stack}
 	if content {
-		stack = newTurn(stack)
+		stack = newTurn(stack, paced)
 	}
 	stack = &cache{env: e, next: stack, store: h.cache}
 	gh := github.NewClient(&http.Client{Transport: stack})
 	gh.BaseURL, gh.UserAgent = h.api, h.opt.UserAgent
-	return &client{Client: gh, source: src}
+	return &client{Client: gh, source: src, throttle: paced}
 }
 
 // An env is what the layers of one identity share.

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -60,25 +58,6 @@ func (h *GitHub) ListComments(ctx context.Context, repo string, pr int) ([]Comme
 	return out, err
 }
 
-// Comment reads one comment.
-func (h *GitHub) Comment(ctx context.Context, repo string, id int64) (Comment, error) {
-	me, err := h.Me(ctx)
-	if err != nil {
-		return Comment{}, err
-	}
-	var out Comment
-	o := op{name: fmt.Sprintf("read comment %d", id), permission: pullsRead}
-	err = h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		c, _, err := gh.Issues.GetComment(ctx, owner, name, id)
-		if err != nil {
-			return err
-		}
-		out = comment(c, me)
-		return nil
-	})
-	return out, err
-}
-
 // CreateComment writes a comment and returns its id.
 func (h *GitHub) CreateComment(ctx context.Context, repo string, pr int, body string) (int64, error) {
 	o := op{name: fmt.Sprintf("comment on #%d", pr), permission: pullsWrite}
@@ -105,22 +84,4 @@ func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body st
 		_, _, err := gh.Issues.EditComment(ctx, owner, name, id, &github.IssueComment{Body: &body})
 		return err
 	})
-}
-
-// DeleteComment deletes a comment; that it is not there is no error.
-func (h *GitHub) DeleteComment(ctx context.Context, repo string, id int64) error {
-	o := op{name: fmt.Sprintf("delete comment %d", id), permission: pullsWrite}
-	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		_, err := gh.Issues.DeleteComment(ctx, owner, name, id)
-		return gone(err)
-	})
-}
-
-// gone takes a thing that is not there for deleted: by someone else, or by the
-// request whose answer was lost.
-func gone(err error) error {
-	if refusal, ok := errors.AsType[*github.ErrorResponse](err); ok && refusal.Response.StatusCode == http.StatusNotFound {
-		return nil
-	}
-	return err
 }

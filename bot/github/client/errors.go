@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,15 @@ var (
 	// ErrLimited means that a limit asks for a longer wait than the context
 	// allows. Nothing was done; Error.RetryAt says when to come back.
 	ErrLimited = errors.New("a rate limit asks for more patience than there is time")
+
+	// ErrSpared means that a write marked with Spare was left out. Nothing was done;
+	// Error.RetryAt says when there may be room.
+	ErrSpared = errors.New("the writes that GitHub allows are kept for verdicts")
+
+	// ErrAway means that the repository takes no part at present: it is archived or
+	// disabled, or the App is not installed there or suspended. Only people at GitHub
+	// change that.
+	ErrAway = errors.New("the repository takes no part: it is archived or disabled, or the App is not installed there or is suspended")
 
 	// ErrNeedsApp means that only a GitHub App can do this.
 	ErrNeedsApp = errors.New("only a GitHub App can do this; configure an App, or name the repositories in the configuration")
@@ -65,13 +75,38 @@ func NotFound(err error) bool {
 	return ok && e.Status == http.StatusNotFound
 }
 
+// Final says whether GitHub has refused for good: it understood what was asked, will
+// not do it, and did not. A limit and a fault are no such refusals, nor is a token that
+// no longer works.
+func Final(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || errors.Is(err, ErrUnknown) {
+		return false
+	}
+	switch e.Status {
+	case http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity, http.StatusUnavailableForLegalReasons:
+		return true
+	}
+	return errors.Is(err, ErrAway)
+}
+
 // A limitedError carries the end of a wait that was not waited for.
-type limitedError struct{ until time.Time }
+type limitedError struct {
+	until  time.Time
+	spared bool
+}
 
 func (e *limitedError) Error() string {
-	return fmt.Sprintf("%v: try again at %s", ErrLimited, e.until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%v: try again at %s", e.kind(), e.until.UTC().Format(time.RFC3339))
 }
-func (e *limitedError) Is(target error) bool { return target == ErrLimited }
+func (e *limitedError) Is(target error) bool { return target == e.kind() }
+
+func (e *limitedError) kind() error {
+	if e.spared {
+		return ErrSpared
+	}
+	return ErrLimited
+}
 
 // explain says what went wrong in terms of what was to be done.
 func (h *GitHub) explain(o op, repo string, c *call, err error) error {
@@ -88,11 +123,23 @@ func (h *GitHub) explain(o op, repo string, c *call, err error) error {
 	if refusal, ok := errors.AsType[*github.ErrorResponse](err); ok && refusal.Response != nil {
 		e.Status, e.Message = refusal.Response.StatusCode, words(refusal)
 		e.Hint = h.hint(o, repo, e.Status, e.Message)
+		if away(e.Status, e.Message) {
+			e.Err = fmt.Errorf("%w (%w)", ErrAway, err)
+		}
 	}
 	if c != nil && c.uncertain() {
-		e.Err = fmt.Errorf("%w (%w)", ErrUnknown, err)
+		e.Err = fmt.Errorf("%w (%w)", ErrUnknown, e.Err)
 	}
 	return e
+}
+
+// away recognises the refusals that concern all of a repository or an installation.
+func away(status int, message string) bool {
+	if status == http.StatusUnavailableForLegalReasons {
+		return true
+	}
+	return status == http.StatusForbidden && slices.ContainsFunc([]string{"archived", "suspended", "access blocked", "repository is disabled", "Repository disabled"},
+		func(sign string) bool { return strings.Contains(message, sign) })
 }
 
 // words are GitHub's message and the details of a failed validation.

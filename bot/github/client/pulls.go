@@ -66,20 +66,3 @@ func (h *GitHub) OpenPulls(ctx context.Context, repo string) ([]Pull, error) {
 	})
 	return out, err
 }
-
-// PullsOfCommit are the pull requests that a commit belongs to, open or not.
-func (h *GitHub) PullsOfCommit(ctx context.Context, repo, sha string) ([]Pull, error) {
-	o := op{name: "list the pull requests of " + sha, permission: pullsRead}
-	if err := validSHA(sha); err != nil {
-		return nil, &Error{Op: o.name, Repo: repo, Err: err}
-	}
-	var out []Pull
-	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		all, err := pages(func(at github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
-			return gh.PullRequests.ListPullRequestsWithCommit(ctx, owner, name, sha, &at)
-		})
-		out = pulls(all)
-		return err
-	})
-	return out, err
-}

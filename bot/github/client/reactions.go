@@ -24,40 +24,6 @@ func (h *GitHub) React(ctx context.Context, repo string, commentID int64, conten
 	})
 }
 
-// Unreact takes the client's own reaction back; that there is none is no error.
-func (h *GitHub) Unreact(ctx context.Context, repo string, commentID int64, content string) error {
-	o := op{name: fmt.Sprintf("take a reaction back from comment %d", commentID), permission: pullsWrite}
-	if err := validReaction(content); err != nil {
-		return &Error{Op: o.name, Repo: repo, Err: err}
-	}
-	me, err := h.Me(ctx)
-	if err != nil {
-		return err
-	}
-	var own []int64
-	err = h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		all, err := pages(func(at github.ListOptions) ([]*github.Reaction, *github.Response, error) {
-			return gh.Reactions.ListIssueCommentReactions(ctx, owner, name, commentID, &at)
-		})
-		for _, r := range all {
-			if r.GetContent() == content && strings.EqualFold(r.GetUser().GetLogin(), me) {
-				own = append(own, r.GetID())
-			}
-		}
-		return err
-	})
-	for _, id := range own {
-		if err != nil {
-			break
-		}
-		err = h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-			_, err := gh.Reactions.DeleteIssueCommentReaction(ctx, owner, name, commentID, id)
-			return gone(err)
-		})
-	}
-	return err
-}
-
 func validReaction(content string) error {
 	if !slices.Contains(reactions, content) {
 		return fmt.Errorf("%q is not a reaction; use one of %s", content, strings.Join(reactions, ", "))

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/google/go-github/v60/github"
@@ -13,52 +14,43 @@ type Repository struct {
 	ID            int64
 	DefaultBranch string
 	Private       bool
+	Archived      bool // can be read, and takes nothing
+	Disabled      bool // by GitHub
 	Installation  int64
 }
 
-// Repositories are all that the App is installed on. A token has no such list:
-// it may see the whole of GitHub.
-func (h *GitHub) Repositories(ctx context.Context) ([]Repository, error) {
+func repository(r *github.Repository, installation int64) Repository {
+	return Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate(),
+		Archived: r.GetArchived(), Disabled: r.GetDisabled(), Installation: installation}
+}
+
+// Installations are the App's, without those that are suspended. A token has no such
+// list: it may see the whole of GitHub.
+func (h *GitHub) Installations(ctx context.Context) ([]int64, error) {
 	o := op{name: "list the App's installations"}
 	if h.app == nil {
 		return nil, &Error{Op: o.name, Err: ErrNeedsApp}
 	}
-	var insts []*github.Installation
-	err := h.alone(ctx, o, h.solo, func(ctx context.Context, c *github.Client) (err error) {
-		insts, err = pages(func(at github.ListOptions) ([]*github.Installation, *github.Response, error) {
+	var ids []int64
+	err := h.alone(ctx, o, h.solo, func(ctx context.Context, c *github.Client) error {
+		all, err := pages(func(at github.ListOptions) ([]*github.Installation, *github.Response, error) {
 			return c.Apps.ListInstallations(ctx, &at)
 		})
+		for _, in := range all {
+			if in.SuspendedAt == nil {
+				ids = append(ids, in.GetID())
+			}
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	var out []Repository
-	for _, in := range insts {
-		if in.SuspendedAt != nil {
-			continue
-		}
-		some, err := h.repositoriesOf(ctx, in.GetID())
-		if NotFound(err) {
-			continue // uninstalled meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, some...)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range out {
-		h.insts[strings.ToLower(r.FullName)] = r.Installation
-	}
-	return out, nil
+	return ids, err
 }
 
-func (h *GitHub) repositoriesOf(ctx context.Context, inst int64) ([]Repository, error) {
+// Repositories are those of an installation; one that was uninstalled meanwhile has none.
+func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Repository, error) {
 	var out []Repository
-	o := op{name: "list the repositories of an installation", permission: "Metadata: read"}
-	err := h.alone(ctx, o, h.bot(inst), func(ctx context.Context, c *github.Client) error {
+	o := op{name: fmt.Sprintf("list the repositories of installation %d", installation), permission: "Metadata: read"}
+	err := h.alone(ctx, o, h.bot(installation), func(ctx context.Context, c *github.Client) error {
 		all, err := pages(func(at github.ListOptions) ([]*github.Repository, *github.Response, error) {
 			list, answer, err := c.Apps.ListRepos(ctx, &at)
 			if err != nil {
@@ -67,11 +59,22 @@ func (h *GitHub) repositoriesOf(ctx context.Context, inst int64) ([]Repository, 
 			return list.Repositories, answer, nil
 		})
 		for _, r := range all {
-			out = append(out, Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate(), Installation: inst})
+			out = append(out, repository(r, installation))
 		}
 		return err
 	})
-	return out, err
+	if NotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range out {
+		h.insts[strings.ToLower(r.FullName)] = installation
+	}
+	return out, nil
 }
 
 // Repository reads one. With a token its Installation is 0.
@@ -83,7 +86,7 @@ func (h *GitHub) Repository(ctx context.Context, repo string) (Repository, error
 		if err != nil {
 			return err
 		}
-		out = Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate()}
+		out = repository(r, 0)
 		return nil
 	})
 	if err == nil && h.app != nil {

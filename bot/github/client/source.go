@@ -50,9 +50,6 @@ func newInstallation(h *GitHub, id int64, want *github.InstallationTokenOptions)
 	return &installation{hub: h, id: id, want: want, asking: make(chan struct{}, 1)}
 }
 
-// Token makes an installation an oauth2.TokenSource.
-func (in *installation) Token() (*oauth2.Token, error) { return in.token(context.Background()) }
-
 func (in *installation) token(ctx context.Context) (*oauth2.Token, error) {
 	if t := in.current(refreshBefore); t != nil {
 		return t, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/go-github/v60/github"
 )
@@ -16,7 +15,6 @@ type Status struct {
 	State       string // error, failure, pending, success
 	Description string // cut to 140 characters
 	TargetURL   string
-	UpdatedAt   time.Time // set by GitHub
 }
 
 // MaxStatusText is the length of a status's description in characters.
@@ -47,29 +45,6 @@ func (h *GitHub) SetStatus(ctx context.Context, repo, sha string, s Status) erro
 			Description: orNil(text), TargetURL: orNil(s.TargetURL)})
 		return err
 	})
-}
-
-// ListStatuses are the newest statuses of each context on a commit.
-func (h *GitHub) ListStatuses(ctx context.Context, repo, sha string) ([]Status, error) {
-	o := op{name: "list the statuses of " + sha, permission: "Commit statuses: read"}
-	if err := validSHA(sha); err != nil {
-		return nil, &Error{Op: o.name, Repo: repo, Err: err}
-	}
-	var out []Status
-	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		all, err := pages(func(at github.ListOptions) ([]*github.RepoStatus, *github.Response, error) {
-			combined, answer, err := gh.Repositories.GetCombinedStatus(ctx, owner, name, sha, &at)
-			if err != nil {
-				return nil, answer, err
-			}
-			return combined.Statuses, answer, nil
-		})
-		for _, s := range all {
-			out = append(out, Status{Context: s.GetContext(), State: s.GetState(), Description: s.GetDescription(), TargetURL: s.GetTargetURL(), UpdatedAt: s.GetUpdatedAt().Time})
-		}
-		return err
-	})
-	return out, err
 }
 
 // cut shortens a text to so many characters, the last of which tells that it did.

@@ -71,8 +71,8 @@ func TestThrottleLetsReadsPass(t *testing.T) {
 
 func TestThrottleWithoutLimit(t *testing.T) {
 	t.Parallel()
-	w := &window{span: time.Minute, most: -1, sent: make([]time.Time, 100)}
-	if d := w.full(time.Time{}); d != 0 {
+	w := &window{span: time.Minute, most: -1, sent: make([]write, 100)}
+	if d := w.full(time.Time{}, false); d != 0 {
 		t.Errorf("waits %v", d)
 	}
 }
@@ -103,7 +103,7 @@ func TestWritesTakeTurnsAndReadsDoNot(t *testing.T) {
 		running--
 		mu.Unlock()
 		return status(200)(rq)
-	}))
+	}), nil)
 	var all sync.WaitGroup
 	for range 4 {
 		rq, _ := request(t, t.Context(), "POST", op{})
@@ -134,5 +134,57 @@ func TestWritesTakeTurnsAndReadsDoNot(t *testing.T) {
 	all.Wait()
 	if most != 1 {
 		t.Errorf("%d writes at once", most)
+	}
+}
+
+// One long measurement tells of itself as often as it is let, and verdicts come as they
+// are found: they never wait, and the fuller the hour, the less is told.
+func TestSpareWritesLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	before := 1000
+	for _, verdicts := range []int{0, 120, 240, 400} {
+		b := newBench()
+		th := &throttle{env: b.env, next: &script{}, windows: contentWindows(b.opt)}
+		start, spare, late, done := b.Now(), 0, 0, 0
+		for minute := range 60 {
+			for range 8 {
+				rq, _ := request(t, Spare(t.Context()), "PATCH", op{})
+				_, err := th.RoundTrip(rq)
+				if err == nil {
+					spare++
+					late += minute / 45
+				} else if !errors.Is(err, ErrSpared) {
+					t.Fatal(err)
+				}
+			}
+			for ; done < verdicts*(minute+1)/60; done++ {
+				rq, _ := request(t, t.Context(), "PATCH", op{})
+				if _, err := th.RoundTrip(rq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = b.Sleep(t.Context(), start.Add(time.Duration(minute+1)*time.Minute).Sub(b.Now()))
+		}
+		t.Logf("%d verdicts leave %d spare writes, %d of them in the last quarter", verdicts, spare, late)
+		if len(b.waits) > 0 {
+			t.Errorf("%d verdicts waited %d times beside %d spare writes", verdicts, len(b.waits), spare)
+		}
+		if spare >= before || spare > 160 || verdicts <= 240 && late < spare/12 {
+			t.Errorf("%d spare writes beside %d verdicts, %d of them late; beside fewer verdicts there were %d", spare, verdicts, late, before)
+		}
+		before = spare
+	}
+}
+
+// What can be left out does not wait behind what waits for room.
+func TestSpareWriteDoesNotQueue(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	th := &throttle{env: b.env, next: &script{}, windows: []*window{{span: time.Minute, most: 3, sent: []write{{b.Now(), false}}}}}
+	turns := newTurn(th, th)
+	turns.held <- struct{}{} // somebody waits for room
+	rq, _ := request(t, Spare(t.Context()), "PATCH", op{})
+	if _, err := turns.RoundTrip(rq); !errors.Is(err, ErrSpared) {
+		t.Errorf("got %v", err)
 	}
 }

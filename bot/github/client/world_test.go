@@ -50,14 +50,22 @@ func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]int // by method and path, without numbers
+	last string         // the Authorization of the newest
 	next http.RoundTripper
 }
 
 func (r *recorder) RoundTrip(rq *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	r.seen[rq.Method+" "+strings.TrimPrefix(rq.URL.Path, "/api/v3")]++
+	r.last = rq.Header.Get("Authorization")
 	r.mu.Unlock()
 	return r.next.RoundTrip(rq)
+}
+
+func (r *recorder) auth() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
 func (r *recorder) count(part string) int {

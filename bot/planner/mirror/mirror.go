@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,8 +34,24 @@ type Store struct {
 	Origin  Origin
 	Timeout time.Duration // of one fetch; 5 minutes unless given
 
-	mu    sync.Mutex
-	locks map[string]*sync.Mutex
+	mu     sync.Mutex
+	copies map[string]*mirrored
+}
+
+// A mirrored repository is fetched by one at a time. Those who come meanwhile wait, and
+// the next fetch is for all of them: a thousand pull requests are a few fetches.
+type mirrored struct {
+	repo *checkout.Repo
+	turn chan struct{} // held by whoever fetches
+	next *fetched      // for those who wait
+}
+
+// fetched is a fetch that is under way or to come.
+type fetched struct {
+	done  chan struct{}
+	refs  []string
+	users int
+	err   error
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
@@ -44,18 +62,70 @@ func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checko
 	if !namePattern.MatchString(repo) || strings.Contains(repo, "..") {
 		return nil, fmt.Errorf("%q is no repository's name", repo)
 	}
-	lock := s.lock(repo)
-	lock.Lock()
-	defer lock.Unlock()
-	timeout := s.Timeout
-	if timeout == 0 {
-		timeout = 5 * time.Minute
+	m := s.mirrored(repo)
+	s.mu.Lock()
+	mine := m.next
+	mine.refs, mine.users = append(mine.refs, refs...), mine.users+1
+	s.mu.Unlock()
+	late := func() error { return fmt.Errorf("fetching %s: %w", repo, context.Cause(ctx)) }
+	select {
+	case <-mine.done: // by somebody who began after this was asked
+	case m.turn <- struct{}{}:
+		select {
+		case <-mine.done:
+		default:
+			s.fetchNext(ctx, m, repo)
+		}
+		<-m.turn
+	case <-ctx.Done():
+		return nil, late()
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	if mine.err == nil || mine.users == 1 {
+		return m.repo, mine.err
+	}
+	// It may have failed for another's sake: a ref that is gone, or patience at its end.
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+		return m.repo, s.fetch(ctx, repo, refs)
+	case <-ctx.Done():
+		return nil, late()
+	}
+}
+
+func (s *Store) mirrored(repo string) *mirrored {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.copies == nil {
+		s.copies = map[string]*mirrored{}
+	}
+	m := s.copies[repo]
+	if m == nil {
+		m = &mirrored{repo: checkout.OpenBare(s.dir(repo)), turn: make(chan struct{}, 1), next: &fetched{done: make(chan struct{})}}
+		s.copies[repo] = m
+	}
+	return m
+}
+
+func (s *Store) dir(repo string) string { return filepath.Join(s.Dir, filepath.FromSlash(repo)+".git") }
+
+// fetchNext fetches for all who wait by now; who comes later waits for the one after.
+func (s *Store) fetchNext(ctx context.Context, m *mirrored, repo string) {
+	s.mu.Lock()
+	now := m.next
+	m.next = &fetched{done: make(chan struct{})}
+	s.mu.Unlock()
+	defer close(now.done)
+	slices.Sort(now.refs)
+	now.err = s.fetch(ctx, repo, slices.Compact(now.refs))
+}
+
+func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 5*time.Minute))
 	defer cancel()
-	dir := filepath.Join(s.Dir, filepath.FromSlash(repo)+".git")
+	dir := s.dir(repo)
 	if err := s.prepare(ctx, dir); err != nil {
-		return nil, fmt.Errorf("mirroring %s: %w", repo, err)
+		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
 	specs := []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
 	for _, ref := range refs {
@@ -63,25 +133,13 @@ func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checko
 	}
 	user, token, err := s.Origin.GitCredential(ctx, repo)
 	if err != nil {
-		return nil, fmt.Errorf("mirroring %s: %w", repo, err)
+		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
 	if err := git(ctx, dir, header(user, token), args...); err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", repo, err)
+		return fmt.Errorf("fetching %s: %w", repo, err)
 	}
-	return checkout.OpenBare(dir), nil
-}
-
-func (s *Store) lock(repo string) *sync.Mutex {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.locks == nil {
-		s.locks = map[string]*sync.Mutex{}
-	}
-	if s.locks[repo] == nil {
-		s.locks[repo] = &sync.Mutex{}
-	}
-	return s.locks[repo]
+	return nil
 }
 
 func (s *Store) prepare(ctx context.Context, dir string) error {

@@ -133,7 +133,7 @@ func (b *batch) state(ctx context.Context, id change.ID) (*change.State, error) 
 	if s, ok := b.states.values[id]; ok {
 		return s.State, nil
 	}
-	if s := b.l.cache.get(id); s != nil {
+	if s, ok := b.l.cache.Get(id); ok {
 		return s, nil
 	}
 	s, err := readState(ctx, b.l.store.Load().write, id)
@@ -143,7 +143,7 @@ func (b *batch) state(ctx context.Context, id change.ID) (*change.State, error) 
 	if err != nil {
 		return nil, err
 	}
-	b.l.cache.put(s)
+	b.l.cache.Add(id, s)
 	return s, nil
 }
 

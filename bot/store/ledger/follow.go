@@ -33,7 +33,7 @@ func (l *Ledger) Follow(ctx context.Context, j Journal) error {
 	defer l.following.Unlock()
 	for rebuilds := 0; ; rebuilds++ {
 		err := l.follow(ctx, j)
-		l.cache.clear() // it may be ahead of the file
+		l.cache.Purge() // it may be ahead of the file
 		if ctx.Err() != nil {
 			return nil
 		}

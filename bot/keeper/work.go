@@ -7,14 +7,15 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// tend does what a change's state asks for, one step after the other, until it
-// asks for nothing. Every step may be repeated: a crash after it was done and
-// before that was written leads here again.
-func (k *Keeper) tend(ctx context.Context, id change.ID) error {
+// work does what a change's state asks for, one step after the other, until it
+// asks for nothing but to be shown. Every step may be repeated: a crash after it was
+// done and before that was written leads here again.
+func (k *Keeper) work(ctx context.Context, id change.ID) error {
 	for {
 		s, err := k.states.load(ctx, id)
 		if err != nil {
@@ -24,12 +25,21 @@ func (k *Keeper) tend(ctx context.Context, id change.ID) error {
 			return nil
 		}
 		again, err := k.step(ctx, s)
+		if errors.Is(err, client.ErrAway) {
+			k.goneAway(id.Repo, s.Facts.Repo, err)
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s (%s): %w", id, s.Facts.Repo, err)
 		}
-		if !again {
-			return nil
+		if again {
+			k.showing.wake(id)
+			continue
 		}
+		if s.Dirty {
+			k.showing.remind(id)
+		}
+		return nil
 	}
 }
 
@@ -38,26 +48,18 @@ func (k *Keeper) step(ctx context.Context, s *change.State) (bool, error) {
 	switch {
 	case len(s.Dropping) > 0:
 		return true, k.drop(ctx, s)
-	case s.NeedsPlan() && s.Dirty && k.unseen(s):
-		// Reading the repository takes a moment: say at once that it is under way.
-		return true, k.publish(ctx, s)
+	case k.isAway(s.ID.Repo):
+		return false, nil
+	case s.Facts.Head == "": // known by a comment alone
+		return s.Facts.Open, k.introduce(ctx, s)
+	case k.isStale(s.ID):
+		return true, k.freshen(ctx, s)
 	case s.NeedsPlan():
 		return true, k.plan(ctx, s)
 	case len(s.Unanswered()) > 0:
 		return true, k.answer(ctx, s, s.Unanswered()[0])
 	}
-	if err := k.enqueue(ctx, s); err != nil {
-		return false, err
-	}
-	if s.Dirty {
-		return true, k.publish(ctx, s)
-	}
-	return false, k.publishProgress(ctx, s)
-}
-
-// unseen tells whether GitHub shows nothing for the head yet.
-func (k *Keeper) unseen(s *change.State) bool {
-	return s.ID.Kind != change.Push && len(s.ChecksOf(s.Facts.Head)) == 0
+	return false, k.enqueue(ctx, s)
 }
 
 // drop takes jobs that nobody waits for out of the queue; a runner that works on
@@ -90,12 +92,6 @@ func (k *Keeper) enqueue(ctx context.Context, s *change.State) error {
 	return nil
 }
 
-func (k *Keeper) forget(job string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.progress, job)
-}
-
 // plan asks the planner, and keeps what is known already.
 func (k *Keeper) plan(ctx context.Context, s *change.State) error {
 	proposal, err := k.Planner.Plan(ctx, s.ID, s.Facts)
@@ -105,7 +101,7 @@ func (k *Keeper) plan(ctx context.Context, s *change.State) error {
 	if err != nil {
 		return errors.Join(err, k.troubled(ctx, s))
 	}
-	k.relieved(s.ID)
+	k.troubles.Remove(s.ID)
 	for i := range proposal.Kernels {
 		if err := k.known(ctx, s, proposal, &proposal.Kernels[i]); err != nil {
 			return err

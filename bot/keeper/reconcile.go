@@ -1,0 +1,240 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+)
+
+// A place is what a look is taken at: a repository or, of the rules alone, one of its
+// branches.
+type place struct {
+	repo   int64
+	name   string
+	branch string
+}
+
+func (p place) String() string {
+	if p.branch == "" {
+		return p.name
+	}
+	return p.name + "@" + p.branch
+}
+
+func (k *Keeper) accountAt(_ context.Context, p place) (string, error) {
+	return k.GitHub.Account(p.name), nil
+}
+
+// reconcileLoop looks at everything, now and every few minutes: what the bot
+// missed, it finds.
+func (k *Keeper) reconcileLoop(ctx context.Context) error {
+	tick := time.NewTicker(k.Reconcile)
+	defer tick.Stop()
+	for {
+		k.reconcile(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// How many installations are asked for their repositories at once, and for how long.
+const (
+	listAtOnce = 32
+	listTime   = time.Minute
+)
+
+func (k *Keeper) reconcile(ctx context.Context) {
+	// Deliveries that GitHub failed to bring are kept for three days.
+	const kept = 3 * 24 * time.Hour
+	ids, err := k.Ledger.Unsettled(ctx)
+	if err != nil {
+		k.Log.Error("reading the ledger failed", "err", err)
+	}
+	for _, id := range ids {
+		k.working.remind(id)
+	}
+	var all sync.WaitGroup
+	if k.GitHub.UsesChecks() {
+		all.Go(func() { k.redeliver(ctx, k.Now().Add(-kept)) })
+	}
+	atOnce := make(chan struct{}, listAtOnce)
+	for _, list := range k.lists(ctx) {
+		all.Go(func() {
+			atOnce <- struct{}{}
+			defer func() { <-atOnce }()
+			ctx, cancel := context.WithTimeout(ctx, listTime)
+			defer cancel()
+			repos, err := list(ctx)
+			if err != nil && ctx.Err() == nil {
+				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
+			}
+			for _, r := range repos {
+				k.found(r)
+			}
+		})
+	}
+	all.Wait()
+	k.count(func(c *Counts) { c.Reconciled = k.Now() })
+}
+
+// lists is the questions that lead to all repositories to watch, one an installation. A
+// token cannot list what it was given for, so there they are named in the configuration.
+func (k *Keeper) lists(ctx context.Context) []func(context.Context) ([]client.Repository, error) {
+	var out []func(context.Context) ([]client.Repository, error)
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	ids, err := k.GitHub.Installations(ctx)
+	if errors.Is(err, client.ErrNeedsApp) {
+		for _, name := range k.Repositories {
+			out = append(out, func(ctx context.Context) ([]client.Repository, error) {
+				r, err := k.GitHub.Repository(ctx, name)
+				if err != nil {
+					return nil, err
+				}
+				return []client.Repository{r}, nil
+			})
+		}
+		return out
+	}
+	if err != nil && ctx.Err() == nil {
+		k.Log.Warn("listing the installations failed; they are listed again soon", "err", err)
+	}
+	for _, id := range ids {
+		out = append(out, func(ctx context.Context) ([]client.Repository, error) { return k.GitHub.Repositories(ctx, id) })
+	}
+	return out
+}
+
+// found has a repository looked through, unless it takes no part.
+func (k *Keeper) found(r client.Repository) {
+	switch {
+	case !k.watched(r.FullName):
+	case r.Archived || r.Disabled:
+		k.goneAway(r.ID, r.FullName, errors.New("it is archived or disabled"))
+	default:
+		k.cameBack(r.ID)
+		k.looking.remind(place{repo: r.ID, name: r.FullName})
+	}
+}
+
+// goneAway leaves a repository alone until GitHub lists it again as one that takes part.
+func (k *Keeper) goneAway(repo int64, name string, why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.away[repo] {
+		k.away[repo] = true
+		k.Log.Info("a repository is left alone until that changes", "repo", name, "why", why)
+	}
+}
+
+func (k *Keeper) cameBack(repo int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.away, repo)
+}
+
+func (k *Keeper) isAway(repo int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.away[repo]
+}
+
+// look compares a repository with what is known of it.
+func (k *Keeper) look(ctx context.Context, p place) error {
+	var err error
+	if p.branch != "" {
+		err = k.lookAtRules(ctx, p)
+	} else {
+		err = k.lookAtPulls(ctx, p)
+	}
+	if errors.Is(err, client.ErrAway) || client.NotFound(err) {
+		k.goneAway(p.repo, p.name, err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", p, err)
+	}
+	return nil
+}
+
+func (k *Keeper) lookAtRules(ctx context.Context, p place) error {
+	pulls, err := k.Ledger.OpenPulls(ctx, p.repo)
+	if err != nil {
+		return err
+	}
+	return k.rulesOf(ctx, p.name, p.branch, pulls)
+}
+
+func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
+	pulls, err := k.GitHub.OpenPulls(ctx, p.name)
+	if err != nil {
+		return err
+	}
+	open := map[int]bool{}
+	for _, pull := range pulls {
+		open[pull.Number] = true
+		id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
+		_, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
+		if err != nil {
+			return err
+		}
+		if news {
+			k.wake(id)
+		} else {
+			k.working.remind(id)
+		}
+	}
+	known, err := k.Ledger.OpenPulls(ctx, p.repo)
+	if err != nil {
+		return err
+	}
+	bases := map[string]bool{}
+	for _, pull := range known {
+		if !open[pull.Number] {
+			if _, err := k.refresh(ctx, pull.ID, p.name); err != nil {
+				return err
+			}
+			k.wake(pull.ID)
+		} else if pull.Base != "" && !bases[pull.Base] {
+			bases[pull.Base] = true
+			if err := k.rulesOf(ctx, p.name, pull.Base, known); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxRedeliveries is how often one delivery is asked for: what the bot's own
+// address refuses each time will not come in for being asked again.
+const maxRedeliveries = 3
+
+// redeliver asks GitHub for what it could not deliver; it never does so by
+// itself.
+func (k *Keeper) redeliver(ctx context.Context, since time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	failed, err := k.GitHub.FailedDeliveries(ctx, since)
+	if err != nil && ctx.Err() == nil {
+		k.Log.Warn("listing failed deliveries failed", "err", err)
+	}
+	for _, d := range failed {
+		asked, _ := k.redelivered.Get(d.GUID)
+		if asked == maxRedeliveries {
+			continue
+		}
+		k.redelivered.Add(d.GUID, asked+1)
+		if err := k.GitHub.Redeliver(ctx, d.ID); err != nil && ctx.Err() == nil {
+			k.Log.Warn("asking for a redelivery failed", "delivery", d.GUID, "err", err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package keeper
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+)
+
+// Deliveries come late and out of order, and a second has room for several. So what one
+// says is written down, and held against GitHub's own word before anything follows from
+// it: the newer of the two counts.
+
+func (k *Keeper) markStale(id change.ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stale[id] = true
+}
+
+func (k *Keeper) isStale(id change.ID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.stale[id]
+}
+
+// freshen asks GitHub for a pull request that a delivery told of. Where GitHub does not
+// answer, the delivery is better than nothing.
+func (k *Keeper) freshen(ctx context.Context, s *change.State) error {
+	k.mu.Lock()
+	delete(k.stale, s.ID) // first: a delivery that comes now asks again
+	k.mu.Unlock()
+	if _, err := k.refresh(ctx, s.ID, s.Facts.Repo); err != nil && ctx.Err() == nil {
+		k.Log.Warn("GitHub does not tell a pull request; its webhook is believed", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
+	}
+	return ctx.Err()
+}
+
+// introduce asks GitHub for a pull request of which nothing but a comment is known.
+func (k *Keeper) introduce(ctx context.Context, s *change.State) error {
+	if !s.Facts.Open {
+		return nil
+	}
+	_, err := k.refresh(ctx, s.ID, s.Facts.Repo)
+	if !client.NotFound(err) {
+		return err
+	}
+	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+		return change.Seen{Facts: change.Facts{Repo: now.Facts.Repo}}, nil
+	})
+	return err
+}
+
+// refresh asks GitHub for a pull request.
+func (k *Keeper) refresh(ctx context.Context, id change.ID, repo string) (*change.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	p, err := k.GitHub.Pull(ctx, repo, id.Number)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := k.noteFacts(ctx, id, facts.OfPull(repo, "", p))
+	return s, err
+}
+
+// noteFacts writes facts down if they are news, and tells whether they were.
+func (k *Keeper) noteFacts(ctx context.Context, id change.ID, f change.Facts) (*change.State, bool, error) {
+	f.Labels = slices.Sorted(slices.Values(f.Labels))
+	news := false
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if f.DefaultBranch == "" {
+			f.DefaultBranch = now.Facts.DefaultBranch
+		}
+		f.Rules = now.Facts.Rules // GitHub does not tell them
+		older := f.Updated.Before(now.Facts.Updated)
+		unheard := now.Seq == 0 && !f.Open // closed before anybody told us of it
+		if news = !older && !unheard && (now.Seq == 0 || !f.Same(now.Facts)); !news {
+			return nil, nil
+		}
+		return change.Seen{Facts: f}, nil
+	})
+	return s, news, err
+}

@@ -1,0 +1,109 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+// show brings GitHub in step with what is known of a change. What somebody waits for is
+// published at once. What is still under way can be left out where writes are few, and
+// is told no more often than its progress would be.
+func (k *Keeper) show(ctx context.Context, id change.ID) error {
+	for {
+		s, err := k.states.load(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.Seq == 0 || s.Facts.Head == "" || k.isAway(id.Repo) || s.NeedsPlan() && !k.unseen(s) {
+			return nil
+		}
+		urgent := s.Dirty && concluded(s)
+		if !s.Dirty && !k.hasProgress(s) {
+			return nil
+		}
+		if !urgent {
+			if err := k.maySpare(ctx, s); err != nil {
+				return err
+			}
+		}
+		err = k.publishAs(ctx, s, urgent)
+		if errors.Is(err, client.ErrAway) {
+			k.goneAway(id.Repo, s.Facts.Repo, err)
+			return nil
+		}
+		if err != nil || !s.Dirty {
+			return err
+		}
+	}
+}
+
+func (k *Keeper) publishAs(ctx context.Context, s *change.State, urgent bool) error {
+	if !urgent {
+		ctx = client.Spare(ctx)
+		k.shown.Add(s.ID, k.Now())
+	}
+	if s.Dirty {
+		return k.publish(ctx, s)
+	}
+	return k.publishProgress(ctx, s)
+}
+
+// maySpare says when something unfinished can be told, if not now: that a change was
+// heard of, at once; all else every so often, so that what happens quickly after that is
+// one word, and not three.
+func (k *Keeper) maySpare(ctx context.Context, s *change.State) error {
+	last, told := k.shown.Get(s.ID)
+	if due := last.Add(k.ProgressEvery); told && !k.unseen(s) && k.Now().Before(due) {
+		return later(due)
+	}
+	return k.GitHub.Spared(ctx, s.Facts.Repo)
+}
+
+// unseen tells whether GitHub shows nothing for the head yet.
+func (k *Keeper) unseen(s *change.State) bool {
+	return s.ID.Kind != change.Push && len(s.ChecksOf(s.Facts.Head)) == 0
+}
+
+// concluded tells whether there is something that somebody waits for: a verdict, a
+// question to people, or the answer to a command.
+func concluded(s *change.State) bool {
+	if s.NeedsPlan() {
+		return false
+	}
+	ended := func(r change.Run) bool { return !r.Unfinished() }
+	unread := func(c change.Command) bool { return c.Answered && c.Comment != 0 && c.Replied == 0 }
+	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.Side, ended) || slices.ContainsFunc(s.Commands, unread)
+}
+
+// Progress is told by a runner through package fleet. It is shown, and not
+// kept.
+func (k *Keeper) Progress(job string, p agent.Progress) {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return
+	}
+	k.progress.Add(job, present.Progress{
+		Gate: p.Gate, Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail, Left: p.Event().Left, At: k.Now(),
+	})
+	if last, _ := k.shown.Get(id); k.Now().Sub(last) >= k.ProgressEvery {
+		k.showing.wake(id)
+	}
+}
+
+func (k *Keeper) forget(job string) { k.progress.Remove(job) }
+
+// hasProgress tells whether a runner has said something since the last time that
+// anything was shown.
+func (k *Keeper) hasProgress(s *change.State) bool {
+	last, _ := k.shown.Get(s.ID)
+	return slices.ContainsFunc(s.Wanted(), func(r change.Run) bool {
+		p, ok := k.progress.Get(r.Job)
+		return ok && !p.At.Before(last)
+	})
+}

@@ -1,0 +1,187 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/present"
+)
+
+// A crew is workers on things that are named account/thing, in a time that passes when
+// all wait. It notes when each was worked on.
+type crew struct {
+	*workers[string]
+	mu   sync.Mutex
+	did  map[string][]time.Duration
+	from time.Time
+}
+
+// in runs a test with workers that do what it says, and ends them.
+func in(t *testing.T, do func(context.Context, string, int) error, test func(*crew)) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crew{did: map[string][]time.Duration{}, from: time.Now()}
+		c.workers = &workers[string]{
+			what: "test", within: time.Minute, slots: 2, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now,
+			account: func(_ context.Context, key string) (string, error) { return strings.Split(key, "/")[0], nil },
+			do: func(ctx context.Context, key string) error {
+				c.mu.Lock()
+				c.did[key] = append(c.did[key], time.Since(c.from))
+				n := len(c.did[key])
+				c.mu.Unlock()
+				return do(ctx, key, n)
+			},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		c.start(ctx)
+		test(c)
+		cancel()
+		c.wait()
+	})
+}
+
+func (c *crew) at(key string) string {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprint(c.did[key])
+}
+
+// An account that gets no answer holds up itself alone, and that for no longer than the
+// deadline.
+func TestAccountsDoNotWaitForEachOther(t *testing.T) {
+	in(t, func(ctx context.Context, key string, _ int) error {
+		if strings.HasPrefix(key, "slow") {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}, func(c *crew) {
+		for i := range 50 {
+			c.wake(fmt.Sprint("slow/", i))
+		}
+		c.wake("fast/1")
+		if got := c.at("fast/1"); got != "[0s]" {
+			t.Errorf("another account was worked on at %s", got)
+		}
+		time.Sleep(30 * time.Minute)
+		for i := range 50 {
+			if got := c.at(fmt.Sprint("slow/", i)); got == "[]" {
+				t.Errorf("slow/%d never had its turn", i)
+			}
+		}
+	})
+}
+
+func TestPauses(t *testing.T) {
+	limited := &client.Error{Op: "test", Err: client.ErrLimited}
+	for name, c := range map[string]struct {
+		do   func(key string, n int) error
+		then func(c *crew)
+		want string
+	}{
+		"a failure is tried again, ever later": {
+			func(_ string, n int) error {
+				if n < 5 {
+					return errors.New("not yet")
+				}
+				return nil
+			}, func(c *crew) { time.Sleep(time.Hour) }, "[0s 1s 3s 7s 15s]",
+		},
+		"a limit is waited for": {
+			func(_ string, n int) error {
+				if n == 1 {
+					e := *limited
+					e.RetryAt = time.Now().Add(40 * time.Minute)
+					return fmt.Errorf("asking: %w", &e)
+				}
+				return nil
+			}, func(c *crew) { time.Sleep(time.Hour) }, "[0s 40m0s]",
+		},
+		"news ends a pause": {
+			func(_ string, n int) error {
+				if n == 1 {
+					e := *limited
+					e.RetryAt = time.Now().Add(40 * time.Minute)
+					return &e
+				}
+				return nil
+			}, func(c *crew) { time.Sleep(time.Minute); c.wake("a/1"); time.Sleep(time.Hour) }, "[0s 1m0s]",
+		},
+		"a reminder does not": {
+			func(_ string, n int) error {
+				if n == 1 {
+					e := *limited
+					e.RetryAt = time.Now().Add(40 * time.Minute)
+					return &e
+				}
+				return nil
+			}, func(c *crew) { time.Sleep(time.Minute); c.remind("a/1"); time.Sleep(time.Hour) }, "[0s 40m0s]",
+		},
+		"what GitHub refuses is tried ever more rarely": {
+			func(string, int) error { return &client.Error{Op: "test", Status: 403, Message: "no"} },
+			func(c *crew) { time.Sleep(8 * time.Hour) },
+			"[0s 1m4s 3m12s 7m28s 16m0s 33m4s 1h7m12s 2h7m12s 3h7m12s 4h7m12s 5h7m12s 6h7m12s 7h7m12s]",
+		},
+		"what is for later is no failure": {
+			func(_ string, n int) error {
+				if n < 4 {
+					return later(time.Now().Add(10 * time.Second))
+				}
+				return nil
+			}, func(c *crew) { time.Sleep(time.Hour) }, "[0s 10s 20s 30s]",
+		},
+		"news meanwhile": {
+			func(_ string, n int) error {
+				time.Sleep(10 * time.Second)
+				if n == 1 {
+					return later(time.Now().Add(10 * time.Minute))
+				}
+				return nil
+			}, func(c *crew) { time.Sleep(time.Second); c.wake("a/1"); c.wake("a/1"); time.Sleep(time.Hour) }, "[0s 10s]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(_ context.Context, key string, n int) error { return c.do(key, n) }, func(w *crew) {
+				w.wake("a/1")
+				synctest.Wait()
+				c.then(w)
+				if got := w.at("a/1"); got != c.want {
+					t.Errorf("worked on at %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// Whatever comes, memory stays what it is.
+func TestMemoryIsBounded(t *testing.T) {
+	k := New(Config{})
+	for i := range 3 * remembered {
+		k.progress.Add(fmt.Sprint(i), present.Progress{})
+		k.redelivered.Add(fmt.Sprint(i), 1)
+	}
+	if k.progress.Len() > remembered || k.redelivered.Len() > remembered {
+		t.Errorf("%d and %d are remembered", k.progress.Len(), k.redelivered.Len())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := &workers[int]{within: time.Minute, slots: 1, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now,
+			account: func(_ context.Context, key int) (string, error) { return fmt.Sprint(key), nil },
+			do:      func(context.Context, int) error { return nil }}
+		w.start(t.Context())
+		for i := range 1000 {
+			w.wake(i)
+		}
+		synctest.Wait()
+		if len(w.tasks) > 0 || len(w.shares) > 0 {
+			t.Errorf("%d tasks and %d accounts are left", len(w.tasks), len(w.shares))
+		}
+	})
+}
