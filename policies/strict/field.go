@@ -26,8 +26,8 @@ func (Field) prose(text string) (words string, prose bool) {
 	return inner, true
 }
 
-// description is all that an editor can show of the field.
-func (f Field) description() string {
+// Description is all that an editor can show of the field.
+func (f Field) Description() string {
 	text := f.Doc
 	if words, _ := f.prose(f.Default); words != "" {
 		text += " Default " + words + "."

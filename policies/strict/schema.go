@@ -70,7 +70,7 @@ func schemaOfStruct(t reflect.Type) map[string]any {
 	var required []string
 	for _, f := range Fields(t) {
 		p := schemaOf(f.Type)
-		if text := f.description(); text != "" {
+		if text := f.Description(); text != "" {
 			p["description"] = text
 		}
 		if f.Example != "" {
