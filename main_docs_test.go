@@ -176,3 +176,45 @@ func TestWhereToChange(t *testing.T) {
 		}
 	}
 }
+
+// The architecture page tells of every stream and bucket of the journal, every table of
+// the ledger and every event of a change.
+func TestArchitectureNamesStores(t *testing.T) {
+	page, err := os.ReadFile("bot/install/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		where  string
+		within *regexp.Regexp // the part of the code that declares them
+		name   *regexp.Regexp
+		least  int
+	}{
+		{"bot/store/journal", regexp.MustCompile(`(?ms)^func \(j \*Journal\) declare\(.*?^}`), regexp.MustCompile(`"([A-Z_]{4,})"`), 7},
+		{"bot/store/ledger", regexp.MustCompile("(?s)const schema = `.*?`"), regexp.MustCompile(`CREATE TABLE (\w+)`), 7},
+		{"bot/change", regexp.MustCompile(`(?m)^func \(\w+\) kind\(\) string.*$`), regexp.MustCompile(`"(\w+)"`), 8},
+	} {
+		files, err := filepath.Glob(s.where + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared := 0
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range s.within.FindAllString(string(source), -1) {
+				for _, m := range s.name.FindAllStringSubmatch(part, -1) {
+					declared++
+					if !regexp.MustCompile(`\b` + m[1] + `\b`).Match(page) {
+						t.Errorf("%s has %s, which the page does not tell of", s.where, m[1])
+					}
+				}
+			}
+		}
+		if declared < s.least {
+			t.Errorf("%s: only %d were found (has the code that declares them moved?)", s.where, declared)
+		}
+	}
+}
