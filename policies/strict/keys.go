@@ -55,21 +55,26 @@ func (w *keyWalk) mapping(t reflect.Type, path string) {
 // mappingIn is the struct that a value of the type is, or that it holds behind one
 // more step; nil where there is none.
 func mappingIn(t reflect.Type) (inner reflect.Type, step string) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = pointed(t)
 	switch t.Kind() {
 	case reflect.Slice:
 		step = "[]"
 		if schemaOf(t)["type"] == "object" { // a mapping that keeps its order
 			step = ".NAME"
 		}
-		t = t.Elem()
+		t = pointed(t.Elem())
 	case reflect.Map:
-		step, t = ".NAME", t.Elem()
+		step, t = ".NAME", pointed(t.Elem())
 	}
 	if t.Kind() != reflect.Struct || len(Fields(t)) == 0 {
 		return nil, ""
 	}
 	return t, step
+}
+
+func pointed(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }
