@@ -19,7 +19,7 @@ const (
 
 // A Launch is how a CUDA kernel is started.
 type Launch struct {
-	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(S, 64)\", 8]" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
+	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(S, 64)\", H, B]" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
 	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
 	SharedMemory *Expr  `yaml:"shared_memory" eg:"2*64*D" default:"(0)" bounds:"0 to 232448" doc:"Dynamic shared memory in bytes."`
 	Cluster      []Expr `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`

@@ -51,10 +51,10 @@ type Manifest struct {
 	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
 	Arguments      []Argument       `yaml:"arguments" eg:"[{name: o, dtype: f16, access: out, shape: [S, D]}]" default:"(required for cuda and cpu)" bounds:"1 to 64 entries" doc:"The kernel function's parameters, in order."`
 	Launch         *Launch          `yaml:"launch" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
-	Work           *Work            `yaml:"work" eg:"{flops: 4*S*D, bytes: 5*S*D, peak: fp8}" doc:"What the kernel must compute and move: the roofline."`
+	Work           *Work            `yaml:"work" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"What the kernel must compute and move: the roofline."`
 	Reference      *Reference       `yaml:"reference" eg:"{source: reference.c, entry: sdpa_reference}" default:"(required for cuda and cpu)" doc:"The function that computes the expected output from real numbers."`
 	Tolerance      Tolerance        `yaml:"tolerance" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad when |err| > abs + rel·|want|."`
-	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {S: 512, D: 64}}" bounds:"(1 to 64 shapes of up to 16 dims)" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
+	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" bounds:"(1 to 64 shapes of up to 16 dims)" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
 	Limits         map[string]Range `yaml:"limits" eg:"{S: 1..4096, D: 64|128}" default:"(any value)" doc:"The values of each dim that the kernel supports."`
 	Secret         map[string]Range `yaml:"secret" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
 	Variants       Variants         `yaml:"variants" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`

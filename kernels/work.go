@@ -17,8 +17,8 @@ func (p *Peak) JSONSchema() map[string]any     { return wordSchema(peaks) }
 // Work is what a problem of given dims asks for at least: with a device's peak
 // rates, a time that no kernel can beat.
 type Work struct {
-	FLOPs Expr `yaml:"flops" required:"true" eg:"4*S*S*D" doc:"Operations of one launch."`
-	Bytes Expr `yaml:"bytes" required:"true" eg:"5*S*D" doc:"Memory that must be read and written once."`
+	FLOPs Expr `yaml:"flops" required:"true" eg:"4*B*H*S*S*D" doc:"Operations of one launch."`
+	Bytes Expr `yaml:"bytes" required:"true" eg:"5*B*H*S*D" doc:"Memory that must be read and written once."`
 	Peak  Peak `yaml:"peak" required:"true" eg:"fp8" doc:"The arithmetic that bounds the kernel."`
 }
 
