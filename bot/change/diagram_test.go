@@ -62,7 +62,7 @@ func condition(s *State) string {
 // others. What GitHub says of a change may lead from anywhere to anywhere: of those
 // arrows the page has the usual ones.
 func TestDiagrams(t *testing.T) {
-	const least, most = 200, 3_000
+	const least, most = 100, 3_000
 	change, run := drawings(t)
 	sawChange, sawRun := arrows{}, arrows{}
 	left := func(drawn, saw arrows) []string {
