@@ -27,7 +27,7 @@ func (a *Arch) UnmarshalStrict(n *strict.Node) {
 }
 
 func (a *Arch) JSONSchema() map[string]any {
-	return map[string]any{"type": "string", "pattern": archText.String()}
+	return map[string]any{"title": "architecture", "type": "string", "pattern": archText.String()}
 }
 
 const firstWithClusters = 90

@@ -60,15 +60,15 @@ func (i *Init) JSONSchema() map[string]any     { return wordSchema(inits) }
 
 // An Argument is one parameter of the kernel function.
 type Argument struct {
-	Name     string    `yaml:"name" required:"true" eg:"q"`
-	DType    DType     `yaml:"dtype" required:"true" eg:"e4m3"`
-	Access   Access    `yaml:"access" required:"true" eg:"in" doc:"in, out, inout, or scalar for a parameter by value."`
-	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" doc:"Axes of an array, row-major, each an expression over the dims."`
-	Init     Init      `yaml:"init" doc:"How the array is filled. Default distribution: as the policy says."`
-	Quantize *Quantize `yaml:"quantize" doc:"Values are drawn as real numbers and quantised with one scale per group."`
-	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" doc:"Value of a scalar."`
+	Name     string    `yaml:"name" required:"true" eg:"q" bounds:"(a C identifier)" doc:"The parameter's name."`
+	DType    DType     `yaml:"dtype" required:"true" eg:"f32" doc:"Format of an element; i32, i64, f32 or f64 for a scalar."`
+	Access   Access    `yaml:"access" required:"true" eg:"inout" doc:"What the kernel does with it: reads, writes, both, or scalar for a parameter by value."`
+	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array, row-major, each an expression over the dims."`
+	Init     Init      `yaml:"init" eg:"zero" default:"distribution" doc:"How an input is filled; distribution is as the policy says."`
+	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Values are drawn as real numbers and quantised with one scale per group."`
+	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
 
-	TensorMap *TensorMap `yaml:"tensor_map" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
+	TensorMap *TensorMap `yaml:"tensor_map" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
 
 	// ScaleOf names the argument whose scales this one receives; most have none.
 	ScaleOf string `yaml:"-"`
@@ -77,7 +77,7 @@ type Argument struct {
 // Quantize says how an array's real values become its narrow format: per group
 // the largest magnitude over the format's largest value (448 for e4m3).
 type Quantize struct {
-	Per   []string `yaml:"per" eg:"[H]" doc:"The axes that index the groups. None: one scale for the whole array."`
+	Per   []string `yaml:"per" eg:"[H]" default:"(one scale for the whole array)" doc:"The axes that index the groups."`
 	Scale string   `yaml:"scale" required:"true" eg:"q_scale" doc:"The argument that receives the scales."`
 }
 

@@ -9,9 +9,9 @@ import (
 
 // A Rival is another implementation, timed beside the kernel for information.
 type Rival struct {
-	Name        string   `yaml:"name" required:"true" eg:"torch"`
+	Name        string   `yaml:"name" required:"true" eg:"torch" doc:"What it is called in reports."`
 	Command     []string `yaml:"command" required:"true" eg:"[python3, rival.py]" doc:"Program and arguments; no shell."`
-	Description string   `yaml:"description"`
+	Description string   `yaml:"description" eg:"PyTorch SDPA" doc:"One line for people."`
 }
 
 func (r *Rival) ValidateStrict(n *strict.Node) {
@@ -23,9 +23,9 @@ func (r *Rival) ValidateStrict(n *strict.Node) {
 
 // A Command is how a harness of the repository's own is built and run.
 type Command struct {
-	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"Program and arguments; no shell."`
-	Bench []string `yaml:"bench" required:"true" eg:"[./bench, --json]" doc:"Program and arguments; no shell."`
-	Unit  Unit     `yaml:"unit" eg:"us" doc:"Of the times that bench prints. Default us."`
+	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"What builds the harness: program and arguments; no shell."`
+	Bench []string `yaml:"bench" required:"true" eg:"[./bench, --json]" doc:"What measures: program and arguments; no shell."`
+	Unit  Unit     `yaml:"unit" eg:"ms" default:"us" doc:"Of the times that bench prints."`
 }
 
 // A Unit is what a harness counts time in.

@@ -84,7 +84,7 @@ func (e *Expr) UnmarshalStrict(n *strict.Node) {
 }
 
 func (e *Expr) JSONSchema() map[string]any {
-	return map[string]any{"anyOf": []any{
+	return map[string]any{"title": "expression", "anyOf": []any{
 		map[string]any{"type": "string", "pattern": arithmetic.String(), "maxLength": maxExprLength},
 		map[string]any{"type": "number"},
 	}}

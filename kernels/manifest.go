@@ -40,28 +40,28 @@ func (m *Mode) JSONSchema() map[string]any     { return wordSchema(modes) }
 // A Manifest describes one kernel. Parse has checked every expression in it
 // against every shape.
 type Manifest struct {
-	Version        int              `yaml:"version" required:"true" eg:"1" doc:"Version of the manifest language: 1."`
-	Name           string           `yaml:"name" required:"true" eg:"sdpa_fp8"`
-	Description    string           `yaml:"description"`
+	Version        int              `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the manifest language."`
+	Name           string           `yaml:"name" required:"true" eg:"sdpa_fp8" bounds:"(letters, digits, . _ -)" doc:"What the kernel is called in checks and commands."`
+	Description    string           `yaml:"description" eg:"FP8 attention, forward" doc:"One line for people."`
 	Mode           Mode             `yaml:"mode" required:"true" eg:"cuda" doc:"cuda: device code only. cpu: a C function. command: any harness that prints JSON."`
-	Source         string           `yaml:"source" eg:"sdpa.cu" doc:"The file to compile, for a kernel of one variant."`
-	Sources        []string         `yaml:"sources" eg:"[\"*.cu\", \"*.cuh\"]" doc:"Globs of the files that a change may touch; ** crosses folders."`
-	Entry          string           `yaml:"entry" eg:"sdpa_fp8" doc:"The kernel function."`
-	Arch           []Arch           `yaml:"arch" eg:"[sm_89]" doc:"cuda: the architectures to compile for."`
-	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"Compiler flags, from a fixed list."`
-	Arguments      []Argument       `yaml:"arguments" doc:"The kernel function's parameters, in order."`
-	Launch         *Launch          `yaml:"launch" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
-	Work           *Work            `yaml:"work" doc:"What the kernel must compute and move: the roofline."`
-	Reference      *Reference       `yaml:"reference" doc:"The function that computes the expected output from real numbers."`
-	Tolerance      Tolerance        `yaml:"tolerance" doc:"An element is bad when |err| > abs + rel·|want|."`
-	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
-	Limits         map[string]Range `yaml:"limits" doc:"The values of each dim that the kernel supports."`
-	Secret         map[string]Range `yaml:"secret" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
-	Variants       Variants         `yaml:"variants" doc:"Ways to build the kernel."`
-	DefaultVariant string           `yaml:"default_variant" eg:"stage2" doc:"The variant that a plain check gates."`
-	Toggles        Toggles          `yaml:"toggles" doc:"Macros that variants set and a search may try."`
-	Rivals         []Rival          `yaml:"rivals" doc:"Other implementations, timed for information."`
-	Command        *Command         `yaml:"command" doc:"command: how the harness is built and run."`
+	Source         string           `yaml:"source" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
+	Sources        []string         `yaml:"sources" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may touch; ** crosses folders."`
+	Entry          string           `yaml:"entry" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function."`
+	Arch           []Arch           `yaml:"arch" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
+	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
+	Arguments      []Argument       `yaml:"arguments" eg:"[{name: o, dtype: f16, access: out, shape: [S, D]}]" default:"(required for cuda and cpu)" bounds:"1 to 64 entries" doc:"The kernel function's parameters, in order."`
+	Launch         *Launch          `yaml:"launch" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
+	Work           *Work            `yaml:"work" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"What the kernel must compute and move: the roofline."`
+	Reference      *Reference       `yaml:"reference" eg:"{source: reference.c, entry: sdpa_reference}" default:"(required for cuda and cpu)" doc:"The function that computes the expected output from real numbers."`
+	Tolerance      Tolerance        `yaml:"tolerance" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad when |err| > abs + rel·|want|."`
+	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" bounds:"(1 to 64 shapes of up to 16 dims)" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
+	Limits         map[string]Range `yaml:"limits" eg:"{S: 1..4096, D: 64|128}" default:"(any value)" doc:"The values of each dim that the kernel supports."`
+	Secret         map[string]Range `yaml:"secret" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
+	Variants       Variants         `yaml:"variants" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
+	DefaultVariant string           `yaml:"default_variant" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
+	Toggles        Toggles          `yaml:"toggles" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
+	Rivals         []Rival          `yaml:"rivals" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
+	Command        *Command         `yaml:"command" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`
 }
 
 // Parse reads a manifest. The error is a strict.Problems that names every

@@ -124,7 +124,7 @@ func (r *Range) UnmarshalStrict(n *strict.Node) {
 }
 
 func (r *Range) JSONSchema() map[string]any {
-	return map[string]any{"anyOf": []any{
+	return map[string]any{"title": "range", "anyOf": []any{
 		map[string]any{"type": "string", "pattern": `^ *[0-9]+(\.\.[0-9]+( +step +[0-9]+)?)?( *\| *[0-9]+(\.\.[0-9]+( +step +[0-9]+)?)?)* *$`},
 		map[string]any{"type": "integer", "minimum": 0, "maximum": maxDim},
 	}}

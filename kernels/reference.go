@@ -14,16 +14,16 @@ import (
 // scalars are the kernel's.
 type Reference struct {
 	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"C in float64, or in cuda mode also a .cu file in float32."`
-	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference"`
-	Launch *ReferenceLaunch `yaml:"launch" doc:"Of a .cu file: grid, block and dynamic shared memory."`
+	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"The function, or the kernel of a .cu file."`
+	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"Of a .cu file: grid, block and dynamic shared memory."`
 }
 
 // A ReferenceLaunch is how a reference on the device is started. It is the same
 // for every variant: its expressions know the dims alone.
 type ReferenceLaunch struct {
-	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(B*H*S, 4)\"]" doc:"Blocks, one to three axes."`
-	Block        []Expr `yaml:"block" required:"true" eg:"[128]" doc:"Threads per block, one to three axes."`
-	SharedMemory *Expr  `yaml:"shared_memory" eg:"4*D" doc:"Dynamic shared memory in bytes."`
+	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(B*H*S, 4)\"]" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
+	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
+	SharedMemory *Expr  `yaml:"shared_memory" eg:"4*D" default:"(0)" doc:"Dynamic shared memory in bytes."`
 }
 
 func (r *Reference) ValidateStrict(n *strict.Node) {

@@ -89,7 +89,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 
 func (s *Shapes) JSONSchema() map[string]any {
 	dims := map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"type": "integer", "minimum": 0, "maximum": maxDim}}
-	return map[string]any{"type": "object", "minProperties": 1, "additionalProperties": dims}
+	return map[string]any{"title": "mapping of names to dims", "type": "object", "minProperties": 1, "additionalProperties": dims}
 }
 
 func (d *Dims) UnmarshalStrict(n *strict.Node) {

@@ -18,10 +18,10 @@ const (
 // A TensorMap has an array passed as a descriptor for bulk tensor copies: the
 // kernel declares it as const __grid_constant__ CUtensorMap.
 type TensorMap struct {
-	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" doc:"Elements that one copy moves, for each axis of shape, in its order."`
-	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" doc:"How rows of the box are spread over shared memory's banks: none, or over 32, 64 or 128 bytes. Default none."`
-	Promotion Promotion `yaml:"promotion" eg:"256" doc:"How many bytes the L2 fetches at once: none, 64, 128 or 256. Default none."`
-	Fill      Fill      `yaml:"fill" eg:"zero" doc:"What a copy finds outside of the array: zero or nan. Default zero."`
+	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" bounds:"(as many as shape has; 1 to 256 each)" doc:"Elements that one copy moves, for each axis of shape, in its order."`
+	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Over how many bytes rows of the box are spread in shared memory's banks."`
+	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"How many bytes the L2 fetches at once."`
+	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"What a copy finds outside of the array."`
 }
 
 // A Swizzle is a width in bytes, or none.

@@ -15,14 +15,14 @@ import (
 // A Variant is one way to build the kernel.
 type Variant struct {
 	Name        string           `yaml:"-"`
-	Source      string           `yaml:"source" eg:"stage1.cu" doc:"The file to compile."`
-	Description string           `yaml:"description"`
-	Lesson      string           `yaml:"lesson" doc:"What was learnt from a variant that did not pay, for the kernel's history."`
-	Toggles     map[string]int   `yaml:"toggles" doc:"Values that differ from the toggles' defaults."`
-	Flags       []string         `yaml:"flags" doc:"Compiler flags after the kernel's own."`
-	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" doc:"cuda: the architectures to compile for, in place of the kernel's."`
-	Launch      *Launch          `yaml:"launch" doc:"cuda: grid, block and dynamic shared memory, all in place of the kernel's."`
-	Limits      map[string]Range `yaml:"limits" eg:"{D: 64}" doc:"The values of each dim that this variant supports, within the kernel's limits. It is not run at other shapes."`
+	Source      string           `yaml:"source" eg:"stage1.c" default:"(required, but for command)" doc:"The file to compile."`
+	Description string           `yaml:"description" eg:"double-buffered" doc:"One line for people."`
+	Lesson      string           `yaml:"lesson" eg:"the copies were never the bottleneck" doc:"What was learnt from a variant that did not pay, for the kernel's history."`
+	Toggles     map[string]int   `yaml:"toggles" eg:"{USE_CP_ASYNC: 1}" default:"(each toggle's default)" doc:"Values that differ from the toggles' defaults."`
+	Flags       []string         `yaml:"flags" eg:"[-O2]" doc:"Compiler flags after the kernel's own."`
+	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" default:"(the kernel's)" doc:"cuda: the architectures to compile for, in place of the kernel's."`
+	Launch      *Launch          `yaml:"launch" eg:"{grid: [S], block: [256]}" default:"(the kernel's)" doc:"cuda: grid, block and dynamic shared memory, all in place of the kernel's."`
+	Limits      map[string]Range `yaml:"limits" eg:"{D: 64}" default:"(the kernel's)" doc:"The values of each dim that this variant supports, within the kernel's limits. It is not run at other shapes."`
 }
 
 // Variants are read from a mapping: stage1: {source: stage1.cu}.
@@ -59,10 +59,10 @@ func (l *Layer) JSONSchema() map[string]any     { return wordSchema(layers) }
 // A Toggle is a macro with the values that it may have.
 type Toggle struct {
 	Name        string `yaml:"-"`
-	Values      []int  `yaml:"values" required:"true" eg:"[0, 1]"`
-	Default     int    `yaml:"default" required:"true" eg:"0"`
-	Layer       Layer  `yaml:"layer" required:"true" eg:"structure"`
-	Description string `yaml:"description"`
+	Values      []int  `yaml:"values" required:"true" eg:"[0, 1]" bounds:"1 to 64 entries" doc:"What the macro may be."`
+	Default     int    `yaml:"default" required:"true" eg:"0" doc:"What it is where a variant does not say."`
+	Layer       Layer  `yaml:"layer" required:"true" eg:"structure" doc:"When a search tries it: the structure first, then the micro-parameters."`
+	Description string `yaml:"description" eg:"double-buffered K/V" doc:"One line for people."`
 }
 
 // Toggles are read from a mapping: USE_CP_ASYNC: {values: [0, 1], default: 0,

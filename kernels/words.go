@@ -122,5 +122,5 @@ func mappingOf(v any) map[string]any {
 	}
 	delete(item, "$schema")
 	delete(item, "title")
-	return map[string]any{"type": "object", "minProperties": 1, "maxProperties": maxNamed, "additionalProperties": item}
+	return map[string]any{"title": "mapping of names to mappings", "type": "object", "minProperties": 1, "maxProperties": maxNamed, "additionalProperties": item}
 }

@@ -17,7 +17,7 @@ func (p *Peak) JSONSchema() map[string]any     { return wordSchema(peaks) }
 // Work is what a problem of given dims asks for at least: with a device's peak
 // rates, a time that no kernel can beat.
 type Work struct {
-	FLOPs Expr `yaml:"flops" required:"true" eg:"4*B*H*S*S*D"`
+	FLOPs Expr `yaml:"flops" required:"true" eg:"4*B*H*S*S*D" doc:"Operations of one launch."`
 	Bytes Expr `yaml:"bytes" required:"true" eg:"5*B*H*S*D" doc:"Memory that must be read and written once."`
 	Peak  Peak `yaml:"peak" required:"true" eg:"fp8" doc:"The arithmetic that bounds the kernel."`
 }
@@ -45,8 +45,8 @@ func (e *Expr) amount(env Env) (float64, error) {
 
 // A Tolerance is how far an element may be from the reference's.
 type Tolerance struct {
-	Abs float64 `yaml:"abs" eg:"0.06"`
-	Rel float64 `yaml:"rel" eg:"0.01"`
+	Abs float64 `yaml:"abs" eg:"0.06" default:"0" bounds:"(not negative)" doc:"How far an element may be off."`
+	Rel float64 `yaml:"rel" eg:"0.01" default:"0" bounds:"(not negative)" doc:"And by which share of what is wanted."`
 }
 
 func (t *Tolerance) ValidateStrict(n *strict.Node) {

@@ -11,25 +11,25 @@ import (
 // output may be from the reference's.
 type CorrectnessGate struct {
 	Enforcement
-	Shapes        Shapes                            `yaml:"shapes" doc:"Shapes of the manifest. Default all."`
-	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]"`
-	Distributions []Distribution                    `yaml:"distributions" eg:"[normal, dominant]" doc:"How inputs are drawn."`
-	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" doc:"Cases with shapes and seeds drawn anew for every run."`
-	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06"`
-	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02"`
-	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" doc:"Share of elements beyond the manifest's tolerance."`
-	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" doc:"‖got − want‖ / ‖want‖ over the whole output."`
-	BitParity     bool                              `yaml:"bit_parity" doc:"The output equals the baseline's bit for bit."`
-	Determinism   bool                              `yaml:"determinism" doc:"Two launches on the same input agree bit for bit."`
-	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" doc:"Against the reference on the inputs before quantisation (normal distribution)."`
+	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest."`
+	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
+	Distributions []Distribution                    `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
+	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Cases with shapes and seeds drawn anew for every run."`
+	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
+	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
+	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance."`
+	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required where the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
+	BitParity     bool                              `yaml:"bit_parity" eg:"true" default:"false" doc:"The output equals the baseline's bit for bit."`
+	Determinism   bool                              `yaml:"determinism" eg:"true" default:"false" doc:"Two launches on the same input agree bit for bit."`
+	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" eg:"{max_abs_error: \"<= 0.06\"}" doc:"Against the reference on the inputs before quantisation (normal distribution)."`
 }
 
 // ErrorBounds bounds one comparison.
 type ErrorBounds struct {
-	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06"`
-	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02"`
-	Bad     *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%"`
-	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%"`
+	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
+	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
+	Bad     *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance."`
+	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" bounds:"(<= or <)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
 }
 
 // Bounds is what the candidate's own error is held against.

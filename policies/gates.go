@@ -10,18 +10,18 @@ import (
 // Gates are what a change must pass, in this order. A gate set to none is not
 // run.
 type Gates struct {
-	Build       BuildGate        `yaml:"build" doc:"The kernel compiles."`
-	PTXAS       *PTXASGate       `yaml:"ptxas" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
-	Correctness *CorrectnessGate `yaml:"correctness" doc:"The output against the reference."`
-	Sanitize    *SanitizeGate    `yaml:"sanitize" doc:"Races, bad accesses and reads of unwritten memory, by tools that watch every access."`
-	Performance *PerformanceGate `yaml:"performance" doc:"The candidate against the baseline, by interval."`
-	Profile     *ProfileGate     `yaml:"profile" doc:"Conditions on profiler metrics."`
+	Build       BuildGate        `yaml:"build" eg:"{timeout: 15m}" doc:"The kernel compiles."`
+	PTXAS       *PTXASGate       `yaml:"ptxas" eg:"{registers: {max: 128}}" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
+	Correctness *CorrectnessGate `yaml:"correctness" eg:"{norm_error: \"<= 1%\"}" doc:"The output against the reference."`
+	Sanitize    *SanitizeGate    `yaml:"sanitize" eg:"{shapes: [small]}" doc:"Races, bad accesses and reads of unwritten memory, by tools that watch every access."`
+	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The candidate against the baseline, by interval."`
+	Profile     *ProfileGate     `yaml:"profile" eg:"{all: [{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]}" doc:"Conditions on profiler metrics."`
 }
 
 // Enforcement is what every gate can say of itself.
 type Enforcement struct {
-	Required *bool             `yaml:"required" doc:"false: the gate informs and does not decide. Default true."`
-	Timeout  quantity.Duration `yaml:"timeout" eg:"10m" doc:"The gate's work is stopped after this long."`
+	Required *bool             `yaml:"required" eg:"true" default:"(true)" doc:"false: the gate informs and does not decide. The build always decides."`
+	Timeout  quantity.Duration `yaml:"timeout" eg:"10m" default:"(10m for build, 5m for sanitize)" doc:"The gate's work is stopped after this long."`
 }
 
 // Decides tells whether the gate can defer a change.

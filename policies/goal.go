@@ -12,11 +12,11 @@ import (
 // reduction is 1 − candidate/baseline; p50 and p90 are the candidate's own
 // latency.
 type Goal struct {
-	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" doc:"Shapes of the manifest. Default all."`
-	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" doc:"baseline/candidate − 1."`
-	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" doc:"1 − candidate/baseline."`
-	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" doc:"The candidate's median latency."`
-	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us"`
+	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes of the manifest."`
+	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
+	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
+	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
+	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The latency that nine of ten of the candidate's launches keep to."`
 }
 
 func (g *Goal) empty() bool {

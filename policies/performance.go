@@ -14,32 +14,32 @@ import (
 // and how much measuring may be spent on the proof.
 type PerformanceGate struct {
 	Enforcement
-	Baseline   Baseline          `yaml:"baseline" eg:"merge-base" doc:"merge-base, ref:NAME, tag:NAME or variant:NAME."`
-	Target     *Goal             `yaml:"target" doc:"What must be gained; none for a change that need not be faster."`
-	Guard      *Goal             `yaml:"guard" doc:"What must not be lost, on the shapes that are no target."`
-	Confidence quantity.Percent  `yaml:"confidence" eg:"95%" doc:"Of the intervals that decide, over all looks together."`
-	Rounds     Rounds            `yaml:"rounds" doc:"Fresh processes: how many at least and at most."`
-	Pairs      quantity.Count    `yaml:"pairs" eg:"50" doc:"Pairs of baseline and candidate per round and shape."`
-	Looks      []int             `yaml:"looks" eg:"[6, 13, 20]" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
-	Control    quantity.Percent  `yaml:"control" eg:"2%" doc:"How far the A/A control may be from 1."`
-	SoloShift  quantity.Percent  `yaml:"solo_shift" eg:"2%" doc:"How much slower the baseline may be beside the candidate than alone."`
-	Tails      *Tails            `yaml:"tails" doc:"How far the mean and the p90 may fall short of what the median is asked; none to let them be as slow as they like."`
-	Budget     quantity.Duration `yaml:"budget" eg:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
-	Roofline   *bool             `yaml:"roofline" doc:"Defer a time below the physical floor as suspicious. Default true."`
+	Baseline   Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"merge-base" doc:"What the candidate is measured against: the merge base, or the tip of a branch, a tag or another variant."`
+	Target     *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"What must be gained; none for a change that need not be faster."`
+	Guard      *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"What must not be lost, on the shapes that are no target."`
+	Confidence quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Of the intervals that decide, over all looks together."`
+	Rounds     Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Fresh processes: how many at least and at most."`
+	Pairs      quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Pairs of baseline and candidate per round and shape."`
+	Looks      []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
+	Control    quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"How far the A/A control may be from 1."`
+	SoloShift  quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be beside the candidate than alone."`
+	Tails      *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the mean and the p90 may fall short of what the median is asked; none to let them be as slow as they like."`
+	Budget     quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
+	Roofline   *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical floor as suspicious."`
 }
 
 // Tails keeps a fast median from hiding slow launches: the speedup of the mean and of
 // the p90 must not fall below the one that the goal asks of the median by more than a
 // share. It defers where that is proven; an estimate below is open.
 type Tails struct {
-	Mean *quantity.Percent `yaml:"mean" eg:"3%" doc:"How far the mean's speedup may lie below the goal; none for any. Default 3%."`
-	P90  *quantity.Percent `yaml:"p90" eg:"3%" doc:"How far the p90's speedup may lie below the goal; none for any. Default 3%."`
+	Mean *quantity.Percent `yaml:"mean" eg:"5%" default:"3%" bounds:"0% to 50%" doc:"How far the mean's speedup may lie below the goal; none for any."`
+	P90  *quantity.Percent `yaml:"p90" eg:"none" default:"3%" bounds:"0% to 50%" doc:"How far the p90's speedup may lie below the goal; none for any."`
 }
 
 // Rounds is how many fresh processes are measured.
 type Rounds struct {
-	Min quantity.Count `yaml:"min" eg:"6"`
-	Max quantity.Count `yaml:"max" eg:"20"`
+	Min quantity.Count `yaml:"min" eg:"8" default:"6" bounds:"(6 to max)" doc:"No verdict falls before so many."`
+	Max quantity.Count `yaml:"max" eg:"40" default:"20" bounds:"(min to 1000)" doc:"What is undecided after so many is inconclusive."`
 }
 
 // A Baseline is what the candidate is measured against.
@@ -64,7 +64,7 @@ func (b *Baseline) UnmarshalStrict(n *strict.Node) {
 }
 
 func (b *Baseline) JSONSchema() map[string]any {
-	return map[string]any{"type": "string", "pattern": baselineText.String()}
+	return map[string]any{"title": "merge-base, ref:NAME, tag:NAME or variant:NAME", "type": "string", "pattern": baselineText.String()}
 }
 
 func (b Baseline) String() string {

@@ -16,13 +16,13 @@ const Version = 1
 // A Policy is one file: gates that every rule starts from, and rules that say
 // which change must meet what.
 type Policy struct {
-	Version  int      `yaml:"version" required:"true" eg:"1" doc:"Version of the policy language: 1."`
-	Check    string   `yaml:"check" eg:"kernelgate" doc:"Name of the required check on GitHub."`
-	Devices  []string `yaml:"devices" eg:"[l4]" doc:"Labels of the runners that may measure, most wanted first."`
-	Commands Commands `yaml:"commands" doc:"The repository role that each comment command needs."`
-	Forks    Forks    `yaml:"forks" doc:"How pull requests from forks are handled."`
+	Version  int      `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
+	Check    string   `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
+	Devices  []string `yaml:"devices" eg:"[l4]" default:"(cpu for the mode cpu, gpu for the others)" doc:"Labels of the runners that may measure, most wanted first."`
+	Commands Commands `yaml:"commands" eg:"{rebench: triage}" doc:"The repository role that each comment command needs."`
+	Forks    Forks    `yaml:"forks" eg:"{run: never}" doc:"How pull requests from forks are handled."`
 	Gates    Gates    `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"What every rule starts from; a rule overrides field by field."`
-	Rules    []Rule   `yaml:"rules" required:"true" eg:"[{name: default}]" doc:"First match wins; the last one is the default."`
+	Rules    []Rule   `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"First match wins; the last one is the default."`
 }
 
 // DefaultCommands is who may say what where no policy says otherwise.

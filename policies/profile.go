@@ -11,9 +11,9 @@ import (
 // of Any where there are any.
 type ProfileGate struct {
 	Enforcement
-	Shapes Shapes            `yaml:"shapes" eg:"[mission]" doc:"The shapes to profile. Default all."`
-	All    []MetricCondition `yaml:"all" doc:"Every one of these conditions holds."`
-	Any    []MetricCondition `yaml:"any" doc:"One of these conditions is enough."`
+	Shapes Shapes            `yaml:"shapes" eg:"[mission]" default:"all" doc:"The shapes to profile."`
+	All    []MetricCondition `yaml:"all" eg:"[{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]" doc:"Every one of these conditions holds."`
+	Any    []MetricCondition `yaml:"any" eg:"[{dram__throughput.avg.pct_of_peak_sustained_elapsed: \">= 60%\"}]" doc:"One of these conditions is enough."`
 }
 
 // A MetricCondition is one line such as dram__throughput…: "< 50%".
@@ -40,7 +40,8 @@ func (m *MetricCondition) UnmarshalStrict(n *strict.Node) {
 func (m *MetricCondition) JSONSchema() map[string]any {
 	var bound quantity.Bound[quantity.Number]
 	return map[string]any{
-		"type": "object", "minProperties": 1, "maxProperties": 1,
+		"title": "metric condition",
+		"type":  "object", "minProperties": 1, "maxProperties": 1,
 		"propertyNames":        map[string]any{"pattern": metricName.String()},
 		"additionalProperties": bound.JSONSchema(),
 	}

@@ -10,21 +10,21 @@ import (
 // A PTXASGate bounds what the compiler says of the candidate.
 type PTXASGate struct {
 	Enforcement
-	Registers     *CountBudget                    `yaml:"registers" doc:"Registers per thread."`
-	StaticShared  *BytesBudget                    `yaml:"static_shared_memory" doc:"Shared memory that the source declares, per block."`
-	DynamicShared *BytesBudget                    `yaml:"dynamic_shared_memory" doc:"Shared memory that the launch asks for, per block, at the largest shape."`
-	Shared        *BytesBudget                    `yaml:"shared_memory" doc:"Static and dynamic together."`
-	SpillStores   *BytesBudget                    `yaml:"spill_stores" eg:"<= 0B"`
-	SpillLoads    *BytesBudget                    `yaml:"spill_loads" eg:"<= 0B"`
-	Stack         *BytesBudget                    `yaml:"stack" doc:"Stack frame per thread."`
-	CodeSize      *BytesBudget                    `yaml:"code_size" doc:"Machine code of the kernel."`
-	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" doc:"Occupancy, from the architecture's tables."`
+	Registers     *CountBudget                    `yaml:"registers" eg:"{max: 128, increase: \"<= 8\"}" doc:"Registers per thread."`
+	StaticShared  *BytesBudget                    `yaml:"static_shared_memory" eg:"<= 48KiB" doc:"Shared memory that the source declares, per block."`
+	DynamicShared *BytesBudget                    `yaml:"dynamic_shared_memory" eg:"<= 64KiB" doc:"Shared memory that the launch asks for, per block, at the largest shape."`
+	Shared        *BytesBudget                    `yaml:"shared_memory" eg:"{max: 99KiB, increase: \"<= 4KiB\"}" doc:"Static and dynamic together."`
+	SpillStores   *BytesBudget                    `yaml:"spill_stores" eg:"<= 0B" doc:"Registers that are written to memory for want of room, per thread."`
+	SpillLoads    *BytesBudget                    `yaml:"spill_loads" eg:"<= 0B" doc:"And read back from there."`
+	Stack         *BytesBudget                    `yaml:"stack" eg:"<= 16B" doc:"Stack frame per thread."`
+	CodeSize      *BytesBudget                    `yaml:"code_size" eg:"<= 64KiB" doc:"Machine code of the kernel."`
+	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" bounds:"(>= or >)" doc:"Occupancy, from the architecture's tables."`
 }
 
 // A Budget is a limit, and how much the candidate may add to the baseline.
 type Budget[T quantity.Count | quantity.Bytes] struct {
-	Max      *T                 `yaml:"max"`
-	Increase *quantity.Bound[T] `yaml:"increase" doc:"Candidate minus baseline."`
+	Max      *T                 `yaml:"max" eg:"128" doc:"The most that the candidate may have."`
+	Increase *quantity.Bound[T] `yaml:"increase" eg:"<= 8" bounds:"(<= or <)" doc:"Candidate minus baseline."`
 }
 
 // The two budgets: of things and of bytes.
@@ -56,7 +56,7 @@ func (b *Budget[T]) JSONSchema() map[string]any {
 	orNone := func(s map[string]any) map[string]any {
 		return map[string]any{"anyOf": []any{s, map[string]any{"enum": []any{"none", nil}}}}
 	}
-	return map[string]any{"anyOf": []any{
+	return map[string]any{"title": "bound (<=), or a mapping", "anyOf": []any{
 		bound.JSONSchema(),
 		map[string]any{
 			"type": "object", "additionalProperties": false,

@@ -11,9 +11,9 @@ import (
 // A Rule says which changes it is for and, over the policy's gates, what they
 // must meet.
 type Rule struct {
-	Name  string `yaml:"name" required:"true" eg:"optimisation" doc:"Named in the verdict."`
-	When  When   `yaml:"when" doc:"All conditions that are given must hold; within a list one is enough."`
-	Gates Gates  `yaml:"gates" doc:"Fields laid over the policy's gates; what is not named stays."`
+	Name  string `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Named in the verdict."`
+	When  When   `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"All conditions that are given must hold; within a list one is enough."`
+	Gates Gates  `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields laid over the policy's gates; what is not named stays."`
 }
 
 // When is the condition of a rule. An empty one matches everything.
@@ -23,7 +23,7 @@ type When struct {
 	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file matches one of these globs; ** crosses folders."`
 	Kernels  []string `yaml:"kernels" eg:"[\"sdpa_*\"]" doc:"The kernel's name matches one of these globs."`
 	Title    Regexp   `yaml:"title" eg:"^perf:" doc:"The title matches this regular expression."`
-	Draft    *bool    `yaml:"draft" doc:"The pull request is (not) a draft."`
+	Draft    *bool    `yaml:"draft" eg:"false" doc:"The pull request is (not) a draft."`
 }
 
 // A Change is what a rule may ask of a pull request.
@@ -128,5 +128,5 @@ func (r *Regexp) UnmarshalStrict(n *strict.Node) {
 }
 
 func (r *Regexp) JSONSchema() map[string]any {
-	return map[string]any{"type": "string", "format": "regex", "minLength": 1}
+	return map[string]any{"title": "regular expression", "type": "string", "format": "regex", "minLength": 1}
 }

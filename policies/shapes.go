@@ -54,7 +54,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 }
 
 func (s *Shapes) JSONSchema() map[string]any {
-	return map[string]any{"anyOf": []any{
+	return map[string]any{"title": "all, or a list of shapes", "anyOf": []any{
 		map[string]any{"const": allShapes},
 		map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1, "maxItems": maxShapes},
 	}}

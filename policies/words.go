@@ -10,7 +10,7 @@ import (
 
 // Forks says whether code from a fork may reach a runner.
 type Forks struct {
-	Run ForkMode `yaml:"run" eg:"after-approval" doc:"after-approval: waits for /ok-to-test by someone with write access; never: is not run."`
+	Run ForkMode `yaml:"run" eg:"never" default:"after-approval" doc:"after-approval: waits for /ok-to-test by someone with write access; never: is not run."`
 }
 
 // A ForkMode is a way to treat a fork's code.
@@ -28,13 +28,13 @@ func (m *ForkMode) JSONSchema() map[string]any     { return wordSchema(forkModes
 
 // Commands is who may say what on a pull request.
 type Commands struct {
-	Rebench  Role `yaml:"rebench" doc:"Measure once more. Default write."`
-	Cancel   Role `yaml:"cancel" doc:"Stop a run. Default write."`
-	Explain  Role `yaml:"explain" doc:"Say which rule applies. Default read."`
-	Override Role `yaml:"override" doc:"Let a change pass that the gates defer. Default maintain."`
-	OKToTest Role `yaml:"ok-to-test" doc:"Let a fork's commit reach a runner. Default write."`
-	Tune     Role `yaml:"tune" doc:"Search the kernel's toggles. Default write."`
-	Help     Role `yaml:"help" doc:"List the commands. Default read."`
+	Rebench  Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure once more."`
+	Cancel   Role `yaml:"cancel" eg:"triage" default:"write" doc:"Stop a run."`
+	Explain  Role `yaml:"explain" eg:"triage" default:"read" doc:"Say which rule applies."`
+	Override Role `yaml:"override" eg:"admin" default:"maintain" doc:"Let a change pass that the gates defer."`
+	OKToTest Role `yaml:"ok-to-test" eg:"maintain" default:"write" doc:"Let a fork's commit reach a runner."`
+	Tune     Role `yaml:"tune" eg:"maintain" default:"write" doc:"Search the kernel's toggles."`
+	Help     Role `yaml:"help" eg:"triage" default:"read" doc:"List the commands."`
 }
 
 // A Role is a permission on the repository, as GitHub names it.

@@ -11,28 +11,28 @@ import (
 // A Config is what an operator decides. Load reads it; Defaults is where it
 // starts from.
 type Config struct {
-	Data      string            `yaml:"data" eg:"/var/lib/kernelgate" doc:"Folder of the journal, the ledger, the mirrors and the local runner."`
-	Listen    string            `yaml:"listen" eg:":8080" doc:"Address for webhooks, runners and metrics; TLS is a reverse proxy's business."`
+	Data      string            `yaml:"data" eg:"/var/lib/kernelgate" default:"(/var/lib/kernelgate for root, else a folder of the user's)" doc:"Folder of the journal, the ledger, the mirrors and the local runner."`
+	Listen    string            `yaml:"listen" eg:"127.0.0.1:8080" default:":8080" doc:"Address for webhooks, runners and metrics; TLS is a reverse proxy's business."`
 	URL       string            `yaml:"url" eg:"https://kernelgate.example.com" doc:"Public address, for links."`
-	GitHub    GitHub            `yaml:"github" doc:"Who the bot is at GitHub: an App, or a token."`
-	NATS      string            `yaml:"nats" eg:"nats://nats.example.com:4222" doc:"URL of an external NATS server; empty embeds one."`
+	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"Who the bot is at GitHub: an App, or a token."`
+	NATS      string            `yaml:"nats" eg:"nats://nats.example.com:4222" default:"(one is embedded)" doc:"URL of an external NATS server."`
 	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
-	Runner    LocalRunner       `yaml:"runner" doc:"The runner that serve starts itself."`
+	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts itself."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
-	Reconcile quantity.Duration `yaml:"reconcile" eg:"5m" doc:"How often everything is looked at again, for webhooks that never came."`
-	Log       Log               `yaml:"log" doc:"What is logged, and how."`
+	Reconcile quantity.Duration `yaml:"reconcile" eg:"2m" default:"5m" bounds:"10s to 24h" doc:"How often everything is looked at again, for webhooks that never came."`
+	Log       Log               `yaml:"log" eg:"{level: debug}" doc:"What is logged, and how."`
 }
 
 // GitHub is the bot's account: an App (app_id, private_key_file), or a token
 // (token_file, repositories).
 type GitHub struct {
-	AppID             int64    `yaml:"app_id" eg:"123456" doc:"The GitHub App's number."`
-	PrivateKeyFile    string   `yaml:"private_key_file" eg:"/etc/kernelgate/private-key.pem" doc:"The App's private key."`
-	TokenFile         string   `yaml:"token_file" eg:"/etc/kernelgate/token" doc:"A personal access token, where there is no App."`
-	WebhookSecretFile Files    `yaml:"webhook_secret_file" eg:"/etc/kernelgate/webhook-secret" doc:"The webhook's secret; several while it is replaced."`
-	APIURL            string   `yaml:"api_url" eg:"https://github.example.com/api/v3" doc:"GitHub Enterprise's API; empty is github.com."`
-	GitURL            string   `yaml:"git_url" eg:"https://github.example.com" doc:"Where repositories are cloned from; follows from api_url."`
-	Repositories      []string `yaml:"repositories" eg:"[owner/name]" doc:"What to watch; required with a token, everything the App is installed on otherwise."`
+	AppID             int64    `yaml:"app_id" eg:"123456" default:"(required for an App)" doc:"The GitHub App's number."`
+	PrivateKeyFile    string   `yaml:"private_key_file" eg:"/etc/kernelgate/private-key.pem" default:"(required for an App)" doc:"The App's private key."`
+	TokenFile         string   `yaml:"token_file" eg:"/etc/kernelgate/token" default:"(required without an App)" doc:"A personal access token, where there is no App."`
+	WebhookSecretFile Files    `yaml:"webhook_secret_file" eg:"/etc/kernelgate/webhook-secret" default:"(required)" doc:"The webhook's secret; several while it is replaced."`
+	APIURL            string   `yaml:"api_url" eg:"https://github.example.com/api/v3" default:"(github.com's)" doc:"GitHub Enterprise's API."`
+	GitURL            string   `yaml:"git_url" eg:"https://github.example.com" default:"(follows from api_url)" doc:"Where repositories are cloned from."`
+	Repositories      []string `yaml:"repositories" eg:"[owner/name]" default:"(everything the App is installed on; required with a token)" doc:"What to watch."`
 
 	PrivateKey    inlineSecret `yaml:"private_key" doc:"Refused: use private_key_file."`
 	Token         inlineSecret `yaml:"token" doc:"Refused: use token_file."`
@@ -41,11 +41,11 @@ type GitHub struct {
 
 // LocalRunner is the runner that serve starts as a process of its own.
 type LocalRunner struct {
-	Local  bool     `yaml:"local" eg:"true" doc:"Start a runner on this host."`
-	Name   string   `yaml:"name" eg:"local" doc:"Its name in reports."`
-	Labels []string `yaml:"labels" eg:"[cpu]" doc:"Kinds of jobs it takes; empty finds out: cpu, and gpu with the GPU's name."`
-	Socket string   `yaml:"socket" eg:"/run/kernelgate/runner.sock" doc:"Unix socket for runners on this host; empty is runner.sock in the data folder."`
-	User   string   `yaml:"user" eg:"kernelgate-runner" doc:"User to run it as; serve must be root for that."`
+	Local  bool     `yaml:"local" eg:"false" default:"true" doc:"Start a runner on this host."`
+	Name   string   `yaml:"name" eg:"gate1" default:"local" bounds:"(letters, digits, . _ -)" doc:"Its name in reports."`
+	Labels []string `yaml:"labels" eg:"[cpu]" default:"(found out: cpu, and gpu with the GPU's name)" doc:"Kinds of jobs it takes."`
+	Socket string   `yaml:"socket" eg:"/run/kernelgate/runner.sock" default:"(runner.sock in the data folder)" doc:"Unix socket for runners on this host."`
+	User   string   `yaml:"user" eg:"kernelgate-runner" default:"(the server's)" doc:"User to run it as; serve must be root for that."`
 }
 
 // A RemoteRunner is a runner elsewhere: kernelgate runner --server.
@@ -58,8 +58,8 @@ type RemoteRunner struct {
 
 // Log is how serve writes to stderr.
 type Log struct {
-	Level  string `yaml:"level" eg:"info" doc:"debug, info, warn or error."`
-	Format string `yaml:"format" eg:"text" doc:"text or json."`
+	Level  string `yaml:"level" eg:"debug" default:"info" doc:"debug, info, warn or error."`
+	Format string `yaml:"format" eg:"json" default:"text" doc:"text or json."`
 }
 
 // Defaults is a configuration in which only the account at GitHub is missing.

@@ -47,7 +47,7 @@ func keysOf(t reflect.Type, path string, index []int) []Key {
 			continue
 		}
 		keys = append(keys, Key{
-			Path: name, Env: envName(name), Flag: flagName(name), Doc: f.Doc, Bool: f.Type.Kind() == reflect.Bool, index: at,
+			Path: name, Env: envName(name), Flag: flagName(name), Doc: f.Description(), Bool: f.Type.Kind() == reflect.Bool, index: at,
 		})
 	}
 	return keys

@@ -24,7 +24,7 @@ func (f *Files) UnmarshalStrict(n *strict.Node) {
 // JSONSchema says the same to an editor.
 func (Files) JSONSchema() map[string]any {
 	word := map[string]any{"type": "string"}
-	return map[string]any{"anyOf": []any{word, map[string]any{"type": "array", "items": word}}}
+	return map[string]any{"title": "file, or a list of files", "anyOf": []any{word, map[string]any{"type": "array", "items": word}}}
 }
 
 // An inlineSecret is a key that people try, and that is refused: a configuration

@@ -76,6 +76,7 @@ func (b *Bound[T]) UnmarshalStrict(n *strict.Node) {
 }
 
 func (b *Bound[T]) JSONSchema() map[string]any {
-	value := strings.TrimPrefix(unitOf(b.Value).pattern.String(), "^")
-	return map[string]any{"type": "string", "pattern": `^(>=|<=|>|<) *` + value}
+	u := unitOf(b.Value)
+	value := strings.TrimPrefix(u.pattern.String(), "^")
+	return map[string]any{"title": "bound of a " + u.title(), "type": "string", "pattern": `^(>=|<=|>|<) *` + value}
 }

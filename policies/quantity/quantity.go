@@ -51,9 +51,10 @@ func schema[T ~int64 | ~float64]() map[string]any {
 	u := unitOf(zero)
 	text := map[string]any{"type": "string", "pattern": u.pattern.String()}
 	if u.bare == nil {
+		text["title"] = u.title()
 		return text
 	}
-	return map[string]any{"anyOf": []any{text, u.bare}}
+	return map[string]any{"title": u.title(), "anyOf": []any{text, u.bare}}
 }
 
 func (v *Count) UnmarshalStrict(n *strict.Node)    { read(n, v) }

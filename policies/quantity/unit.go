@@ -54,6 +54,14 @@ func unitOf(v any) unit {
 	panic(fmt.Sprintf("quantity: no unit for %T", v))
 }
 
+// title is what references and editors call a value.
+func (u unit) title() string {
+	if u.pattern == countPattern {
+		return "whole number"
+	}
+	return strings.TrimPrefix(u.noun, "a ")
+}
+
 func (u unit) read(text string) (float64, bool) {
 	if !u.pattern.MatchString(text) {
 		return 0, false

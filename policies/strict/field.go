@@ -7,11 +7,35 @@ import (
 
 // A Field is one key that a struct reads: its name from the yaml tag, whether
 // it must be there (required:"true"), what it is for (doc:"…", which the schema
-// shows) and an example of its value (eg:"…").
+// shows), an example of its value (eg:"…"), what holds where it is left out
+// (default:"…") and what its value must lie in (bounds:"4 to 100"). A default or
+// bounds that are no values stand in parentheses: default:"(all shapes)".
 type Field struct {
-	Name, Doc, Example string
-	Required           bool
-	Type               reflect.Type
+	Name, Doc, Example, Default, Bounds string
+	Required                            bool
+	Type                                reflect.Type
+}
+
+// prose takes the parentheses from words that no program reads.
+func (Field) prose(text string) (words string, prose bool) {
+	inner, open := strings.CutPrefix(text, "(")
+	inner, closed := strings.CutSuffix(inner, ")")
+	if !open || !closed {
+		return text, false
+	}
+	return inner, true
+}
+
+// Description is all that an editor can show of the field.
+func (f Field) Description() string {
+	text := f.Doc
+	if words, _ := f.prose(f.Default); words != "" {
+		text += " Default " + words + "."
+	}
+	if words, _ := f.prose(f.Bounds); words != "" {
+		text += " Bounds: " + words + "."
+	}
+	return strings.TrimSpace(text)
 }
 
 func (f Field) hint() string {
@@ -47,7 +71,7 @@ func walkFields(t reflect.Type, do func(Field, []int)) {
 			continue
 		}
 		do(Field{
-			Name: name, Doc: sf.Tag.Get("doc"), Example: sf.Tag.Get("eg"),
+			Name: name, Doc: sf.Tag.Get("doc"), Example: sf.Tag.Get("eg"), Default: sf.Tag.Get("default"), Bounds: sf.Tag.Get("bounds"),
 			Required: sf.Tag.Get("required") == "true", Type: sf.Type,
 		}, sf.Index)
 	}

@@ -70,8 +70,8 @@ func schemaOfStruct(t reflect.Type) map[string]any {
 	var required []string
 	for _, f := range Fields(t) {
 		p := schemaOf(f.Type)
-		if f.Doc != "" {
-			p["description"] = f.Doc
+		if text := f.Description(); text != "" {
+			p["description"] = text
 		}
 		if f.Example != "" {
 			p["examples"] = []any{exampleValue(f.Example)}

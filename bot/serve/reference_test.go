@@ -1,0 +1,23 @@
+package serve_test
+
+import (
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/policies/strict/stricttest"
+)
+
+// The reference is made from tags, and what they say of every key is held against
+// the parser.
+func TestReference(t *testing.T) {
+	language := stricttest.Language{
+		Of: serve.Config{},
+		Files: []string{
+			"{github: {app_id: 7, private_key_file: /k/key.pem, webhook_secret_file: /k/hook}, runner: {}, log: {}, runners: [{name: a, labels: [l4], token_file: /k/a}]}",
+			"{github: {token_file: /k/token, repositories: [a/b], webhook_secret_file: /k/hook}, nats: 'nats://a:4222'}",
+		},
+		Parse: func(text []byte) (any, error) { return load(t, string(text), nil, nil) },
+	}
+	language.InStep(t, "../install/configuration.md", *update)
+	language.Check(t)
+}

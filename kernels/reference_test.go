@@ -1,0 +1,65 @@
+package kernels
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/strict/stricttest"
+)
+
+// The reference is made from tags, and what they say of every key is held against
+// the parser.
+func TestReference(t *testing.T) {
+	const (
+		cpu  = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}"
+		cuda = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
+		o    = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
+	)
+	language := stricttest.Language{
+		Of: Manifest{},
+		Files: []string{
+			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [B, H, S, D]}, " + o + "], work: {flops: 1, bytes: 1, peak: fp32}}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: f32, access: scalar, value: S}, " + o + "], rivals: [{name: a, command: [a]}]}",
+			"{" + cpu + ", arguments: [{name: x, dtype: i8, access: in, shape: [B, H, S, D], quantize: {scale: q_scale}}, {name: q_scale, dtype: f32, access: in, shape: [1]}, " + o + "]," +
+				"  variants: {stage1: {source: a.c}, stage2: {source: b.c}}, default_variant: stage1, toggles: {USE_CP_ASYNC: {values: [0, 1], default: 0, layer: micro}}}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: i8, access: in, shape: [B, H, S, D], quantize: {scale: q_scale}}, {name: q_scale, dtype: f32, access: in, shape: [H]}, " + o + "]}",
+			"{" + cuda + ", source: a.cu, arguments: [{name: o, dtype: f16, access: out, shape: [B, H, S, D], tensor_map: {box: [1, 1, 64, D]}}], launch: {grid: [8], block: [1]}," +
+				"  reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, variants: {a: {source: a.cu}}, reference: {source: r.c, entry: r}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, source: a.cu, reference: {source: r.cu, entry: r}}",
+			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
+		},
+		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },
+		Entry: map[string]func(int) string{
+			"arguments":              func(i int) string { return "{name: a" + strconv.Itoa(i) + ", dtype: f32, access: out, shape: [S]}" },
+			"arguments[].shape":      func(int) string { return "1" },
+			"launch.grid":            func(int) string { return "1" },
+			"launch.block":           func(int) string { return "1" },
+			"launch.cluster":         func(int) string { return "1" },
+			"reference.launch.grid":  func(int) string { return "1" },
+			"reference.launch.block": func(int) string { return "1" },
+			"toggles.NAME.values":    func(i int) string { return strconv.Itoa(i) },
+		},
+	}
+	language.InStep(t, "REFERENCE.md", *update)
+	language.Check(t)
+}
+
+// What a mode must have is a table of its own. The reference says the same.
+func TestReferenceKnowsTheModes(t *testing.T) {
+	for _, k := range strict.Keys(Manifest{}) {
+		if strings.Contains(k.Path, ".") || k.Required {
+			continue
+		}
+		for _, mode := range modes {
+			required := slices.Contains(needs[mode].required, k.Name)
+			said := strings.HasPrefix(k.Default, "(required for") && strings.Contains(k.Default, string(mode))
+			if required != said {
+				t.Errorf("%s: the default is said to be %q, and in %s mode it is required: %v", k.Path, k.Default, mode, required)
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package strict
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Reference is the same as Schema for people, in Markdown: a table of the keys of
+// every mapping, each with what it takes, its default, what it is for and an
+// example.
+func Reference(v any) string {
+	var b strings.Builder
+	mapping := "\x00"
+	introduced := map[string]string{} // what is said of a mapping where it is a key itself
+	for _, k := range Keys(v) {
+		if _, told := introduced[k.Below]; k.Below != "" && !told {
+			introduced[k.Below] = k.Doc
+		}
+		at, _, nested := cutLast(k.Path)
+		if !nested {
+			at = ""
+		}
+		if at != mapping {
+			mapping = at
+			title := "## The file"
+			if at != "" {
+				title = "## `" + at + "`\n\n" + introduced[at]
+			}
+			fmt.Fprintf(&b, "\n%s\n\n| key | takes | default | what it says | example |\n| --- | --- | --- | --- | --- |\n", strings.TrimSpace(title))
+		}
+		cells := []string{"`" + k.Name + "`", takes(k), defaulted(k.Field), k.Doc, "`" + k.Name + ": " + k.WrittenExample() + "`"}
+		for i, c := range cells {
+			cells[i] = strings.ReplaceAll(c, "|", `\|`)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.String()
+}
+
+func cutLast(path string) (before, last string, nested bool) {
+	i := strings.LastIndex(path, ".")
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}
+
+// defaulted is what holds where the key is left out.
+func defaulted(f Field) string {
+	switch words, prose := f.prose(f.Default); {
+	case f.Required:
+		return "required"
+	case prose:
+		return words
+	case f.Default != "":
+		return "`" + f.Default + "`"
+	}
+	return ""
+}
+
+// takes is what a value may be, and within which bounds.
+func takes(k Key) string {
+	text := kind(k.Type, false)
+	if k.Below != "" {
+		text = fmt.Sprintf("[%s](#%s)", text, anchor(k.Below))
+	}
+	if k.Bounds != "" {
+		bounds, _ := k.prose(k.Bounds)
+		text += ", " + bounds
+	}
+	return text
+}
+
+// What GitHub leaves of a heading in its address.
+var unanchored = regexp.MustCompile(`[^a-z0-9_-]`)
+
+func anchor(heading string) string { return unanchored.ReplaceAllString(strings.ToLower(heading), "") }
+
+// kind is a type in words.
+func kind(t reflect.Type, several bool) string {
+	if t.Kind() == reflect.Pointer {
+		if removable(t) && t.Elem().Kind() != reflect.Bool {
+			return kind(t.Elem(), several) + ", or `none`"
+		}
+		return kind(t.Elem(), several)
+	}
+	s := schemaOf(t)
+	if words := reflect.ValueOf(s["enum"]); words.IsValid() {
+		var list []string
+		for i := range words.Len() {
+			list = append(list, fmt.Sprintf("`%v`", words.Index(i).Interface()))
+		}
+		return strings.Join(list, ", ")
+	}
+	if title, ok := s["title"].(string); ok {
+		return plural(title, several)
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		return "list of " + kind(t.Elem(), true)
+	case reflect.Map:
+		return "mapping of names to " + kind(t.Elem(), true)
+	case reflect.Struct:
+		return plural("mapping", several)
+	}
+	return plural(map[string]string{"boolean": "`true` or `false`", "integer": "whole number", "number": "number", "string": "text"}[s["type"].(string)], several)
+}
+
+func plural(noun string, several bool) string {
+	if several {
+		return noun + "s"
+	}
+	return noun
+}
+
+// WrittenExample is the example as it stands in a file: in quotes where YAML would
+// read a text as something else.
+func (f Field) WrittenExample() string {
+	text, isText := exampleValue(f.Example).(string)
+	if !isText {
+		return f.Example
+	}
+	var pair map[string]any
+	if err := yaml.Unmarshal([]byte("k: "+f.Example), &pair); err != nil || pair["k"] != text {
+		return strconv.Quote(f.Example)
+	}
+	return f.Example
+}
