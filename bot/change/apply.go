@@ -106,13 +106,13 @@ func (s *State) planned(at time.Time, p Plan) {
 		old := slices.IndexFunc(before, func(r Run) bool { return r.Kernel == k.Name })
 		if k.Kept && old >= 0 {
 			run := before[old]
-			run.Bundle, run.Label = k.Bundle, k.Label
+			run.Bundle, run.Labels = k.Bundle, k.Labels
 			s.Runs = append(s.Runs, run)
 			before = slices.Delete(slices.Clone(before), old, old+1)
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Label: k.Label, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -177,7 +177,7 @@ func (s *State) sideways(at time.Time, a Sideways) {
 		return
 	}
 	s.Side = append(s.Side, Run{
-		Kernel: a.Kernel, Folder: s.Runs[i].Folder, Head: s.Facts.Head, Rule: s.Runs[i].Rule, Label: a.Label, Bundle: a.Bundle, Text: a.Text,
+		Kernel: a.Kernel, Folder: s.Runs[i].Folder, Head: s.Facts.Head, Rule: s.Runs[i].Rule, Labels: a.Labels, Bundle: a.Bundle, Text: a.Text,
 		Attempt: 1, Job: s.jobID(a.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
 	})
 }

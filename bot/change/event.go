@@ -82,7 +82,7 @@ type Kernel struct {
 	Name    string `json:"name"`
 	Folder  string `json:"folder"`
 	Rule    string `json:"rule"`
-	Label   string `json:"label"`   // of the runners that may measure it
+	Labels  Labels `json:"label"`   // of the runners that may measure it
 	Sources string `json:"sources"` // digest of what is built and measured
 	Asks    string `json:"asks"`    // digest of what the base asks of it beside the policy
 	Bundle  string `json:"bundle"`  // its blob
@@ -92,6 +92,21 @@ type Kernel struct {
 	// Result is there when no runner is needed: the kernel is gone, or evidence
 	// that is there already is judged by another rule.
 	Result *Result `json:"result,omitempty"`
+}
+
+// Labels are those of the runners that may measure a kernel, most wanted first.
+type Labels []string
+
+// UnmarshalJSON reads the one label that events had before, too.
+func (l *Labels) UnmarshalJSON(data []byte) error {
+	if one := ""; json.Unmarshal(data, &one) == nil {
+		*l = nil
+		if one != "" {
+			*l = Labels{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(l))
 }
 
 // Planned says what the change's facts lead to.
@@ -136,7 +151,7 @@ type Again struct {
 type Sideways struct {
 	Kernel string `json:"kernel"`
 	Bundle string `json:"bundle"`
-	Label  string `json:"label"`
+	Labels Labels `json:"label"`
 	Text   string `json:"text"` // the command
 }
 

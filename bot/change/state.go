@@ -47,7 +47,7 @@ type Run struct {
 	Folder  string    `json:"folder"`
 	Head    string    `json:"head"`
 	Rule    string    `json:"rule"`
-	Label   string    `json:"label"`
+	Labels  Labels    `json:"label"`
 	Sources string    `json:"sources,omitempty"`
 	Asks    string    `json:"asks,omitempty"`
 	Bundle  string    `json:"bundle,omitempty"`

@@ -48,7 +48,7 @@ func (s *story) plan(kernels ...Kernel) *story {
 }
 
 func kernel(name string) Kernel {
-	return Kernel{Name: name, Folder: "kernels/" + name, Rule: "default", Label: "l4", Sources: "src-" + name, Bundle: "bundle-" + name}
+	return Kernel{Name: name, Folder: "kernels/" + name, Rule: "default", Labels: Labels{"l4"}, Sources: "src-" + name, Bundle: "bundle-" + name}
 }
 
 func kept(name string) Kernel {
@@ -215,7 +215,7 @@ func TestForkIsHeld(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).finish("a", gates.Pass).start("b")
-	s.command("side", Effect{Side: []Sideways{{Kernel: "a", Bundle: "x", Label: "l4", Text: "/rebench a vs=self"}}})
+	s.command("side", Effect{Side: []Sideways{{Kernel: "a", Bundle: "x", Labels: Labels{"l4"}, Text: "/rebench a vs=self"}}})
 	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "side a@1 #1 queued", "wanted 2")
 	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "side a@1 #1 abandoned", "dropping 2", "cancelled")
 

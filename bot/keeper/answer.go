@@ -203,7 +203,7 @@ func (k *Keeper) sideways(ctx context.Context, s *change.State, runs []change.Ru
 		}
 		one := r
 		one.Kernels = []string{run.Kernel}
-		effect.Side = append(effect.Side, change.Sideways{Kernel: run.Kernel, Bundle: bundle, Label: run.Label, Text: one.String()})
+		effect.Side = append(effect.Side, change.Sideways{Kernel: run.Kernel, Bundle: bundle, Labels: run.Labels, Text: one.String()})
 	}
 	return change.Answered{OK: true, Reply: "Measuring on the side, for information: it changes no verdict, since it is not what the policy asks.", Effect: effect}, nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Config is what a bot works with.
@@ -142,15 +142,13 @@ func (k *Keeper) count(do func(*Counts)) {
 
 // Progress is told by a runner through package fleet. It is shown, and not
 // kept.
-func (k *Keeper) Progress(job string, p agent.Progress) {
+func (k *Keeper) Progress(job string, p runners.Event) {
 	id, err := change.OfJob(job)
 	if err != nil {
 		return
 	}
 	k.mu.Lock()
-	k.progress[job] = present.Progress{
-		Gate: p.Gate, Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail, Left: p.Event().Left, At: k.Now(),
-	}
+	k.progress[job] = present.Progress{Event: p, At: k.Now()}
 	due := k.Now().Sub(k.shown[id.String()]) >= k.ProgressEvery
 	if due {
 		k.shown[id.String()] = k.Now()

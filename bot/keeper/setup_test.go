@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/keeper"
@@ -92,9 +93,9 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	runners.Results = b
 	mux := http.NewServeMux()
 	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
-	mux.Handle(agent.Prefix, runners.Handler())
+	mux.Handle(protocol.Prefix, runners.Handler())
 	web := &http.Server{Handler: mux}
-	failures := make(chan error, 4)
+	failures := make(chan error, 5)
 	var all sync.WaitGroup
 	run := func(what string, do func() error) {
 		all.Go(func() {
@@ -106,6 +107,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	run("web", func() error { return web.Serve(listener) })
 	run("ledger", func() error { return l.Follow(ctx, j) })
 	run("bot", func() error { return b.Run(ctx) })
+	run("fleet", func() error { return runners.Run(ctx) })
 	measure := scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure
 	if s.Forgetful {
 		asking := measure

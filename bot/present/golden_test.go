@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -74,7 +75,7 @@ func TestGolden(t *testing.T) {
 		"reading":     tell(t).seen(nil),
 		"no-kernel":   tell(t).seen(nil).planned(nil),
 		"no-kernel-2": tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").push(sha2).planned(nil),
-		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Label = "l4" }, "sdpa_fp8"),
+		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Labels = change.Labels{"l4", "a100"} }, "sdpa_fp8"),
 		"pass":        tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").finished("sdpa_fp8", pass),
 		"defer-build": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", noBuild),
 		"defer-spill": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", spills),
@@ -113,8 +114,8 @@ func TestGolden(t *testing.T) {
 func running(t testing.TB) *story {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").started("sdpa_fp8")
 	s.view.Runners[0].Busy = true
-	s.view.Progress[s.job("sdpa_fp8")] = Progress{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
-		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95 * time.Second, At: s.at.Add(-5 * time.Second)}
+	s.view.Progress[s.job("sdpa_fp8")] = Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
+		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95}, At: s.at.Add(-5 * time.Second)}
 	return s
 }
 
@@ -135,7 +136,7 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s.commanded("comment-8", "ada", "Once more, please.\n\n/rebench sdpa_fp8 rounds=40", true, change.Effect{Rebench: []change.Again{{Kernel: "sdpa_fp8", Bundle: "b2"}}})
 	s.finished("sdpa_fp8", slow)
 	s.commanded("comment-9", "mallory", "/override `|` @everyone", false, change.Effect{})
-	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Side: []change.Sideways{{Kernel: "sdpa_fp8", Bundle: "b3", Label: "h200", Text: "/rebench vs=self"}}})
+	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Side: []change.Sideways{{Kernel: "sdpa_fp8", Bundle: "b3", Labels: change.Labels{"h200"}, Text: "/rebench vs=self"}}})
 	s.finishedJob(s.state.Side[0].Job, "sdpa_fp8", pass)
 	s.do(change.Asked{ID: "comment-10", By: "ada", Text: "/rebench vs=v1.0 shapes=long"})
 	s.view.Tried["sdpa_fp8"] = []Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,

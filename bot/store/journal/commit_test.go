@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 )
@@ -54,4 +55,100 @@ func TestGroupCommit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer that is lost costs its own caller a second attempt, and nobody else anything: neither who came with it nor who
+// comes after.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		group int
+	}{{"alone", 1}, {"among few", batchFrom - 1}, {"of a batch", batchFrom}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProxy(t, external(t))
+			j := p.open(t, Options{})
+			lost := make(chan struct{})
+			p.losing(func(message []byte) bool {
+				select {
+				case <-lost:
+					return false
+				default:
+				}
+				if !bytes.Contains(message, []byte(`"stream":"DELIVERIES"`)) {
+					return false
+				}
+				close(lost)
+				return true
+			})
+			group := make([]*write, tt.group)
+			for i := range group {
+				d := Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: []byte("{}")}
+				group[i] = &write{msg: d.message(0), done: make(chan error, 1)}
+			}
+			ended := make(chan struct{})
+			go func() { defer close(ended); j.commit.write(group) }()
+			next(t, lost)
+			waits := 0
+			if tt.group < batchFrom {
+				accept(t, j, Delivery{ID: "later"})
+				for _, w := range group {
+					select {
+					case err := <-w.done:
+						if err != nil {
+							t.Error(err)
+						}
+						w.done <- err
+					default:
+						waits++
+					}
+				}
+				if waits != 1 {
+					t.Errorf("%d of %d wait when one answer is lost", waits, tt.group)
+				}
+			}
+			next(t, ended)
+			for i, w := range group {
+				if err := next(t, w.done); err != nil && !isConflict(err) {
+					t.Errorf("message %d: %v", i, err)
+				}
+			}
+			if accept(t, j, Delivery{ID: "d0"}) {
+				t.Error("what was stored is not known")
+			}
+		})
+	}
+}
+
+// The committer's loop goes on while an answer is missing.
+func TestLostAnswerHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, external(t))
+	j := p.open(t, Options{})
+	lost := make(chan struct{})
+	p.losing(func(message []byte) bool {
+		if !bytes.Contains(message, []byte(`"stream":"DELIVERIES"`)) {
+			return false
+		}
+		select {
+		case <-lost:
+			return false
+		default:
+			close(lost)
+			return true
+		}
+	})
+	first := make(chan bool, 1)
+	go func() { first <- accept(t, j, Delivery{ID: "first"}) }()
+	next(t, lost)
+	for i := range 20 {
+		accept(t, j, Delivery{ID: fmt.Sprint("later", i)})
+	}
+	select {
+	case <-first:
+		t.Error("the later ones waited for the first")
+	default:
+	}
+	next(t, first) // and it is safe: accept has seen no error
 }

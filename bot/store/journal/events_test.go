@@ -104,3 +104,71 @@ func TestReplayAndFollow(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The server allows 1,000 consumers of a stream: looking at a run leaves none behind, and neither does anything else that
+// is done often.
+func TestLookingLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	last := uint64(0)
+	for range 3 {
+		var err error
+		if last, err = j.Append(ctx, "r", last, "queued", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 1100 {
+		n := 0
+		if _, err := j.ReplayRun(ctx, "r", func(Event) error { n++; return nil }); err != nil || n != 3 {
+			t.Fatalf("look %d: %d events, %v", i+1, n, err)
+		}
+	}
+	stop := errors.New("stop")
+	for range 20 {
+		if _, err := j.Replay(ctx, 0, func(Event) error { return stop }); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if err := j.Follow(ctx, 0, func(Event) error { return stop }); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if _, err := j.Dead(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range j.js.StreamNames(ctx).Name() {
+		stream, err := j.js.Stream(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := stream.CachedInfo().State.Consumers; n != 0 {
+			t.Errorf("%s has %d consumers", name, n)
+		}
+	}
+}
+
+// A run that is longer than a page is read whole and in order.
+func TestLongRun(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	const n = 2*pageMessages + 1
+	last := uint64(0)
+	for i := range n {
+		var err error
+		if last, err = j.Append(ctx, "r", last, "queued", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := 0
+	got, err := j.ReplayRun(ctx, "r", func(e Event) error {
+		if string(e.Data) != fmt.Sprint(i) {
+			t.Fatalf("event %d is %s", i, e.Data)
+		}
+		i++
+		return nil
+	})
+	if err != nil || i != n || got != last {
+		t.Errorf("%d events to %d, %v", i, got, err)
+	}
+}

@@ -59,6 +59,8 @@ type Options struct {
 
 	Log *slog.Logger
 	Now func() time.Time
+
+	answerIn time.Duration // how long the server may take to answer, but to the committer; 5 s
 }
 
 func (o Options) withDefaults() Options {
@@ -76,6 +78,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.LeaseFor == 0 {
 		o.LeaseFor = 30 * time.Second
+	}
+	if o.answerIn == 0 {
+		o.answerIn = 5 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -100,10 +105,13 @@ type Journal struct {
 	deliveries jetstream.Stream
 	jobs       jetstream.Stream
 	events     jetstream.Stream
-	state      jetstream.KeyValue // what became of deliveries
-	leases     jetstream.KeyValue
+	state      bucket // what became of deliveries
+	leases     bucket
 
-	commit *committer
+	commit   *committer
+	accepted bell // deliveries
+	appended bell // events
+	queue    queue
 
 	closing  sync.Once
 	closeErr error
@@ -131,11 +139,14 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if err := checkServer(j.nc, o.URL); err != nil {
 		return nil, err
 	}
-	if j.js, err = jetstream.New(j.nc, jetstream.WithPublishAsyncTimeout(commitTimeout)); err != nil {
+	if j.js, err = jetstream.New(j.nc); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := j.declare(ctx); err != nil {
 		return nil, err
+	}
+	if err := j.loadJobs(ctx); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	j.commit = newCommitter(j.nc, j.js)
 	return j, nil
@@ -177,6 +188,7 @@ func (j *Journal) close() error {
 	if j.commit != nil {
 		j.commit.close()
 	}
+	j.queue.close()
 	var err error
 	if j.nc != nil {
 		if !j.nc.IsClosed() {

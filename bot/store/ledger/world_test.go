@@ -157,7 +157,7 @@ func (w *world) next(s *change.State) {
 		case 3:
 			a.Effect.Rebench = []change.Again{{Kernel: pick(w.r, kernels...), Bundle: "b2"}}
 		default:
-			a.Effect.Side = []change.Sideways{{Kernel: pick(w.r, kernels...), Bundle: "b3", Label: "l4", Text: "/rebench vs=self"}}
+			a.Effect.Side = []change.Sideways{{Kernel: pick(w.r, kernels...), Bundle: "b3", Labels: change.Labels{"l4"}, Text: "/rebench vs=self"}}
 		}
 		w.write(s, a)
 	case len(s.Dropping) > 0:
@@ -166,7 +166,7 @@ func (w *world) next(s *change.State) {
 		p := change.Plan{Key: s.Facts.PlanKey(), Head: s.Facts.Head, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Policy: policy}
 		for _, k := range kernels[:1+w.r.IntN(3)] {
 			_, had := s.ByKernel(k)
-			p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "default", Label: "l4", Bundle: "b1", Kept: had && w.r.IntN(2) == 0})
+			p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "default", Labels: change.Labels{"l4"}, Bundle: "b1", Kept: had && w.r.IntN(2) == 0})
 		}
 		w.write(s, change.Planned{Plan: p})
 	case len(unfinished) > 0:
