@@ -35,6 +35,8 @@ type setup struct {
 	Key               []byte
 	PAT               string
 	Beat              time.Duration // how often the runner reports; 50 ms unless given
+	Lease             time.Duration // 3 s unless given
+	Absent            bool          // there is no runner
 	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
 }
 
@@ -64,7 +66,7 @@ func (s setup) client() (*client.GitHub, error) {
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: 3 * time.Second, Log: log})
+	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 3*time.Second), Log: log})
 	if err != nil {
 		cancel()
 		return nil, err
@@ -82,7 +84,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	runners := &fleet.Server{
 		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
-		LeaseFor: 3 * time.Second, Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
+		LeaseFor: cmp.Or(s.Lease, 3*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
 	b := keeper.New(keeper.Config{
 		Journal: j, Ledger: l, GitHub: client, Reconcile: 2 * time.Second, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
@@ -117,6 +119,9 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		}
 	}
 	run("runner", func() error {
+		if s.Absent {
+			return nil
+		}
 		return agent.Run(ctx, agent.Config{
 			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
 			Measure: measure, Log: log, Host: "host",

@@ -74,6 +74,8 @@ type worldOptions struct {
 	limits   embedded.Limits
 	log      bool
 	beat     time.Duration // of the runner, where the usual is too fast
+	lease    time.Duration // as in setup
+	absent   bool          // as in setup
 	forgets  bool          // the runner is of a version that has no attempt counted
 }
 
@@ -166,7 +168,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

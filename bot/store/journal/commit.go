@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// storedIn is how long the server may take to answer; then a message is sent once more. Three times that, for a batch
-	// and each of its messages, is below GitHub's ten seconds.
-	storedIn = 2500 * time.Millisecond
 	// goOn is how long a group may keep the next one waiting. A good disk answers within a hundredth of it.
 	goOn = 250 * time.Millisecond
 
@@ -33,6 +30,7 @@ const (
 type committer struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
+	patient time.Duration // how long the server may take to answer; then a message is sent once more
 	queue   chan *write
 	closing chan struct{}
 	once    sync.Once
@@ -44,8 +42,8 @@ type write struct {
 	done chan error // buffered: a caller that gave up must not stop the others
 }
 
-func newCommitter(nc *nats.Conn, js jetstream.JetStream) *committer {
-	c := &committer{nc: nc, js: js, queue: make(chan *write, groupMax), closing: make(chan struct{}), ended: make(chan struct{})}
+func newCommitter(nc *nats.Conn, js jetstream.JetStream, patient time.Duration) *committer {
+	c := &committer{nc: nc, js: js, patient: patient, queue: make(chan *write, groupMax), closing: make(chan struct{}), ended: make(chan struct{})}
 	go c.loop()
 	return c
 }
@@ -145,7 +143,7 @@ func (c *committer) write(group []*write) {
 // message names the sequence that it expects on its subject.
 func (c *committer) writeOne(msg *nats.Msg) (err error) {
 	for range 2 {
-		ctx, cancel := context.WithTimeout(context.Background(), storedIn)
+		ctx, cancel := context.WithTimeout(context.Background(), c.patient)
 		_, err = c.js.PublishMsg(ctx, msg)
 		late := ctx.Err() != nil
 		cancel()
@@ -174,7 +172,7 @@ func (c *committer) writeBatch(group []*write) error {
 			continue
 		}
 		m.Header.Set("Nats-Batch-Commit", "1")
-		answer, err := c.nc.RequestMsg(m, storedIn)
+		answer, err := c.nc.RequestMsg(m, c.patient)
 		if err != nil {
 			return err
 		}

@@ -311,7 +311,7 @@ func TestSecondProcessEndsTheFirst(t *testing.T) {
 func TestBacklogIsProcessedInOrder(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	const n = pageMessages + 5
+	const n = 3*readAhead + 5
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = fmt.Sprint("d", i)

@@ -14,6 +14,9 @@ import (
 
 const headerKind = "Kernelgate-Kind"
 
+// followAhead is how many events Follow reads at once.
+const followAhead = 256
+
 // An Event is a fact about a run. Seq orders the facts about all runs.
 type Event struct {
 	Seq  uint64
@@ -79,46 +82,81 @@ func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) e
 	return j.replay(ctx, "events."+run, 0, apply)
 }
 
+// replay reads by a consumer, which is cheaper than pages for a long run, and deletes it at once: the server allows 1,000,
+// and would keep it for a while.
 func (j *Journal) replay(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
+	o := jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: 10 * time.Second,
+	}
+	if subject != "" {
+		o.FilterSubjects = []string{subject}
+	}
+	consumer, err := j.events.OrderedConsumer(ctx, o)
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	defer func() {
+		// Nobody need wait for the answer: where this is lost, the server misses its reader after a while.
+		_ = j.nc.Publish("$JS.API.CONSUMER.DELETE.EVENTS."+consumer.CachedInfo().Name, nil)
+	}()
+	if consumer.CachedInfo().NumPending == 0 {
+		return after, nil
+	}
+	iter, err := consumer.Messages()
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	defer iter.Stop()
 	for {
-		list, more, err := j.page(ctx, "EVENTS", subject, after+1)
+		msg, err := iter.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
-		for _, m := range list {
-			e := Event{Seq: m.seq, At: m.at, Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
-			if err := apply(e); err != nil {
-				return after, applyError{fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)}
-			}
-			after = e.Seq
+		meta, err := msg.Metadata()
+		if err != nil {
+			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
-		if !more {
+		m := stored{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, at: meta.Timestamp}
+		if err := m.apply(apply); err != nil {
+			return after, err
+		}
+		after = m.seq
+		if meta.NumPending == 0 {
 			return after, nil
 		}
 	}
 }
 
-// An applyError is the reader's own, not the journal's.
-type applyError struct{ error }
-
-func (e applyError) Unwrap() error { return e.error }
+// apply hands the message on as an event.
+func (m stored) apply(to func(Event) error) error {
+	e := Event{Seq: m.seq, At: m.at, Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
+	if err := to(e); err != nil {
+		return fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
+	}
+	return nil
+}
 
 // Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply
 // fails. While the server is away it waits.
 func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
 	for {
 		news := j.appended.heard()
-		var err error
-		after, err = j.replay(ctx, "", after, apply)
-		var own applyError
-		switch {
-		case ctx.Err() != nil:
+		list, more, err := j.page(ctx, "EVENTS", "", after+1, followAhead)
+		if ctx.Err() != nil {
 			return nil
-		case errors.As(err, &own):
-			return err
-		case err != nil:
+		}
+		if err != nil {
 			j.opt.Log.Warn("cannot follow the events", "error", err)
 			news = nil
+		}
+		for _, m := range list {
+			if err := m.apply(apply); err != nil {
+				return err
+			}
+			after = m.seq
+		}
+		if more {
+			continue
 		}
 		select {
 		case <-news:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -124,8 +125,25 @@ func TestLookingLeavesNothingBehind(t *testing.T) {
 			t.Fatalf("look %d: %d events, %v", i+1, n, err)
 		}
 	}
+	for range 40 {
+		var err error
+		if last, err = j.Append(ctx, "r", last, "queued", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	stop := errors.New("stop")
 	for range 20 {
+		if _, err := j.ReplayRun(ctx, "r", func(Event) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Replay(ctx, 0, func(e Event) error {
+			if e.Seq == last {
+				return stop
+			}
+			return nil
+		}); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
 		if _, err := j.Replay(ctx, 0, func(Event) error { return stop }); !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
@@ -136,23 +154,25 @@ func TestLookingLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	soon, cancel := context.WithTimeout(ctx, 8*time.Second) // before the server would miss their readers
+	defer cancel()
 	for name := range j.js.StreamNames(ctx).Name() {
-		stream, err := j.js.Stream(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := stream.CachedInfo().State.Consumers; n != 0 {
-			t.Errorf("%s has %d consumers", name, n)
+		for left := 1; left > 0; {
+			stream, err := j.js.Stream(soon, name)
+			if err != nil {
+				t.Fatalf("%s still has %d consumers: %v", name, left, err)
+			}
+			left = stream.CachedInfo().State.Consumers
 		}
 	}
 }
 
-// A run that is longer than a page is read whole and in order.
+// What is longer than a page is read whole and in order.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
 	ctx := testContext(t)
-	const n = 2*pageMessages + 1
+	const n = 2*followAhead + 1
 	last := uint64(0)
 	for i := range n {
 		var err error
@@ -170,5 +190,19 @@ func TestLongRun(t *testing.T) {
 	})
 	if err != nil || i != n || got != last {
 		t.Errorf("%d events to %d, %v", i, got, err)
+	}
+	i = 0
+	enough := errors.New("enough")
+	err = j.Follow(ctx, 0, func(e Event) error {
+		if i++; e.Seq != uint64(i) {
+			t.Errorf("event %d has the sequence %d", i, e.Seq)
+		}
+		if i == n {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("followed %d events: %v", i, err)
 	}
 }

@@ -119,7 +119,7 @@ func (j *Journal) loadJobs(ctx context.Context) error {
 	for from, more := uint64(1), true; more; {
 		var list []stored
 		var err error
-		if list, more, err = j.page(ctx, "JOBS", "", from); err != nil {
+		if list, more, err = j.page(ctx, "JOBS", "", from, 512); err != nil {
 			return fmt.Errorf("read the jobs: %w", err)
 		}
 		for _, m := range list {

@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	readAhead    = 64          // deliveries that are in memory at once
 	journalPause = time.Second // before the journal is asked again after it failed
 	noteEvery    = time.Second // how often Process writes down how far it is, and looks whether it is still the one
 )
@@ -90,7 +91,7 @@ func (p *processor) run(ctx context.Context) error {
 		}
 		news := p.j.accepted.heard()
 		var err error
-		if list, _, err = p.j.page(ctx, "DELIVERIES", "", p.next); err != nil && ctx.Err() == nil {
+		if list, _, err = p.j.page(ctx, "DELIVERIES", "", p.next, readAhead); err != nil && ctx.Err() == nil {
 			p.j.opt.Log.Warn("cannot read deliveries", "error", err)
 			news = nil
 		}

@@ -25,17 +25,16 @@ type stored struct {
 const (
 	// pollEvery is how soon a reader finds what another process has written; what this one writes it hears of at once.
 	pollEvery = time.Second
-	// A page holds as many messages, and no more once it has as many bytes.
-	pageMessages = 512
-	pageBytes    = 4 << 20
-	pageTries    = 3
+	// A page holds no more messages once it has as many bytes.
+	pageBytes = 4 << 20
+	pageTries = 3
 )
 
-// page reads the first messages of a stream from a sequence on, with "" for those of all subjects, and tells how many more
-// there are. The server answers from the stream itself: nothing is left behind there, as a consumer would be for minutes.
-func (j *Journal) page(ctx context.Context, stream, subject string, from uint64) (list []stored, more bool, err error) {
+// page reads the first messages of a stream from a sequence on, with "" for those of all subjects, and tells whether there
+// are more. The server answers from the stream itself: nothing is left behind there, as a consumer would be for minutes.
+func (j *Journal) page(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
 	for try := 1; ; try++ {
-		list, more, err = j.pageOnce(ctx, stream, subject, from)
+		list, more, err = j.pageOnce(ctx, stream, subject, from, most)
 		if err == nil || ctx.Err() != nil || try == pageTries {
 			return list, more, err
 		}
@@ -45,7 +44,7 @@ func (j *Journal) page(ctx context.Context, stream, subject string, from uint64)
 // errGap says that the connection was lost in the middle of an answer.
 var errGap = errors.New("a part of the answer is missing")
 
-func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64) (list []stored, more bool, err error) {
+func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
 	ask, err := json.Marshal(struct {
@@ -53,7 +52,7 @@ func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uin
 		Subject  string `json:"next_by_subj,omitempty"`
 		Batch    int    `json:"batch"`
 		MaxBytes int    `json:"max_bytes"`
-	}{max(from, 1), subject, pageMessages, pageBytes})
+	}{max(from, 1), subject, most, pageBytes})
 	if err != nil {
 		return nil, false, err
 	}
