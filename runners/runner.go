@@ -81,14 +81,20 @@ type Progress interface {
 
 // An Event is one thing worth showing while a run goes on.
 type Event struct {
-	Gate   string
-	Text   string        // what is being done: a shape, a case, a side
-	Done   int           // of Total, in the gate's own unit
-	Total  int           // 0 where it is not known
-	Unit   string        // cases, rounds
-	Detail string        // the interval so far
-	Left   time.Duration // 0 where it is not known
+	Gate   string  `json:"gate,omitempty"`
+	Text   string  `json:"text,omitempty"`   // what is being done: a shape, a case, a side
+	Done   int     `json:"done,omitempty"`   // of Total, in the gate's own unit
+	Total  int     `json:"total,omitempty"`  // 0 where it is not known
+	Unit   string  `json:"unit,omitempty"`   // cases, rounds
+	Detail string  `json:"detail,omitempty"` // the interval so far
+	Left   Seconds `json:"left_seconds,omitempty"`
 }
+
+// Seconds is a time to come; 0 where it is not known.
+type Seconds float64
+
+// Duration is the same for arithmetic.
+func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
 // Gather collects evidence until the verdict can fall. It returns evidence in
 // every case: an error of the backend becomes its Fault. Only a cancelled
@@ -327,7 +333,7 @@ func (g *gatherer) begin(ctx context.Context) (err error) {
 func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 	e := Event{Gate: "performance", Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
-		e.Left = time.Duration(p.Seconds / float64(n) * float64(until-n) * float64(time.Second))
+		e.Left = Seconds(p.Seconds / float64(n) * float64(until-n))
 		e.Detail = gates.SoFar(g.rule, g.evidence)
 	}
 	return e

@@ -197,7 +197,7 @@ func (s *session) shelf() shelf { return shelf{filepath.Join(s.scratch, "bundles
 func (s *session) view() present.View {
 	labels := slices.Clone(s.Labels)
 	for _, r := range s.state.Runs {
-		labels = append(labels, r.Label)
+		labels = append(labels, r.Labels...)
 	}
 	return present.View{
 		State: s.state, Verdicts: s.verdicts, Marks: s.marks, Now: s.Now(), RunURL: s.env.runURL(),

@@ -106,13 +106,13 @@ func (s *State) planned(at time.Time, p Plan) {
 		old := slices.IndexFunc(before, func(r Run) bool { return r.Folder == k.Folder })
 		if k.Kept && old >= 0 {
 			run := before[old]
-			run.Bundle, run.Label = k.Bundle, k.Label
+			run.Bundle, run.Labels = k.Bundle, k.Labels
 			s.Runs = append(s.Runs, run)
 			before = slices.Delete(slices.Clone(before), old, old+1)
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Label: k.Label, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -178,7 +178,7 @@ func (s *State) onTheSide(at time.Time, a OnTheSide) {
 	}
 	run := s.Runs[i]
 	s.Side = append(s.Side, Run{
-		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Label: run.Label, Bundle: a.Bundle, Side: &a.Rebench,
+		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Bundle: a.Bundle, Side: &a.Rebench,
 		Attempt: 1, Job: s.jobID(run.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
 	})
 }

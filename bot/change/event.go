@@ -83,7 +83,7 @@ type Kernel struct {
 	Name    string `json:"name"`   // as it is shown
 	Folder  string `json:"folder"` // which kernel it is
 	Rule    string `json:"rule"`
-	Label   string `json:"label"`   // of the runners that may measure it
+	Labels  Labels `json:"label"`   // of the runners that may measure it
 	Sources string `json:"sources"` // digest of what is built and measured
 	Asks    string `json:"asks"`    // digest of what the base asks of it beside the policy
 	Bundle  string `json:"bundle"`  // its blob
@@ -97,6 +97,21 @@ type Kernel struct {
 
 // ManifestName is as in Run.
 func (k Kernel) ManifestName() string { return Run{Kernel: k.Name, Folder: k.Folder}.ManifestName() }
+
+// Labels are those of the runners that may measure a kernel, most wanted first.
+type Labels []string
+
+// UnmarshalJSON reads the one label that events had before, too.
+func (l *Labels) UnmarshalJSON(data []byte) error {
+	if one := ""; json.Unmarshal(data, &one) == nil {
+		*l = nil
+		if one != "" {
+			*l = Labels{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(l))
+}
 
 // Planned says what the change's facts lead to.
 type Planned struct {

@@ -49,7 +49,7 @@ type Run struct {
 	Folder  string    `json:"folder"` // which kernel it is
 	Head    string    `json:"head"`
 	Rule    string    `json:"rule"`
-	Label   string    `json:"label"`
+	Labels  Labels    `json:"label"`
 	Sources string    `json:"sources,omitempty"`
 	Asks    string    `json:"asks,omitempty"`
 	Bundle  string    `json:"bundle,omitempty"`

@@ -49,7 +49,7 @@ func (s *story) plan(kernels ...Kernel) *story {
 }
 
 func kernel(name string) Kernel {
-	return Kernel{Name: name, Folder: "kernels/" + name, Rule: "default", Label: "l4", Sources: "src-" + name, Bundle: "bundle-" + name}
+	return Kernel{Name: name, Folder: "kernels/" + name, Rule: "default", Labels: Labels{"l4"}, Sources: "src-" + name, Bundle: "bundle-" + name}
 }
 
 func kept(name string) Kernel {
@@ -363,7 +363,7 @@ func TestOldEvents(t *testing.T) {
 	if b, _ := s.ByFolder("kernels/b"); b.Bundle != "more" || b.Attempt != 2 || s.Runs[0].Attempt != 1 {
 		t.Errorf("the second attempt is of %+v", s.Runs)
 	}
-	if len(s.Side) != 1 || s.Side[0].Folder != "kernels/a" || s.Side[0].Label != "l4" || s.Side[0].Side.Versus != command.Self {
+	if len(s.Side) != 1 || s.Side[0].Folder != "kernels/a" || !slices.Equal(s.Side[0].Labels, Labels{"l4"}) || s.Side[0].Side.Versus != command.Self {
 		t.Errorf("on the side: %+v", s.Side)
 	}
 }

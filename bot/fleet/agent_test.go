@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -33,11 +35,11 @@ func TestJobGoesThrough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 30*time.Second)
 	w.enqueue("l4", "job-1")
-	told := agent.Progress{Gate: "performance", Text: "measuring", Done: 3, Total: 8, Unit: "rounds", Detail: "+1 %", Left: 12.5}
+	told := runners.Event{Gate: "performance", Text: "measuring", Done: 3, Total: 8, Unit: "rounds", Detail: "+1 %", Left: 12.5}
 	goOn := make(chan struct{})
 	stop := w.run("ann", func(_ context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error) {
 		p.Report(runners.Event{Gate: "build"})
-		p.Report(told.Event())
+		p.Report(told)
 		<-goOn
 		file := filepath.Join(scratch, "a.cubin")
 		return agent.Outcome{Evidence: evidence(job), BuildLog: "warning", Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
@@ -194,19 +196,19 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 30*time.Second)
 	w.enqueue("l4", "good")
-	data := strings.NewReader("not a bundle")
-	digest, err := w.journal.Bundles.Put(w.ctx(), "junk", data)
-	if err != nil {
-		t.Fatal(err)
+	junk := fmt.Sprintf("%x", sha256.Sum256([]byte("not a bundle")))
+	for _, name := range []string{junk, "swapped"} {
+		if _, err := w.journal.Bundles.Put(w.ctx(), name, strings.NewReader("not a bundle")); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, tt := range []struct{ name, id, bundle, digest, says string }{
-		{"another digest", "swapped", "good", digest, "damaged on its way, or is not the job's"},
-		{"no such bundle", "expired", "none", digest, "not kept any more"},
-		{"no bundle at all", "junk", "junk", digest, "unpacking a bundle"},
-		{"nothing is said", "empty", "", "", "names no bundle"},
+	for _, tt := range []struct{ name, id, bundle, says string }{
+		{"another digest", "swapped", "swapped", "damaged on its way, or is not the job's"},
+		{"no such bundle", "expired", "none", "not kept any more"},
+		{"no bundle at all", "junk", junk, "unpacking a bundle"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w.enqueuePayload("cpu", tt.id, JobPayload{Bundle: tt.bundle, Digest: tt.digest, Kernel: "twice"}.Encode())
+			w.put(tt.id, tt.bundle, "cpu")
 			stop := w.run("ann", func(context.Context, bundle.Job, string, runners.Progress) (agent.Outcome, error) {
 				return agent.Outcome{}, errors.New("was measured all the same")
 			}, func(c *agent.Config) { c.Labels = []string{"cpu"} })

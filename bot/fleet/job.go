@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
-	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 // bundle sends the job's bundle.
@@ -21,11 +21,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	payload, err := DecodeJobPayload(l.Payload)
-	if err != nil {
-		return err
-	}
-	content, _, err := s.Journal.Bundles.Get(r.Context(), payload.Bundle)
+	content, _, err := s.Journal.Bundles.Get(r.Context(), l.Bundle)
 	if errors.Is(err, journal.ErrNotFound) {
 		return refuse(http.StatusNotFound, "the job's bundle is not kept any more (rebench to make it anew)")
 	}
@@ -45,7 +41,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 
 // beat extends the lease, and tells the runner if that is over.
 func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error {
-	var b agent.Beat
+	var b protocol.Beat
 	if err := readJSON(w, r, small, &b); err != nil {
 		return err
 	}
@@ -73,7 +69,7 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 
 // release gives the job back: the runner stops.
 func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) error {
-	var rel agent.Release
+	var rel protocol.Release
 	if err := readJSON(w, r, small, &rel); err != nil {
 		return err
 	}
@@ -93,11 +89,11 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) e
 		return err
 	}
 	file := r.PathValue("name")
-	if !agent.ArtifactName(file) {
+	if !protocol.ArtifactName(file) {
 		return refuse(http.StatusBadRequest, "%q cannot be an artifact's name (use letters, digits, _ . + -)", file)
 	}
-	if r.ContentLength > agent.MaxArtifact {
-		return &http.MaxBytesError{Limit: agent.MaxArtifact}
+	if r.ContentLength > protocol.MaxArtifact {
+		return &http.MaxBytesError{Limit: protocol.MaxArtifact}
 	}
 	l, err := s.attach(r, name, token)
 	if err != nil {
@@ -106,17 +102,19 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) e
 	full := false
 	s.note(name, func(state *RunnerState) {
 		s.at(l)(state)
+		if full = !state.artifacts[file] && len(state.artifacts) >= protocol.MaxArtifacts; full {
+			return
+		}
 		if state.artifacts == nil {
 			state.artifacts = map[string]bool{}
 		}
 		state.artifacts[file] = true
-		full = len(state.artifacts) > agent.MaxArtifacts
 	})
 	if full {
-		return refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", agent.MaxArtifacts)
+		return refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", protocol.MaxArtifacts)
 	}
 	patience(w, transfer)
-	_, err = s.Journal.Artifacts.Put(r.Context(), ArtifactBlob(l.ID, l.Token, file), http.MaxBytesReader(w, r.Body, agent.MaxArtifact))
+	_, err = s.Journal.Artifacts.Put(r.Context(), ArtifactBlob(l.ID, l.Token, file), http.MaxBytesReader(w, r.Body, protocol.MaxArtifact))
 	return err
 }
 
@@ -128,8 +126,8 @@ const finishing = 2 * time.Minute
 // welcomed like the first, and changes nothing.
 func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) error {
 	patience(w, transfer)
-	var res agent.Result
-	if err := readJSON(w, r, agent.MaxResult, &res); err != nil {
+	var res protocol.Result
+	if err := readJSON(w, r, protocol.MaxResult, &res); err != nil {
 		return err
 	}
 	if len(res.Evidence) == 0 || res.Evidence[0] != '{' {
@@ -158,7 +156,7 @@ func settled(err error) bool {
 }
 
 // finish has the result written down, then takes the job off the queue.
-func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res agent.Result) error {
+func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res protocol.Result) error {
 	blobs, err := s.blobs(ctx, l, res.Artifacts)
 	if err != nil {
 		return err
@@ -185,8 +183,8 @@ func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res a
 // blobs is what the artifacts are called in the journal. One that never came is
 // the runner's mistake, and better seen now.
 func (s *Server) blobs(ctx context.Context, l *journal.Lease, names []string) ([]string, error) {
-	if len(names) > agent.MaxArtifacts {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", agent.MaxArtifacts)
+	if len(names) > protocol.MaxArtifacts {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", protocol.MaxArtifacts)
 	}
 	var blobs []string
 	for _, name := range names {

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 func (w *world) expect(what string, want int, status int, answer string) {
@@ -30,20 +30,20 @@ func (w *world) expect(what string, want int, status int, answer string) {
 func (w *world) all(token, id string, attempt uint64, want int) {
 	w.t.Helper()
 	query := fmt.Sprintf("?token=%d", attempt)
-	status, answer := w.post(token, "jobs/"+id+"/beat", agent.Beat{Token: attempt})
+	status, answer := w.post(token, "jobs/"+id+"/beat", protocol.Beat{Token: attempt})
 	w.expect("beat", want, status, answer)
 	status, answer = w.request(token, "GET", "jobs/"+id+"/bundle"+query, nil)
 	w.expect("bundle", want, status, answer)
 	status, answer = w.request(token, "PUT", "jobs/"+id+"/artifacts/a"+query, strings.NewReader("a"))
 	w.expect("artifact", want, status, answer)
-	built := agent.Built{Token: attempt, Code: runners.Code{Candidate: "c", Device: "d"}}
+	built := protocol.Built{Token: attempt, Code: runners.Code{Candidate: "c", Device: "d"}}
 	status, answer = w.post(token, "jobs/"+id+"/earlier", built)
 	w.expect("earlier", want, status, answer)
 	status, answer = w.post(token, "jobs/"+id+"/begin", built)
 	w.expect("begin", want, status, answer)
 	status, answer = w.post(token, "jobs/"+id+"/result", resultOf(attempt))
 	w.expect("result", want, status, answer)
-	status, answer = w.post(token, "jobs/"+id+"/release", agent.Release{Token: attempt})
+	status, answer = w.post(token, "jobs/"+id+"/release", protocol.Release{Token: attempt})
 	w.expect("release", want, status, answer)
 }
 
@@ -97,7 +97,7 @@ func TestResultTwice(t *testing.T) {
 	if n := len(w.results.finished); n != 1 {
 		t.Errorf("written down %d times", n)
 	}
-	status, answer := w.post("ann's", "jobs/job/beat", agent.Beat{Token: 1})
+	status, answer := w.post("ann's", "jobs/job/beat", protocol.Beat{Token: 1})
 	w.expect("a beat too late", http.StatusConflict, status, answer)
 }
 
@@ -163,7 +163,7 @@ func TestStartThatFailsIsTriedAgain(t *testing.T) {
 	w := newWorld(t, 90*time.Millisecond) // a third of it passes
 	w.enqueue("l4", "job")
 	w.results.set(func(act) error { return errors.New("no journal") }, nil)
-	status, answer := w.post("ann's", "lease", agent.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
 	w.expect("lease", http.StatusServiceUnavailable, status, answer)
 	w.results.set(nil, nil)
 	w.lease("ann", "l4", "job", 2)
@@ -173,9 +173,9 @@ func TestNothingToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.server.Poll = time.Millisecond
-	status, answer := w.post("ann's", "lease", agent.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}})
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}})
 	w.expect("lease", http.StatusNoContent, status, answer)
-	status, answer = w.post("ann's", "lease", agent.LeaseRequest{Runner: "ann"})
+	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann"})
 	w.expect("lease without labels", http.StatusBadRequest, status, answer)
 }
 
@@ -186,7 +186,7 @@ func TestHangingUp(t *testing.T) {
 	w.enqueue("l4", "job")
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	l, err := w.journal.LeaseTo(w.ctx(), "l4", "ann")
+	l, err := w.journal.Lease(w.ctx(), "ann", "l4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +214,8 @@ func TestOversize(t *testing.T) {
 		{"POST", "jobs/job/beat", endless(small + 1)},
 		{"POST", "jobs/job/earlier", endless(small + 1)},
 		{"POST", "jobs/job/begin", endless(small + 1)},
-		{"PUT", "jobs/job/artifacts/a?token=1", endless(agent.MaxArtifact + 1)},
-		{"PUT", "jobs/job/artifacts/a?token=1", bytes.NewReader(make([]byte, agent.MaxArtifact+1))},
+		{"PUT", "jobs/job/artifacts/a?token=1", endless(protocol.MaxArtifact + 1)},
+		{"PUT", "jobs/job/artifacts/a?token=1", bytes.NewReader(make([]byte, protocol.MaxArtifact+1))},
 	} {
 		status, answer := w.request("ann's", tt.method, tt.path, tt.body)
 		w.expect(tt.path, http.StatusRequestEntityTooLarge, status, answer)
@@ -260,7 +260,7 @@ func TestReadJSON(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/", tt.body)
 			r.Header.Set("Content-Encoding", tt.encoding)
-			var rel agent.Release
+			var rel protocol.Release
 			err := readJSON(httptest.NewRecorder(), r, 100, &rel)
 			if tt.want == 0 && (err != nil || rel.Token != 7) {
 				t.Errorf("read %+v, %v", rel, err)
@@ -277,7 +277,7 @@ func TestResultsThatMakeNoSense(t *testing.T) {
 	w := newWorld(t, time.Hour)
 	w.enqueue("l4", "job")
 	w.lease("ann", "l4", "job", 1)
-	for name, r := range map[string]agent.Result{
+	for name, r := range map[string]protocol.Result{
 		"no evidence":         {Token: 1},
 		"evidence that is 1":  {Token: 1, Evidence: json.RawMessage("1")},
 		"artifact never sent": {Token: 1, Evidence: json.RawMessage("{}"), Artifacts: []string{"a"}},
@@ -289,9 +289,9 @@ func TestResultsThatMakeNoSense(t *testing.T) {
 		status, answer := w.request("ann's", "PUT", "jobs/job/artifacts/"+name+"?token=1", strings.NewReader("a"))
 		w.expect(name, http.StatusBadRequest, status, answer)
 	}
-	for i := range agent.MaxArtifacts + 1 {
+	for i := range protocol.MaxArtifacts + 1 {
 		want := http.StatusOK
-		if i == agent.MaxArtifacts {
+		if i == protocol.MaxArtifacts {
 			want = http.StatusRequestEntityTooLarge
 		}
 		status, answer := w.request("ann's", "PUT", fmt.Sprintf("jobs/job/artifacts/a%d?token=1", i), strings.NewReader("a"))

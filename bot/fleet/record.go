@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 )
 
 // earlier tells a runner what is known of the machine code that it has built.
@@ -33,11 +33,11 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, name string) erro
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(agent.BeginAnswer{Attempt: n})
+	return json.NewEncoder(w).Encode(protocol.BeginAnswer{Attempt: n})
 }
 
 // built reads what a runner says that it has built, if the job is its own.
-func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b agent.Built, err error) {
+func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b protocol.Built, err error) {
 	if err := readJSON(w, r, small, &b); err != nil {
 		return b, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -19,7 +20,7 @@ import (
 func TestRecordGoesThrough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 30*time.Second)
-	w.results.known = agent.EarlierAnswer{Evidence: json.RawMessage(`{"schema":"` + gates.EvidenceSchema + `","kernel":"twice"}`), Head: "abc", Again: true}
+	w.results.known = protocol.EarlierAnswer{Evidence: json.RawMessage(`{"schema":"` + gates.EvidenceSchema + `","kernel":"twice"}`), Head: "abc", Again: true}
 	w.enqueue("l4", "job-1")
 	code := runners.Code{Baseline: "a", Candidate: "b", Compiler: "cc", Device: "d", Arch: "x"}
 	w.run("ann", func(ctx context.Context, job bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
@@ -65,7 +66,7 @@ func TestBuiltNothing(t *testing.T) {
 	w.enqueue("l4", "job")
 	w.lease("ann", "l4", "job", 1)
 	for _, path := range []string{"jobs/job/earlier", "jobs/job/begin"} {
-		status, answer := w.post("ann's", path, agent.Built{Token: 1})
+		status, answer := w.post("ann's", path, protocol.Built{Token: 1})
 		w.expect(path, http.StatusBadRequest, status, answer)
 	}
 }

@@ -1,9 +1,11 @@
-// Package fleet hands jobs to runners: the bot's side of the protocol that
-// package agent speaks, over the journal's queue. It moves bytes and keeps the
+// Package fleet hands jobs to runners: the bot's side of the protocol, over the
+// journal's queue, of which runners/agent is the other. It moves bytes and keeps the
 // order of events; what a result means is for Results to say.
 //
 // A lease is looked up in the journal at every call, and never remembered here:
-// a runner that is measuring does not notice that the bot was started again.
+// a runner that is measuring does not notice that the bot was started again. A job
+// whose runner is not heard any more goes to another, three times in all; then Run
+// ends it as a fault of its runners. A runner that gives its job back is no loss.
 //
 // A result goes to Results.Finished first, then the job is taken off the queue,
 // then the runner is told. After a crash in between the runner delivers again,
@@ -14,7 +16,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -22,9 +23,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 // Results is told what becomes of jobs.
@@ -33,11 +34,14 @@ type Results interface {
 	// journal.ErrCancelled the job is of no use any more: it is taken off the queue
 	// and nobody gets it.
 	Started(ctx context.Context, job string, token uint64, by Runner) error
+	// Lost ends a job whose runners were lost, as Finished would. It is idempotent,
+	// and its errors are those of Finished.
+	Lost(ctx context.Context, job string, token uint64, why string) error
 	// Progress comes with every beat; it must not block.
-	Progress(job string, p agent.Progress)
+	Progress(job string, p runners.Event)
 	// Earlier is what is known of the machine code that the runner has built, for
 	// whatever commit that was.
-	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (agent.EarlierAnswer, error)
+	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.EarlierAnswer, error)
 	// Begin counts an attempt at the machine code, once for each lease, and returns
 	// its number.
 	Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error)
@@ -72,7 +76,7 @@ type Server struct {
 
 	once sync.Once
 	mu   sync.Mutex
-	seen map[string]*RunnerState
+	seen map[string]*RunnerState // by name; those in Tokens alone are let in
 }
 
 // A RunnerState is what is known of a runner since the bot was started.
@@ -80,12 +84,12 @@ type RunnerState struct {
 	Runner
 	Job      string // "" while it has none
 	Kernel   string
-	Since    time.Time       // when it got the job
-	LastSeen time.Time       // zero if it never came
-	Progress *agent.Progress // of the job; nil before there is any
+	Since    time.Time      // when it got the job
+	LastSeen time.Time      // zero if it never came
+	Progress *runners.Event // of the job; nil before there is any
 
 	attempt
-	artifacts map[string]bool // put for this job
+	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
 	over      attempt         // the last one that ended: a beat may arrive after the result that it set out before
 }
 
@@ -95,44 +99,16 @@ type attempt struct {
 	token uint64
 }
 
-// A JobPayload is what the journal keeps of a job.
-type JobPayload struct {
-	Bundle string `json:"bundle"` // name in the journal's Bundles
-	Digest string `json:"digest"` // SHA-256 in hex
-	Kernel string `json:"kernel"` // for people
-}
-
-// Encode is the payload as journal.Job wants it.
-func (p JobPayload) Encode() []byte {
-	data, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // three strings
-	}
-	return data
-}
-
-// DecodeJobPayload reads what Encode wrote.
-func DecodeJobPayload(data []byte) (JobPayload, error) {
-	var p JobPayload
-	if err := json.Unmarshal(data, &p); err != nil {
-		return p, fmt.Errorf("reading a job's payload: %w", err)
-	}
-	if p.Bundle == "" || p.Digest == "" {
-		return p, fmt.Errorf("reading a job's payload: it names no bundle")
-	}
-	return p, nil
-}
-
 // ArtifactBlob is an artifact's name in the journal's Artifacts.
 func ArtifactBlob(job string, token uint64, name string) string {
 	return fmt.Sprintf("%s/%d/%s", job, token, name)
 }
 
-// Handler serves agent.Prefix.
+// Handler serves protocol.Prefix.
 func (s *Server) Handler() http.Handler {
 	s.once.Do(s.setDefaults) // several listeners may want a handler
 	mux := http.NewServeMux()
-	serve := func(method, path string, h handler) { mux.Handle(method+" "+agent.Prefix+path, s.guarded(h)) }
+	serve := func(method, path string, h handler) { mux.Handle(method+" "+protocol.Prefix+path, s.guarded(h)) }
 	serve("POST", "lease", s.lease)
 	serve("GET", "jobs/{id}/bundle", s.bundle)
 	serve("POST", "jobs/{id}/beat", s.beat)
@@ -198,9 +174,8 @@ func (s *Server) at(l *journal.Lease) func(*RunnerState) {
 		if state.attempt == now || state.over == now {
 			return
 		}
-		p, _ := DecodeJobPayload(l.Payload) // for people
 		*state = RunnerState{
-			Runner: state.Runner, Job: l.ID, Kernel: p.Kernel, Since: s.Now(), LastSeen: state.LastSeen,
+			Runner: state.Runner, Job: l.ID, Kernel: l.Kernel, Since: s.Now(), LastSeen: state.LastSeen,
 			attempt: now, artifacts: map[string]bool{}, over: state.over,
 		}
 	}

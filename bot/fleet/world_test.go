@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
@@ -113,28 +115,26 @@ func (w *world) ctx() context.Context {
 // enqueue puts a real bundle in line.
 func (w *world) enqueue(label, id string) {
 	w.t.Helper()
-	digest, err := w.journal.Bundles.Put(w.ctx(), id, bytes.NewReader(exampleBundle(w.t)))
-	if err != nil {
+	content := exampleBundle(w.t)
+	digest := fmt.Sprintf("%x", sha256.Sum256(content))
+	if _, err := w.journal.Bundles.Put(w.ctx(), digest, bytes.NewReader(content)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.enqueuePayload(label, id, JobPayload{Bundle: id, Digest: digest, Kernel: "twice"}.Encode())
+	w.put(id, digest, label)
 }
 
-func (w *world) enqueuePayload(label, id string, payload []byte) {
+// put puts a job in line, whatever its bundle is.
+func (w *world) put(id, bundle string, labels ...string) {
 	w.t.Helper()
-	if err := w.journal.Enqueue(w.ctx(), label, journal.Job{ID: id, Payload: payload}); err != nil {
+	if err := w.journal.Enqueue(w.ctx(), journal.Job{ID: id, Labels: labels, Kernel: "twice", Bundle: bundle}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) unfinished() int {
 	w.t.Helper()
-	queues, err := w.journal.Queues(w.ctx())
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	n := 0
-	for _, q := range queues {
+	for _, q := range w.journal.Queues() {
 		n += q.Waiting + q.Leased
 	}
 	return n
@@ -143,7 +143,7 @@ func (w *world) unfinished() int {
 // request is what a runner sends that is no agent.
 func (w *world) request(token, method, path string, body io.Reader, header ...string) (status int, answer string) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.ctx(), method, "http://localhost"+agent.Prefix+path, body)
+	req, err := http.NewRequestWithContext(w.ctx(), method, "http://localhost"+protocol.Prefix+path, body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -181,15 +181,15 @@ func (w *world) post(token, path string, message any) (int, string) {
 // lease takes a job as a runner that never beats.
 func (w *world) lease(name, label string, wantJob string, wantToken uint64) {
 	w.t.Helper()
-	status, text := w.post(name+"'s", "lease", agent.LeaseRequest{Runner: name, Labels: []string{label}})
-	var l agent.LeaseAnswer
+	status, text := w.post(name+"'s", "lease", protocol.LeaseRequest{Runner: name, Labels: []string{label}})
+	var l protocol.LeaseAnswer
 	if status != http.StatusOK || json.Unmarshal([]byte(text), &l) != nil || l.Job != wantJob || l.Token != wantToken {
 		w.t.Fatalf("asked for a job: %d %s; want %s with token %d", status, text, wantJob, wantToken)
 	}
 }
 
-func resultOf(token uint64) agent.Result {
-	return agent.Result{Token: token, Evidence: json.RawMessage(`{"schema":"x"}`), Log: "log"}
+func resultOf(token uint64) protocol.Result {
+	return protocol.Result{Token: token, Evidence: json.RawMessage(`{"schema":"x"}`), Log: "log"}
 }
 
 // hurried makes time pass fifty times as fast.
@@ -258,8 +258,8 @@ type act struct {
 // A recorder is Results that remembers.
 type recorder struct {
 	started, finished chan act
-	progress          chan agent.Progress
-	known             agent.EarlierAnswer
+	progress          chan runners.Event
+	known             protocol.EarlierAnswer
 	begun             []string
 
 	mu                    sync.Mutex
@@ -267,7 +267,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{started: make(chan act, 100), finished: make(chan act, 100), progress: make(chan agent.Progress, 1)}
+	return &recorder{started: make(chan act, 100), finished: make(chan act, 100), progress: make(chan runners.Event, 1)}
 }
 
 func (r *recorder) set(onStarted, onFinished func(act) error) {
@@ -290,18 +290,18 @@ func (r *recorder) Started(_ context.Context, job string, token uint64, by Runne
 	return r.tell(r.started, act{job: job, token: token, by: by}, &r.onStarted)
 }
 
-func (r *recorder) Progress(_ string, p agent.Progress) {
+func (r *recorder) Progress(_ string, p runners.Event) {
 	select {
 	case r.progress <- p:
 	default:
 	}
 }
 
-func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code) (agent.EarlierAnswer, error) {
+func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code) (protocol.EarlierAnswer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.Candidate == "gone" {
-		return agent.EarlierAnswer{}, journal.ErrCancelled
+		return protocol.EarlierAnswer{}, journal.ErrCancelled
 	}
 	return r.known, nil
 }
@@ -314,6 +314,10 @@ func (r *recorder) Begin(_ context.Context, job string, token uint64, c runners.
 		return 0, errors.New("the disk is full")
 	}
 	return len(r.begun), nil
+}
+
+func (r *recorder) Lost(_ context.Context, job string, token uint64, why string) error {
+	return r.tell(r.finished, act{job: job, token: token, evidence: gates.Evidence{Fault: why}}, &r.onFinished)
 }
 
 func (r *recorder) Finished(_ context.Context, job string, token uint64, by Runner, evidence, log []byte, artifacts []string) error {

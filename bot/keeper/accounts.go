@@ -8,20 +8,20 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/account"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 // Earlier tells a runner what is known of the machine code that it has built, for
 // whatever commit that was measured. A measurement on the side goes by itself.
-func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (agent.EarlierAnswer, error) {
+func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.EarlierAnswer, error) {
 	s, run, err := k.atWork(ctx, job, token)
 	if err != nil || run.Side != nil {
-		return agent.EarlierAnswer{}, err
+		return protocol.EarlierAnswer{}, err
 	}
-	answer := agent.EarlierAnswer{Again: run.Attempt > 1}
+	answer := protocol.EarlierAnswer{Again: run.Attempt > 1}
 	a, err := k.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(c))
 	if err != nil {
 		return answer, err
@@ -33,7 +33,7 @@ func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runner
 	answer.Head = found.Head
 	answer.Evidence, err = k.blob(ctx, found.Evidence)
 	if errors.Is(err, journal.ErrNotFound) { // somebody has tidied up: the attempts are counted all the same
-		return agent.EarlierAnswer{Again: answer.Again}, nil
+		return protocol.EarlierAnswer{Again: answer.Again}, nil
 	}
 	return answer, err
 }

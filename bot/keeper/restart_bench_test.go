@@ -24,7 +24,7 @@ import (
 // -benchtime 1x.
 func BenchmarkRestart(b *testing.B) {
 	const pulls, events = 1000, 100_000
-	w := newWorld(b, worldOptions{limits: embedded.Limits{PerHour: -1}, idle: true, patient: true})
+	w := newWorld(b, worldOptions{limits: embedded.Limits{PerHour: -1}, absent: true, patient: true})
 	w.settle()
 	w.no(w.running.stop())
 	w.fillJournal(events)
@@ -44,10 +44,8 @@ func BenchmarkRestart(b *testing.B) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for said := time.Now(); ; <-tick.C {
-		queues, err := w.running.journal.Queues(w.ctx)
-		w.no(err)
 		n := 0
-		for _, q := range queues {
+		for _, q := range w.running.journal.Queues() {
 			n += q.Waiting
 		}
 		if time.Since(said) > 5*time.Second || n == pulls {

@@ -51,6 +51,25 @@ func (k *Keeper) wanted(s *change.State, job string, token uint64) (change.Run, 
 // Finished judges what a runner brought. The runner's word is never a verdict:
 // evidence that is not about what was asked is the runner's fault.
 func (k *Keeper) Finished(ctx context.Context, job string, token uint64, by fleet.Runner, evidence, log []byte, artifacts []string) error {
+	return k.finish(ctx, job, token, by.Name, log, artifacts, func(s *change.State, run change.Run) (*gates.Evidence, error) {
+		e, err := gates.ParseEvidence("the runner's evidence", evidence)
+		if err == nil {
+			err = about(s, run, e)
+		}
+		if err == nil {
+			err = k.counted(ctx, s, run, token, e)
+		}
+		return e, err
+	})
+}
+
+// Lost ends a job whose runners were lost, as a fault of theirs.
+func (k *Keeper) Lost(ctx context.Context, job string, token uint64, why string) error {
+	return k.finish(ctx, job, token, "", nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
+}
+
+// finish judges the evidence that gather brings; its error is the runner's fault.
+func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather gather) error {
 	id, err := change.OfJob(job)
 	if err != nil {
 		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
@@ -66,7 +85,7 @@ func (k *Keeper) Finished(ctx context.Context, job string, token uint64, by flee
 	if _, err := k.wanted(s, job, token); err != nil {
 		return err
 	}
-	result, err := k.verdictOn(ctx, s, run, token, evidence)
+	result, err := k.verdictOn(ctx, s, run, gather)
 	if err != nil {
 		return err
 	}
@@ -83,28 +102,25 @@ func (k *Keeper) Finished(ctx context.Context, job string, token uint64, by flee
 		if _, err := k.wanted(now, job, token); err != nil {
 			return nil, err
 		}
-		return change.Finished{Job: job, Token: token, Runner: by.Name, Result: *result}, nil
+		return change.Finished{Job: job, Token: token, Runner: by, Result: *result}, nil
 	})
 	if err == nil {
 		k.forget(job)
-		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by.Name)
+		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by)
 	}
 	k.wake(id)
 	return err
 }
 
-func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run, token uint64, data []byte) (*change.Result, error) {
+// gather is where a verdict's evidence comes from.
+type gather func(*change.State, change.Run) (*gates.Evidence, error)
+
+func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run, gather gather) (*change.Result, error) {
 	policy, err := s.Plan.ReadPolicy()
 	if err != nil {
 		return nil, err
 	}
-	e, err := gates.ParseEvidence("the runner's evidence", data)
-	if err == nil {
-		err = about(s, run, e)
-	}
-	if err == nil {
-		err = k.counted(ctx, s, run, token, e)
-	}
+	e, err := gather(s, run)
 	if own := (unavailable{}); errors.As(err, &own) {
 		return nil, own
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/keeper"
@@ -34,8 +35,9 @@ type setup struct {
 	Key               []byte
 	PAT               string
 	Beat              time.Duration // how often the runner reports; 50 ms unless given
+	Lease             time.Duration // 3 s unless given
+	Absent            bool          // there is no runner
 	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
-	Idle              bool          // there is no runner
 	Patient           bool          // GitHub's own limits are kept to, in real time
 	Everywhere        bool          // every repository is watched, not olga/kernels alone
 
@@ -88,7 +90,7 @@ func (r refusing) RoundTrip(rq *http.Request) (*http.Response, error) {
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: 3 * time.Second, Log: log})
+	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 3*time.Second), Log: log})
 	if err != nil {
 		cancel()
 		return nil, err
@@ -106,7 +108,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	runners := &fleet.Server{
 		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
-		LeaseFor: 3 * time.Second, Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
+		LeaseFor: cmp.Or(s.Lease, 3*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
 	reconcile, watched := 2*time.Second, []string{"olga/kernels"}
 	if s.Everywhere {
@@ -124,9 +126,9 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	runners.Results = b
 	mux := http.NewServeMux()
 	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
-	mux.Handle(agent.Prefix, runners.Handler())
+	mux.Handle(protocol.Prefix, runners.Handler())
 	web := &http.Server{Handler: mux}
-	failures := make(chan error, 4)
+	failures := make(chan error, 5)
 	var all sync.WaitGroup
 	run := func(what string, do func() error) {
 		all.Go(func() {
@@ -138,6 +140,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	run("web", func() error { return web.Serve(listener) })
 	run("ledger", func() error { return l.Follow(ctx, j) })
 	run("bot", func() error { return b.Run(ctx) })
+	run("fleet", func() error { return runners.Run(ctx) })
 	measure := scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure
 	if s.Forgetful {
 		asking := measure
@@ -147,7 +150,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		}
 	}
 	run("runner", func() error {
-		if s.Idle {
+		if s.Absent {
 			return nil
 		}
 		return agent.Run(ctx, agent.Config{

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // show brings GitHub in step with what is known of a change. What somebody waits for is
@@ -83,14 +83,12 @@ func concluded(s *change.State) bool {
 
 // Progress is told by a runner through package fleet. It is shown, and not
 // kept.
-func (k *Keeper) Progress(job string, p agent.Progress) {
+func (k *Keeper) Progress(job string, p runners.Event) {
 	id, err := change.OfJob(job)
 	if err != nil {
 		return
 	}
-	k.progress.Add(job, present.Progress{
-		Gate: p.Gate, Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail, Left: p.Event().Left, At: k.Now(),
-	})
+	k.progress.Add(job, present.Progress{Event: p, At: k.Now()})
 	if last, _ := k.shown.Get(id); k.Now().Sub(last) >= k.ProgressEvery {
 		k.showing.wake(id)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -84,8 +83,7 @@ func (k *Keeper) enqueue(ctx context.Context, s *change.State) error {
 		if run.Phase != change.Queued {
 			continue
 		}
-		payload := fleet.JobPayload{Bundle: run.Bundle, Digest: run.Bundle, Kernel: run.Kernel}
-		if err := k.Journal.Enqueue(ctx, run.Label, journal.Job{ID: run.Job, Payload: payload.Encode()}); err != nil {
+		if err := k.Journal.Enqueue(ctx, journal.Job{ID: run.Job, Labels: run.Labels, Kernel: run.Kernel, Bundle: run.Bundle}); err != nil {
 			return fmt.Errorf("queueing %s: %w", run.Job, err)
 		}
 	}

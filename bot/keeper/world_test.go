@@ -78,8 +78,9 @@ type worldOptions struct {
 	limits   embedded.Limits
 	log      bool
 	beat     time.Duration // of the runner, where the usual is too fast
+	lease    time.Duration // as in setup
+	absent   bool          // as in setup
 	forgets  bool          // the runner is of a version that has no attempt counted
-	idle     bool          // there is no runner
 	patient  bool          // the bot keeps to GitHub's own limits, in real time
 	refuse   func(*http.Request) *http.Response
 	now      func() time.Time // everybody's clock
@@ -188,7 +189,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Forgetful: w.opt.forgets, Idle: w.opt.idle, Patient: w.opt.patient, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

@@ -230,7 +230,7 @@ func (s *survey) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
-	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
+	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Labels: labels(job)}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
@@ -257,15 +257,15 @@ func (s *survey) name(job plan.Job) string {
 	return job.Manifest.Name
 }
 
-// label is the kind of runner that may measure the kernel.
-func label(job plan.Job) string {
-	if len(job.Policy.Devices) > 0 {
-		return job.Policy.Devices[0]
+// labels are the kinds of runners that may measure the kernel, most wanted first.
+func labels(job plan.Job) change.Labels {
+	switch {
+	case len(job.Policy.Devices) > 0:
+		return job.Policy.Devices
+	case job.Manifest.Mode == kernels.ModeCPU:
+		return change.Labels{"cpu"}
 	}
-	if job.Manifest.Mode == kernels.ModeCPU {
-		return "cpu"
-	}
-	return "gpu"
+	return change.Labels{"gpu"}
 }
 
 func wrap(job plan.Job) bundle.Job {

@@ -287,6 +287,7 @@ func TestCheckAndLabel(t *testing.T) {
 		check, label string
 	}{
 		"another check":   {tree{policyFile: policy + "check: gate\n"}, "gate", "pool"},
+		"any of several":  {tree{policyFile: replaced(t, policy, "[pool]", "[l4, pool]")}, "kernelgate", "l4 pool"},
 		"on any CPU":      {tree{policyFile: anywhere}, "kernelgate", "cpu"},
 		"its own harness": {tree{policyFile: anywhere, folder + "/kernel.yaml": gpu}, "kernelgate", "gpu"},
 	} {
@@ -294,7 +295,7 @@ func TestCheckAndLabel(t *testing.T) {
 			w := newWorld(t, usual().with(c.base))
 			p := w.plan(w.propose(tree{folder + "/scale.c": "// head\n"}))
 			w.job(p)
-			if label := p.Kernels[0].Label; label != c.label || p.Check != c.check {
+			if label := strings.Join(p.Kernels[0].Labels, " "); label != c.label || p.Check != c.check {
 				t.Errorf("got %q and %q, want %q and %q", p.Check, label, c.check, c.label)
 			}
 		})

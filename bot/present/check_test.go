@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 func TestInRepository(t *testing.T) {
@@ -58,7 +59,7 @@ func TestWaiting(t *testing.T) {
 		{"one, busy", []RunnerInfo{h200(true)}, Progress{}, "Waiting for a runner labelled h200: it is busy"},
 		{"two, busy", []RunnerInfo{h200(true), h200(true)}, Progress{}, "Waiting for a runner labelled h200: all 2 are busy"},
 		{"one is free", []RunnerInfo{h200(true), h200(false)}, Progress{}, "Waiting for a runner labelled h200"},
-		{"a place in line", nil, Progress{Text: "third in line"}, "third in line"},
+		{"a place in line", nil, Progress{Event: runners.Event{Text: "third in line"}}, "third in line"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t).seen(nil).planned(nil, "sdpa_fp8")
@@ -76,11 +77,11 @@ func TestProgress(t *testing.T) {
 		p    Progress
 		want string
 	}{
-		{Progress{Gate: "build"}, "build"},
-		{Progress{Gate: "build", Text: "candidate"}, "build: candidate"},
-		{Progress{Gate: "correctness", Done: 36, Total: 36, Unit: "cases"}, "correctness: case 36 of 36"},
-		{Progress{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+15.9 %", Left: 40 * time.Second}, "performance: mission, round 4 of 20, +15.9 %, about 40 s left"},
-		{Progress{Gate: "performance", Left: 3 * time.Hour}, "performance: about 3 h left"},
+		{Progress{Event: runners.Event{Gate: "build"}}, "build"},
+		{Progress{Event: runners.Event{Gate: "build", Text: "candidate"}}, "build: candidate"},
+		{Progress{Event: runners.Event{Gate: "correctness", Done: 36, Total: 36, Unit: "cases"}}, "correctness: case 36 of 36"},
+		{Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+15.9 %", Left: 40}}, "performance: mission, round 4 of 20, +15.9 %, about 40 s left"},
+		{Progress{Event: runners.Event{Gate: "performance", Left: 3 * 3600}}, "performance: about 3 h left"},
 	} {
 		if got := c.p.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -75,7 +76,7 @@ func TestGolden(t *testing.T) {
 		"reading":     tell(t).seen(nil),
 		"no-kernel":   tell(t).seen(nil).planned(nil),
 		"no-kernel-2": tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").push(sha2).planned(nil),
-		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Label = "l4" }, "sdpa_fp8"),
+		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Labels = change.Labels{"l4", "a100"} }, "sdpa_fp8"),
 		"pass":        tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").finished("sdpa_fp8", pass),
 		"defer-build": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", noBuild),
 		"defer-spill": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", spills),
@@ -114,8 +115,8 @@ func TestGolden(t *testing.T) {
 func running(t testing.TB) *story {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").started("sdpa_fp8")
 	s.view.Runners[0].Busy = true
-	s.view.Progress[s.job("sdpa_fp8")] = Progress{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
-		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95 * time.Second, At: s.at.Add(-5 * time.Second)}
+	s.view.Progress[s.job("sdpa_fp8")] = Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
+		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95}, At: s.at.Add(-5 * time.Second)}
 	return s
 }
 

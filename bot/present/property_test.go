@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // hostile are words that want to act.
@@ -49,7 +50,7 @@ func (d dice) story(t testing.TB) *story {
 				s.view.Verdicts[r.Job] = d.verdict(r.Kernel, r.Result.Outcome)
 			}
 			if d.maybe(1, 3) {
-				s.view.Progress[r.Job] = Progress{Gate: d.word(), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: time.Duration(d.Int64N(1e13)), At: s.at}
+				s.view.Progress[r.Job] = Progress{Event: runners.Event{Gate: d.word(), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: runners.Seconds(d.Int64N(1e4))}, At: s.at}
 			}
 			if d.maybe(1, 3) {
 				s.view.Tried[r.Folder] = append(s.view.Tried[r.Folder], Tried{Number: d.IntN(99), Title: d.word(), Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Line: d.word(), At: s.at})
@@ -90,7 +91,7 @@ func (d dice) event(s *story) change.Event {
 			p.Problems = append(p.Problems, change.Problem{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}
 		for i := range pick(d, 0, 1, 1, 1, 2, 2, 3, 3, 9) {
-			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Label: d.word(), Kept: d.maybe(1, 2)}
+			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: change.Labels{d.word(), d.word()}, Kept: d.maybe(1, 2)}
 			if d.maybe(1, 4) {
 				k.Result = d.result()
 			}

@@ -113,8 +113,8 @@ func (v View) about(r change.Run) string {
 	if r.Rule != "" {
 		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
 	}
-	if r.Label != "" {
-		parts = append(parts, "runners labelled "+report.EscapeCode(r.Label))
+	if len(r.Labels) > 0 {
+		parts = append(parts, "runners labelled "+report.EscapeCode(strings.Join(r.Labels, " or ")))
 	}
 	if where := measuredOn(r); where != dash {
 		parts = append(parts, "on "+where)

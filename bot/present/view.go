@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A View is all that is known of a change at one moment.
@@ -30,14 +31,8 @@ type View struct {
 
 // Progress is what a runner does at the moment, or what a queued job waits for.
 type Progress struct {
-	Gate   string
-	Text   string
-	Done   int // of Total, in Unit
-	Total  int // 0 where it is not known
-	Unit   string
-	Detail string // the interval so far
-	Left   time.Duration
-	At     time.Time // when it was heard
+	runners.Event
+	At time.Time // when it was heard
 }
 
 // Tried is an earlier attempt at a kernel that did not pass.

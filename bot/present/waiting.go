@@ -41,7 +41,7 @@ func (p Progress) String() string {
 		parts = append(parts, p.Detail)
 	}
 	if p.Left > 0 {
-		parts = append(parts, "about "+duration(p.Left)+" left")
+		parts = append(parts, "about "+duration(p.Left.Duration())+" left")
 	}
 	text := strings.Join(parts, ", ")
 	switch {
@@ -60,7 +60,7 @@ func (v View) waiting(r change.Run) string {
 	}
 	fit, busy := 0, 0
 	for _, runner := range v.Runners {
-		if slices.Contains(runner.Labels, r.Label) {
+		if slices.ContainsFunc(r.Labels, func(l string) bool { return slices.Contains(runner.Labels, l) }) {
 			fit++
 			if runner.Busy {
 				busy++
@@ -68,8 +68,8 @@ func (v View) waiting(r change.Run) string {
 		}
 	}
 	text := "Waiting for a runner"
-	if r.Label != "" {
-		text += " labelled " + r.Label
+	if len(r.Labels) > 0 {
+		text += " labelled " + strings.Join(r.Labels, " or ")
 	}
 	switch {
 	case fit == 0:

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -56,7 +56,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.counts.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), Timeout: webhookTime,
 	}))
-	mux.Handle(agent.Prefix, runners)
+	mux.Handle(protocol.Prefix, runners)
 	l.servers = [2]*http.Server{s.httpServer(mux), s.httpServer(runners)}
 	return l, nil
 }
@@ -111,7 +111,7 @@ func within(limit time.Duration, h http.Handler) http.Handler {
 // server stops; other requests are let through to their end.
 func endingWith(polls context.Context, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != agent.Prefix+"lease" {
+		if r.URL.Path != protocol.Prefix+"lease" {
 			h.ServeHTTP(w, r)
 			return
 		}

@@ -175,12 +175,10 @@ func (o observer) collectStores(ctx context.Context, send sender) {
 	if list, err := o.Journal.Dead(ctx); err == nil {
 		send(dead, float64(len(list)))
 	}
-	if queues, err := o.Journal.Queues(ctx); err == nil {
-		for _, q := range queues {
-			send(queueJobs, float64(q.Waiting), q.Label, "waiting")
-			send(queueJobs, float64(q.Leased), q.Label, "leased")
-			send(queueOldest, max(0, o.opt.Now().Sub(q.Oldest).Seconds()), q.Label)
-		}
+	for _, q := range o.Journal.Queues() {
+		send(queueJobs, float64(q.Waiting), q.Label, "waiting")
+		send(queueJobs, float64(q.Leased), q.Label, "leased")
+		send(queueOldest, max(0, o.opt.Now().Sub(q.Oldest).Seconds()), q.Label)
 	}
 	if c, err := o.Ledger.Counts(ctx); err == nil {
 		for outcome, n := range c.Outcomes {

@@ -62,7 +62,7 @@ type Server struct {
 
 // parts are what works behind the listeners, each with what ends it.
 type parts struct {
-	follow, bot, child part
+	follow, bot, fleet, child part
 }
 
 type part struct {
@@ -223,6 +223,7 @@ func (s *Server) work(ctx context.Context, child *child) {
 	ctx, s.fail = context.WithCancelCause(ctx)
 	s.parts.follow = s.begin(ctx, "following the journal", func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) })
 	s.parts.bot = s.begin(ctx, "the bot", s.Bot.Run)
+	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
 	if child != nil {
 		s.parts.child = s.begin(ctx, "the local runner", child.run)
 	}
@@ -269,6 +270,7 @@ func (s *Server) begin(ctx context.Context, what string, run func(context.Contex
 func (s *Server) close() error {
 	s.parts.child.end()
 	err := s.net.close()
+	s.parts.fleet.end()
 	s.parts.bot.end()
 	s.parts.follow.end()
 	if s.Ledger != nil {

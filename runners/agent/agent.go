@@ -17,6 +17,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -111,10 +112,10 @@ func (a *agent) loop(ctx context.Context) error {
 		if err := a.deliverAll(ctx); err != nil {
 			return err
 		}
-		var lease *LeaseAnswer
+		var lease *protocol.LeaseAnswer
 		asked := a.Now()
 		err := a.persist(ctx, "asking for a job", func() (err error) {
-			lease, err = a.client.lease(ctx, LeaseRequest{Runner: a.Name, Labels: a.Labels, Version: a.Version, Host: a.Host})
+			lease, err = a.client.lease(ctx, protocol.LeaseRequest{Runner: a.Name, Labels: a.Labels, Version: a.Version, Host: a.Host})
 			return err
 		})
 		if err != nil {

@@ -118,7 +118,7 @@ func TestServerAwayWhileMeasuring(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	c.Measure = func(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (Outcome, error) {
 		p.Report(runners.Event{Text: "first"})
-		p.Report(runners.Event{Text: "second", Left: time.Second})
+		p.Report(runners.Event{Text: "second", Left: 1})
 		close(begun)
 		<-goOn
 		return Outcome{Evidence: found(job)}, ctx.Err()
@@ -128,7 +128,7 @@ func TestServerAwayWhileMeasuring(t *testing.T) {
 	next(t, begun, "the measurement")
 	for i := 0; i < 20; { // longer than the lease
 		b := next(t, f.beats, "a beat")
-		if b.Token != 1 || b.Progress != nil && *b.Progress != (Progress{Text: "second", Left: 1}) {
+		if b.Token != 1 || b.Progress != nil && *b.Progress != (runners.Event{Text: "second", Left: 1}) {
 			t.Errorf("the beat says %+v", b)
 		}
 		if b.Progress != nil {

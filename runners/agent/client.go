@@ -13,10 +13,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Answers that end a job.
@@ -120,7 +122,7 @@ func trust(file string) (*tls.Config, error) {
 
 // do sends a request and returns the answer if it is a good one.
 func (c *client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+Prefix+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+protocol.Prefix+path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -177,33 +179,31 @@ func (c *client) send(ctx context.Context, path string, message any) (*http.Resp
 	return c.do(ctx, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
 }
 
-var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-
 // lease waits for a job; nil means that there was none.
-func (c *client) lease(ctx context.Context, ask LeaseRequest) (*LeaseAnswer, error) {
-	var l LeaseAnswer
+func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protocol.LeaseAnswer, error) {
+	var l protocol.LeaseAnswer
 	if err := c.post(ctx, leaseTimeout, "lease", ask, &l); err != nil {
 		return nil, err
 	}
 	if l.Job == "" {
 		return nil, nil
 	}
-	if !jobID.MatchString(l.Job) || !(l.Heartbeat > 0) || l.Heartbeat > l.Lease {
+	if !protocol.JobID(l.Job) || !(l.Heartbeat > 0) || l.Heartbeat > l.Lease {
 		return nil, fmt.Errorf("the server hands out a job that this runner cannot read (run both in the same version): %+v", l)
 	}
 	return &l, nil
 }
 
-func (c *client) beat(ctx context.Context, l LeaseAnswer, p *Progress) error {
-	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", Beat{Token: l.Token, Progress: p}, nil)
+func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, p *runners.Event) error {
+	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", protocol.Beat{Token: l.Token, Progress: p}, nil)
 }
 
-func (c *client) release(ctx context.Context, l LeaseAnswer) error {
-	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/release", Release{Token: l.Token}, nil)
+func (c *client) release(ctx context.Context, l protocol.LeaseAnswer) error {
+	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/release", protocol.Release{Token: l.Token}, nil)
 }
 
 // bundle copies the job's bundle to w.
-func (c *client) bundle(ctx context.Context, l LeaseAnswer, w io.Writer) error {
+func (c *client) bundle(ctx context.Context, l protocol.LeaseAnswer, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
 	resp, err := c.do(ctx, http.MethodGet, "jobs/"+l.Job+"/bundle?token="+strconv.FormatUint(l.Token, 10), nil, nil)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
@@ -47,10 +48,10 @@ type fake struct {
 	t      *testing.T
 	bundle []byte
 
-	jobs     chan LeaseAnswer
-	asked    chan LeaseRequest
-	beats    chan Beat
-	results  chan Result
+	jobs     chan protocol.LeaseAnswer
+	asked    chan protocol.LeaseRequest
+	beats    chan protocol.Beat
+	results  chan protocol.Result
 	released chan string
 
 	mu        sync.Mutex
@@ -60,8 +61,8 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	f := &fake{
-		t: t, bundle: exampleBundle(t), jobs: make(chan LeaseAnswer, 10), asked: make(chan LeaseRequest, 1000), beats: make(chan Beat, 1000),
-		results: make(chan Result, 1000), released: make(chan string, 10), status: map[string]int{}, artifacts: map[string]string{},
+		t: t, bundle: exampleBundle(t), jobs: make(chan protocol.LeaseAnswer, 10), asked: make(chan protocol.LeaseRequest, 1000), beats: make(chan protocol.Beat, 1000),
+		results: make(chan protocol.Result, 1000), released: make(chan string, 10), status: map[string]int{}, artifacts: map[string]string{},
 	}
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)
@@ -77,7 +78,7 @@ func (f *fake) answer(what string, status int) {
 
 func (f *fake) hand(id string, token uint64) {
 	sum := sha256.Sum256(f.bundle)
-	f.jobs <- LeaseAnswer{Job: id, Token: token, Kernel: "twice", Digest: hex.EncodeToString(sum[:]), Lease: 30, Heartbeat: 2}
+	f.jobs <- protocol.LeaseAnswer{Job: id, Token: token, Kernel: "twice", Digest: hex.EncodeToString(sum[:]), Lease: 30, Heartbeat: 2}
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +95,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *fake) take(w http.ResponseWriter, r *http.Request) (wait bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	parts := strings.Split(strings.TrimPrefix(r.URL.Path, Prefix), "/")
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, protocol.Prefix), "/")
 	what := parts[len(parts)-1]
 	if r.Method == http.MethodPut {
 		what = "artifact"
@@ -122,11 +123,11 @@ func (f *fake) take(w http.ResponseWriter, r *http.Request) (wait bool) {
 	}
 	switch what {
 	case "beat":
-		var b Beat
+		var b protocol.Beat
 		read(&b)
 		f.beats <- b
 	case "result":
-		var res Result
+		var res protocol.Result
 		read(&res)
 		f.results <- res
 	case "release":
@@ -134,7 +135,7 @@ func (f *fake) take(w http.ResponseWriter, r *http.Request) (wait bool) {
 	case "artifact":
 		f.artifacts[parts[len(parts)-1]+r.URL.RawQuery] = string(data)
 	case "lease":
-		var ask LeaseRequest
+		var ask protocol.LeaseRequest
 		read(&ask)
 		f.asked <- ask
 	}
@@ -203,7 +204,7 @@ func quick(_ context.Context, job bundle.Job, _ string, _ runners.Progress) (Out
 	return Outcome{Evidence: found(job), BuildLog: "log"}, nil
 }
 
-func (f *fake) result() (Result, gates.Evidence) {
+func (f *fake) result() (protocol.Result, gates.Evidence) {
 	f.t.Helper()
 	r := next(f.t, f.results, "a result")
 	e, err := gates.ParseEvidence("result", r.Evidence)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -17,7 +18,7 @@ import (
 // away.
 type record struct {
 	agent *agent
-	lease LeaseAnswer
+	lease protocol.LeaseAnswer
 	end   func(error) // ends the job
 }
 
@@ -47,9 +48,9 @@ func (r record) ask(ctx context.Context, doing string, try func() error) error {
 }
 
 // earlier asks what is known of the code.
-func (c *client) earlier(ctx context.Context, l LeaseAnswer, code runners.Code) (runners.Earlier, error) {
-	var answer EarlierAnswer
-	if err := c.postLarge(ctx, "jobs/"+l.Job+"/earlier", Built{Token: l.Token, Code: code}, &answer); err != nil {
+func (c *client) earlier(ctx context.Context, l protocol.LeaseAnswer, code runners.Code) (runners.Earlier, error) {
+	var answer protocol.EarlierAnswer
+	if err := c.postLarge(ctx, "jobs/"+l.Job+"/earlier", protocol.Built{Token: l.Token, Code: code}, &answer); err != nil {
 		return runners.Earlier{}, err
 	}
 	was := runners.Earlier{Head: answer.Head, Again: answer.Again}
@@ -64,9 +65,9 @@ func (c *client) earlier(ctx context.Context, l LeaseAnswer, code runners.Code) 
 }
 
 // begin counts an attempt.
-func (c *client) begin(ctx context.Context, l LeaseAnswer, code runners.Code) (int, error) {
-	var answer BeginAnswer
-	if err := c.postLarge(ctx, "jobs/"+l.Job+"/begin", Built{Token: l.Token, Code: code}, &answer); err != nil {
+func (c *client) begin(ctx context.Context, l protocol.LeaseAnswer, code runners.Code) (int, error) {
+	var answer protocol.BeginAnswer
+	if err := c.postLarge(ctx, "jobs/"+l.Job+"/begin", protocol.Built{Token: l.Token, Code: code}, &answer); err != nil {
 		return 0, err
 	}
 	if answer.Attempt < 1 {
@@ -84,7 +85,7 @@ func (c *client) postLarge(ctx context.Context, path string, message, into any) 
 		return err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, MaxResult)).Decode(into); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, protocol.MaxResult)).Decode(into); err != nil {
 		return fmt.Errorf("reading the server's answer: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -89,10 +90,10 @@ func TestKeep(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.keep(LeaseAnswer{Job: "a-b-1", Token: 12}, Outcome{
+	k, err := s.keep(protocol.LeaseAnswer{Job: "a-b-1", Token: 12}, Outcome{
 		Evidence:  &gates.Evidence{Kernel: "twice"},
-		BuildLog:  strings.Repeat("é", MaxLog),
-		Artifacts: []string{file("good", 3), file("big", MaxArtifact+1), file("a name", 1), link, filepath.Join(dir, "none")},
+		BuildLog:  strings.Repeat("é", protocol.MaxLog),
+		Artifacts: []string{file("good", 3), file("big", protocol.MaxArtifact+1), file("a name", 1), link, filepath.Join(dir, "none")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("artifacts %v, %v", names, err)
 	}
 	r, err := k.read()
-	if err != nil || r.Token != 12 || len(r.Log) > MaxLog {
+	if err != nil || r.Token != 12 || len(r.Log) > protocol.MaxLog {
 		t.Errorf("token %d, a log of %d bytes, %v", r.Token, len(r.Log), err)
 	}
 	for _, part := range []string{"bytes are left out", "big was not kept: it is 64 MiB long", "a name was not kept", "link was not kept", "none was not kept: it is not there"} {

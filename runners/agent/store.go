@@ -9,10 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 )
 
 // A store keeps finished results on disk until they are delivered.
@@ -72,13 +73,8 @@ const (
 	artifactsFolder = "artifacts"
 )
 
-var artifactName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}$`)
-
-// ArtifactName tells whether a file of that name may be an artifact.
-func ArtifactName(name string) bool { return artifactName.MatchString(name) }
-
 // keep puts a result on disk. It appears under its name when it is whole.
-func (s store) keep(l LeaseAnswer, found Outcome) (kept, error) {
+func (s store) keep(l protocol.LeaseAnswer, found Outcome) (kept, error) {
 	k := kept{dir: filepath.Join(s.results, fmt.Sprintf("%d-%s", l.Token, l.Job)), job: l.Job, token: l.Token}
 	part, err := os.MkdirTemp(s.results, unfinished)
 	if err != nil {
@@ -89,14 +85,14 @@ func (s store) keep(l LeaseAnswer, found Outcome) (kept, error) {
 	if err != nil {
 		return k, err
 	}
-	r := Result{Token: l.Token, Evidence: evidence, Log: found.BuildLog}
+	r := protocol.Result{Token: l.Token, Evidence: evidence, Log: found.BuildLog}
 	folder := filepath.Join(part, artifactsFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return k, err
 	}
 	for i, file := range found.Artifacts {
-		why := fmt.Sprintf("a run keeps %d artifacts", MaxArtifacts)
-		if i < MaxArtifacts {
+		why := fmt.Sprintf("a run keeps %d artifacts", protocol.MaxArtifacts)
+		if i < protocol.MaxArtifacts {
 			if why, err = copyArtifact(file, folder); err != nil {
 				return k, err
 			}
@@ -121,10 +117,10 @@ func copyArtifact(file, folder string) (why string, err error) {
 		return "it is not there", nil
 	case err != nil:
 		return "", err
-	case !ArtifactName(name) || !info.Mode().IsRegular():
+	case !protocol.ArtifactName(name) || !info.Mode().IsRegular():
 		return "it is not a regular file with a plain name", nil
-	case info.Size() > MaxArtifact:
-		return fmt.Sprintf("it is %d MiB long, and at most %d are taken", info.Size()>>20, MaxArtifact>>20), nil
+	case info.Size() > protocol.MaxArtifact:
+		return fmt.Sprintf("it is %d MiB long, and at most %d are taken", info.Size()>>20, protocol.MaxArtifact>>20), nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -135,15 +131,15 @@ func copyArtifact(file, folder string) (why string, err error) {
 
 // shorten keeps a log's beginning and end.
 func shorten(log string) string {
-	if len(log) <= MaxLog {
+	if len(log) <= protocol.MaxLog {
 		return log
 	}
-	const half = MaxLog/2 - 100
+	const half = protocol.MaxLog/2 - 100
 	left := fmt.Sprintf("\n… %d bytes are left out …\n", len(log)-2*half)
 	return strings.ToValidUTF8(log[:half], "") + left + strings.ToValidUTF8(log[len(log)-half:], "")
 }
 
-func (k kept) write(r Result) error {
+func (k kept) write(r protocol.Result) error {
 	f, err := os.OpenFile(filepath.Join(k.dir, resultFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -153,7 +149,7 @@ func (k kept) write(r Result) error {
 	return errors.Join(err, zip.Close(), f.Sync(), f.Close())
 }
 
-func (k kept) read() (r Result, err error) {
+func (k kept) read() (r protocol.Result, err error) {
 	f, err := os.Open(filepath.Join(k.dir, resultFile))
 	if err != nil {
 		return r, err
@@ -189,7 +185,7 @@ func (s store) all() ([]kept, error) {
 	for _, f := range folders {
 		number, job, _ := strings.Cut(f.Name(), "-")
 		token, err := strconv.ParseUint(number, 10, 64)
-		if err != nil || !jobID.MatchString(job) {
+		if err != nil || !protocol.JobID(job) {
 			continue // not ours
 		}
 		all = append(all, kept{dir: filepath.Join(s.results, f.Name()), job: job, token: token})

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -21,7 +22,7 @@ import (
 
 // work takes one job from its bundle to a result that the server has, or does
 // not want any more.
-func (a *agent) work(ctx context.Context, l LeaseAnswer) error {
+func (a *agent) work(ctx context.Context, l protocol.LeaseAnswer) error {
 	log := a.Log.With("job", l.Job, "token", l.Token, "kernel", l.Kernel)
 	log.Info("job begins")
 	dir := filepath.Join(a.store.work, fmt.Sprintf("%d-%s", l.Token, l.Job))
@@ -62,7 +63,7 @@ type holding struct {
 // hold beats until it is stopped, also while the result is on its way. That the
 // server is away is no reason to end the job: it may be back in time, and the
 // decision is the server's.
-func (a *agent) hold(ctx context.Context, l LeaseAnswer) *holding {
+func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 	ctx, cancel := context.WithCancelCause(ctx)
 	h := &holding{ctx: ctx, end: cancel}
 	ended := make(chan struct{})
@@ -93,16 +94,16 @@ func (a *agent) hold(ctx context.Context, l LeaseAnswer) *holding {
 // latest is the progress that the next beat tells.
 type latest struct {
 	mu sync.Mutex
-	p  *Progress
+	p  *runners.Event
 }
 
 func (l *latest) Report(e runners.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.p = progressOf(e)
+	l.p = &e
 }
 
-func (l *latest) get() *Progress {
+func (l *latest) get() *runners.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.p
@@ -110,7 +111,7 @@ func (l *latest) get() *Progress {
 
 // measure returns an outcome with evidence: what goes wrong here is a fault in
 // it. Only the end of ctx returns an error.
-func (a *agent) measure(ctx context.Context, l LeaseAnswer, dir string, p runners.Progress, r runners.Record) (Outcome, error) {
+func (a *agent) measure(ctx context.Context, l protocol.LeaseAnswer, dir string, p runners.Progress, r runners.Record) (Outcome, error) {
 	job, err := a.fetch(ctx, l, dir)
 	if err == nil {
 		job.Record = r
@@ -137,7 +138,7 @@ func (a *agent) measure(ctx context.Context, l LeaseAnswer, dir string, p runner
 
 // fetch brings the bundle here. Nothing in it is looked at before its digest is
 // the one that was handed out with the lease.
-func (a *agent) fetch(ctx context.Context, l LeaseAnswer, dir string) (bundle.Job, error) {
+func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (bundle.Job, error) {
 	tree := filepath.Join(dir, "job")
 	for _, d := range []string{dir, tree, filepath.Join(dir, "scratch")} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {

@@ -82,7 +82,7 @@ func Text(e runners.Event) string {
 		parts = append(parts, e.Detail)
 	}
 	if e.Left > 0 {
-		parts = append(parts, fmt.Sprintf("about %v left", e.Left.Round(time.Second)))
+		parts = append(parts, fmt.Sprintf("about %v left", e.Left.Duration().Round(time.Second)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -5,18 +5,7 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
-
-func leaseTo(t *testing.T, j *Journal, label, holder string) *Lease {
-	t.Helper()
-	l, err := j.LeaseTo(testContext(t), label, holder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
 
 func attach(t *testing.T, j *Journal, of *Lease, holder string) *Lease {
 	t.Helper()
@@ -27,32 +16,29 @@ func attach(t *testing.T, j *Journal, of *Lease, holder string) *Lease {
 	return l
 }
 
-// A runner goes on working while the bot is started again.
+// A runner goes on working while the bot is started again, and has its whole lease from then on.
 func TestAttachAfterReopening(t *testing.T) {
 	t.Parallel()
-	ctx, dir := testContext(t), t.TempDir()
-	j := open(t, Options{Dir: dir})
-	enqueue(t, j, "l4", "a")
-	enqueue(t, j, "l4", "b")
-	a, b := leaseTo(t, j, "l4", "ann"), leaseTo(t, j, "l4", "ann")
+	ctx, o := testContext(t), Options{Dir: t.TempDir()}
+	j := open(t, o)
+	enqueue(t, j, "a", "l4")
+	enqueue(t, j, "b", "l4")
+	a, b := lease(t, j, "l4", "a", 1), lease(t, j, "l4", "b", 1)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	j = open(t, Options{Dir: dir})
+	j = open(t, o)
 	again := attach(t, j, a, "ann")
-	if again.Label != "l4" || again.Token != 1 || string(again.Payload) != "work a" {
+	if again.Label != "l4" || again.Token != 1 || again.Bundle != "bundle of a" {
 		t.Errorf("attached to %+v", again)
 	}
-	beats := make(chan *nats.Msg, 10)
-	if _, err := j.nc.ChanSubscribe("$JS.ACK.JOBS.>", beats); err != nil {
-		t.Fatal(err)
-	}
+	before := j.queue.list()
 	if err := again.Extend(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if m := next(t, beats); string(m.Data) != "+WPI" || m.Subject != a.msg.Reply() {
-		t.Errorf("%q to %s is not a sign of life", m.Data, m.Subject)
+	if after := j.queue.list(); !after[0].free.After(before[0].free) || after[1].free != before[1].free {
+		t.Errorf("extended from %v to %v, and the other from %v to %v", before[0].free, after[0].free, before[1].free, after[1].free)
 	}
 	if err := again.Done(ctx); err != nil {
 		t.Fatal(err)
@@ -63,7 +49,7 @@ func TestAttachAfterReopening(t *testing.T) {
 	if l := lease(t, j, "l4", "b", 2); l.Done(ctx) != nil {
 		t.Error("the released job cannot be finished")
 	}
-	if n := unfinished(t, j); n != 0 {
+	if n := unfinished(j); n != 0 {
 		t.Errorf("%d jobs are left, want 0", n)
 	}
 }
@@ -73,8 +59,8 @@ func TestAttachRefuses(t *testing.T) {
 	j := open(t, Options{})
 	ctx := testContext(t)
 	take := func(id string) *Lease {
-		enqueue(t, j, "l4", id)
-		return leaseTo(t, j, "l4", "ann")
+		enqueue(t, j, id, "l4")
+		return lease(t, j, "l4", id, 1)
 	}
 	held, gone, back, off := take("held"), take("gone"), take("back"), take("off")
 	if err := errors.Join(gone.Done(ctx), back.Release(ctx, time.Hour)); err != nil {
@@ -116,18 +102,21 @@ func TestAttachRefuses(t *testing.T) {
 func TestLeaseEndsWithItsContextCleanly(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{LeaseFor: time.Hour})
-	for range 20 {
+	for range 100 {
 		ctx, cancel := context.WithCancel(testContext(t))
 		got := make(chan *Lease, 1)
 		go func() {
-			l, _ := j.Lease(ctx, "l4")
+			l, _ := j.Lease(ctx, "bob", "l4")
 			got <- l
 		}()
-		enqueue(t, j, "l4", "a")
-		cancel()
+		go cancel()
+		enqueue(t, j, "a", "l4")
 		l := next(t, got)
 		if l == nil {
-			l = leaseTo(t, j, "l4", "")
+			var err error
+			if l, err = j.Lease(testContext(t), "ann", "l4"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := l.Done(testContext(t)); err != nil {
 			t.Fatal(err)

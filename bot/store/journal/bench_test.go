@@ -39,7 +39,7 @@ func BenchmarkAccept(b *testing.B) {
 			for range callers {
 				wg.Go(func() {
 					for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
-						if _, err := j.Accept(ctx, Delivery{ID: fmt.Sprint("d", i), Event: "push", Key: "o/r", Body: body}); err != nil {
+						if _, err := j.Accept(ctx, Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
 							b.Error(err)
 							return
 						}
@@ -174,4 +174,29 @@ func fillEvents(b *testing.B, dir string, n int) {
 		}
 	}
 	<-js.PublishAsyncComplete()
+}
+
+// BenchmarkReplayRun reads one run among many.
+func BenchmarkReplayRun(b *testing.B) {
+	for _, events := range []int{8, 120, 1000} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
+			j, ctx := open(b, Options{}), b.Context()
+			last := uint64(0)
+			for i := range events {
+				var err error
+				if last, err = j.Append(ctx, "run", last, "measured", strings.Repeat("x", 1000)); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := j.Append(ctx, fmt.Sprint("other", i), 0, "measured", strings.Repeat("x", 1000)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				n := 0
+				if _, err := j.ReplayRun(ctx, "run", func(Event) error { n++; return nil }); err != nil || n != events {
+					b.Fatal(n, err)
+				}
+			}
+		})
+	}
 }

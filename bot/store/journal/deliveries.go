@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,6 @@ import (
 type Delivery struct {
 	ID       string    // X-GitHub-Delivery
 	Event    string    // X-GitHub-Event
-	Key      string    // deliveries of one key are processed in order, e.g. "owner/repo"; "" stands alone
 	Received time.Time // when it came
 	Body     []byte
 }
@@ -41,10 +39,10 @@ type deliveryState struct {
 	Attempts int    `json:"attempts"`
 	Error    string `json:"error,omitempty"`
 	Done     bool   `json:"done,omitempty"`
+	Dead     bool   `json:"dead,omitempty"` // given up
 }
 
 const (
-	headerKey      = "Kernelgate-Key"
 	headerReceived = "Kernelgate-Received"
 	headerRevived  = "Kernelgate-Revived"
 	headerExpect   = jetstream.ExpectedLastSubjSeqHeader
@@ -64,6 +62,7 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	}
 	err := j.commit.put(ctx, d.message(0))
 	if err == nil {
+		j.accepted.ring()
 		return true, nil
 	}
 	if !isConflict(err) {
@@ -82,9 +81,6 @@ func (d Delivery) message(expect uint64) *nats.Msg {
 	m.Data = d.Body
 	m.Header.Set(headerExpect, strconv.FormatUint(expect, 10))
 	m.Header.Set(headerReceived, d.Received.Format(time.RFC3339Nano))
-	if d.Key != "" {
-		m.Header.Set(headerKey, url.QueryEscape(d.Key))
-	}
 	if expect > 0 {
 		m.Header.Set(headerRevived, "1")
 	}
@@ -96,11 +92,8 @@ func parseDelivery(subject string, header nats.Header, body []byte) (Delivery, e
 	if len(parts) != 3 {
 		return Delivery{}, fmt.Errorf("subject %q is not deliveries.<event>.<id>", subject)
 	}
-	d := Delivery{Event: parts[1], ID: parts[2], Body: body}
-	var errReceived, errKey error
-	d.Received, errReceived = time.Parse(time.RFC3339Nano, header.Get(headerReceived))
-	d.Key, errKey = url.QueryUnescape(header.Get(headerKey))
-	return d, errors.Join(errReceived, errKey)
+	received, err := time.Parse(time.RFC3339Nano, header.Get(headerReceived))
+	return Delivery{Event: parts[1], ID: parts[2], Received: received, Body: body}, err
 }
 
 // revive stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
@@ -110,7 +103,8 @@ func (j *Journal) revive(ctx context.Context, d Delivery, dead DeadDelivery) (bo
 		return false, nil
 	}
 	if err == nil {
-		err = j.state.Purge(ctx, deadKey(d.ID))
+		j.accepted.ring()
+		err = j.undead(ctx, d.ID)
 	}
 	if err != nil {
 		return false, fmt.Errorf("revive delivery %s: %w", d.ID, err)
@@ -118,41 +112,20 @@ func (j *Journal) revive(ctx context.Context, d Delivery, dead DeadDelivery) (bo
 	return true, nil
 }
 
-// Revive puts a delivery that was given up back in line, as a redelivery by GitHub would.
-func (j *Journal) Revive(ctx context.Context, id string) error {
-	dead, found, err := j.dead(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !found {
-		return fmt.Errorf("revive delivery %s: %w among the dead", id, ErrNotFound)
-	}
-	msg, err := j.deliveries.GetMsg(ctx, dead.Seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return fmt.Errorf("revive delivery %s: %w any more: it is older than deliveries are kept", id, ErrNotFound)
-	}
-	if err != nil {
-		return fmt.Errorf("revive delivery %s: %w", id, err)
-	}
-	d, err := parseDelivery(msg.Subject, msg.Header, msg.Data)
-	if err != nil {
-		return fmt.Errorf("revive delivery %s: %w", id, err)
-	}
-	_, err = j.revive(ctx, d, dead)
-	return err
+func (j *Journal) undead(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
+	return j.state.kv.Purge(ctx, deadKey(id))
 }
 
 func (j *Journal) dead(ctx context.Context, id string) (DeadDelivery, bool, error) {
-	if err := checkToken("delivery id", id); err != nil {
-		return DeadDelivery{}, false, err
-	}
 	dead, revision, err := getRecord[DeadDelivery](ctx, j.state, deadKey(id))
 	return dead, revision > 0, err
 }
 
 // Dead lists the deliveries that were given up, oldest first.
 func (j *Journal) Dead(ctx context.Context) ([]DeadDelivery, error) {
-	keys, err := j.state.ListKeysFiltered(ctx, "dead.*")
+	keys, err := j.state.kv.ListKeysFiltered(ctx, "dead.*")
 	if err != nil {
 		return nil, fmt.Errorf("list dead deliveries: %w", err)
 	}

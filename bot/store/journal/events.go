@@ -14,6 +14,9 @@ import (
 
 const headerKind = "Kernelgate-Kind"
 
+// followAhead is how many events Follow reads at once.
+const followAhead = 256
+
 // An Event is a fact about a run. Seq orders the facts about all runs.
 type Event struct {
 	Seq  uint64
@@ -37,6 +40,8 @@ func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind st
 	msg := nats.NewMsg("events." + run)
 	msg.Data = data
 	msg.Header.Set(headerKind, kind)
+	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
 	ack, err := j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
 	if isConflict(err) {
 		return 0, fmt.Errorf("append %s to run %s after event %d: %w", kind, run, expect, ErrConflict)
@@ -44,6 +49,7 @@ func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind st
 	if err != nil {
 		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
 	}
+	j.appended.ring()
 	return ack.Sequence, nil
 }
 
@@ -62,57 +68,46 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: msg.Time, Data: msg.Data}, nil
 }
 
-// Replay hands every event after the sequence `after` to apply, up to the newest at the time of the call, and returns the
-// sequence of the last one applied. 0 replays everything.
+// Replay hands every event after the sequence `after` to apply, up to the newest, and returns the sequence of the last one
+// applied. 0 replays everything.
 func (j *Journal) Replay(ctx context.Context, after uint64, apply func(Event) error) (uint64, error) {
-	info, err := j.events.Info(ctx)
-	if err != nil {
-		return after, fmt.Errorf("replay events: %w", err)
-	}
-	return j.read(ctx, "events.*", after, info.State.LastSeq, apply)
+	return j.replay(ctx, "", after, apply)
 }
 
 // ReplayRun is Replay for one run from its beginning.
 func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) error) (uint64, error) {
-	last, err := j.Last(ctx, run)
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
+	if err := checkToken("run", run); err != nil {
 		return 0, err
 	}
-	return j.read(ctx, "events."+run, 0, last.Seq, apply)
+	return j.replay(ctx, "events."+run, 0, apply)
 }
 
-// Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply fails.
-func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
-	const never = 1<<64 - 1
-	_, err := j.read(ctx, "events.*", after, never, apply)
-	if ctx.Err() != nil {
-		return nil
+// replay reads by a consumer, which is cheaper than pages for a long run, and deletes it at once: the server allows 1,000,
+// and would keep it for a while.
+func (j *Journal) replay(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
+	o := jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: 10 * time.Second,
 	}
-	return err
-}
-
-// read applies the events with after < Seq <= until, in order; there must be one with Seq == until, or never will be.
-func (j *Journal) read(ctx context.Context, subject string, after, until uint64, apply func(Event) error) (uint64, error) {
-	if after >= until {
-		return after, nil
+	if subject != "" {
+		o.FilterSubjects = []string{subject}
 	}
-	consumer, err := j.events.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{subject},
-		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:    after + 1,
-	})
+	consumer, err := j.events.OrderedConsumer(ctx, o)
 	if err != nil {
 		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	defer func() {
+		// Nobody need wait for the answer: where this is lost, the server misses its reader after a while.
+		_ = j.nc.Publish("$JS.API.CONSUMER.DELETE.EVENTS."+consumer.CachedInfo().Name, nil)
+	}()
+	if consumer.CachedInfo().NumPending == 0 {
+		return after, nil
 	}
 	iter, err := consumer.Messages()
 	if err != nil {
 		return after, fmt.Errorf("read events after %d: %w", after, err)
 	}
 	defer iter.Stop()
-	for after < until {
+	for {
 		msg, err := iter.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return after, fmt.Errorf("read events after %d: %w", after, err)
@@ -121,14 +116,53 @@ func (j *Journal) read(ctx context.Context, subject string, after, until uint64,
 		if err != nil {
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
-		e := Event{
-			Seq: meta.Sequence.Stream, At: meta.Timestamp, Data: msg.Data(),
-			Run: strings.TrimPrefix(msg.Subject(), "events."), Kind: msg.Headers().Get(headerKind),
+		m := stored{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, at: meta.Timestamp}
+		if err := m.apply(apply); err != nil {
+			return after, err
 		}
-		if err := apply(e); err != nil {
-			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
+		after = m.seq
+		if meta.NumPending == 0 {
+			return after, nil
 		}
-		after = e.Seq
 	}
-	return after, nil
+}
+
+// apply hands the message on as an event.
+func (m stored) apply(to func(Event) error) error {
+	e := Event{Seq: m.seq, At: m.at, Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
+	if err := to(e); err != nil {
+		return fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
+	}
+	return nil
+}
+
+// Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply
+// fails. While the server is away it waits.
+func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
+	for {
+		news := j.appended.heard()
+		list, more, err := j.page(ctx, "EVENTS", "", after+1, followAhead)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			j.opt.Log.Warn("cannot follow the events", "error", err)
+			news = nil
+		}
+		for _, m := range list {
+			if err := m.apply(apply); err != nil {
+				return err
+			}
+			after = m.seq
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-news:
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }

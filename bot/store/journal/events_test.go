@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -102,5 +103,106 @@ func TestReplayAndFollow(t *testing.T) {
 	cancel()
 	if err := next(t, ended); err != nil {
 		t.Error(err)
+	}
+}
+
+// The server allows 1,000 consumers of a stream: looking at a run leaves none behind, and neither does anything else that
+// is done often.
+func TestLookingLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	last := uint64(0)
+	for range 3 {
+		var err error
+		if last, err = j.Append(ctx, "r", last, "queued", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 1100 {
+		n := 0
+		if _, err := j.ReplayRun(ctx, "r", func(Event) error { n++; return nil }); err != nil || n != 3 {
+			t.Fatalf("look %d: %d events, %v", i+1, n, err)
+		}
+	}
+	for range 40 {
+		var err error
+		if last, err = j.Append(ctx, "r", last, "queued", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := errors.New("stop")
+	for range 20 {
+		if _, err := j.ReplayRun(ctx, "r", func(Event) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Replay(ctx, 0, func(e Event) error {
+			if e.Seq == last {
+				return stop
+			}
+			return nil
+		}); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if _, err := j.Replay(ctx, 0, func(Event) error { return stop }); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if err := j.Follow(ctx, 0, func(Event) error { return stop }); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if _, err := j.Dead(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	soon, cancel := context.WithTimeout(ctx, 8*time.Second) // before the server would miss their readers
+	defer cancel()
+	for name := range j.js.StreamNames(ctx).Name() {
+		for left := 1; left > 0; {
+			stream, err := j.js.Stream(soon, name)
+			if err != nil {
+				t.Fatalf("%s still has %d consumers: %v", name, left, err)
+			}
+			left = stream.CachedInfo().State.Consumers
+		}
+	}
+}
+
+// What is longer than a page is read whole and in order.
+func TestLongRun(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	const n = 2*followAhead + 1
+	last := uint64(0)
+	for i := range n {
+		var err error
+		if last, err = j.Append(ctx, "r", last, "queued", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := 0
+	got, err := j.ReplayRun(ctx, "r", func(e Event) error {
+		if string(e.Data) != fmt.Sprint(i) {
+			t.Fatalf("event %d is %s", i, e.Data)
+		}
+		i++
+		return nil
+	})
+	if err != nil || i != n || got != last {
+		t.Errorf("%d events to %d, %v", i, got, err)
+	}
+	i = 0
+	enough := errors.New("enough")
+	err = j.Follow(ctx, 0, func(e Event) error {
+		if i++; e.Seq != uint64(i) {
+			t.Errorf("event %d has the sequence %d", i, e.Seq)
+		}
+		if i == n {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("followed %d events: %v", i, err)
 	}
 }

@@ -13,17 +13,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A Job is work for a runner.
+// A Job is work for a runner, as it is stored.
 type Job struct {
-	ID      string
-	Payload []byte
+	ID     string   `json:"id"`
+	Labels []string `json:"labels"` // of the runners that may take it, most wanted first
+	Kernel string   `json:"kernel"` // for people
+	Bundle string   `json:"bundle"` // name in Bundles, which is its SHA-256 in hex
 }
 
-// A Queue says how much work waits for the runners of one label.
+// A Queue says how much work there is for the runners of one label. A job of several labels waits in each.
 type Queue struct {
 	Label   string
 	Waiting int       // nobody works on them
-	Leased  int       // handed to a runner and neither finished nor expired
+	Leased  int       // handed to a runner of this label and neither finished nor expired
 	Oldest  time.Time // when the oldest unfinished job was enqueued
 }
 
@@ -36,115 +38,213 @@ const (
 	cancelled leaseState = "cancelled"
 )
 
-// leaseRecord decides who holds a job. Every change is conditional on the revision that the writer has seen. JetStream's own
-// acknowledgements are not: it takes one from whoever once held the message.
+// leaseRecord decides who holds a job. Every change is conditional on the revision that the writer has seen.
 type leaseRecord struct {
 	Seq   uint64     `json:"seq"` // which message; an id may be enqueued again after its job is gone
 	Token uint64     `json:"token"`
 	State leaseState `json:"state"`
 
-	// While it is leased: who may Attach to it, and where JetStream wants to hear about it.
-	Holder string `json:"holder,omitempty"`
-	Reply  string `json:"reply,omitempty"`
+	// While it is leased: to whom, as a runner of which label, and since when.
+	Holder string    `json:"holder,omitempty"`
+	Label  string    `json:"label,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+
+	Losses []Loss `json:"losses,omitempty"`
 }
 
-// Enqueue puts job in line for the runners of label. While a job of that id waits or is being worked on, it does nothing.
-func (j *Journal) Enqueue(ctx context.Context, label string, job Job) error {
-	if err := errors.Join(checkToken("label", label), checkToken("job id", job.ID)); err != nil {
-		return fmt.Errorf("enqueue job: %w", err)
+// over tells whether the job of that message has come to its end, and perhaps another of its id has begun.
+func (r leaseRecord) over(seq uint64) bool {
+	return r.Seq > seq || r.Seq == seq && (r.State == finished || r.State == cancelled)
+}
+
+// A Loss is a lease that ran out because its holder was not heard any more.
+type Loss struct {
+	Holder string    `json:"holder"`
+	Since  time.Time `json:"since"` // when it got the job
+	Heard  time.Time `json:"heard"` // when it was last heard
+}
+
+// Enqueue puts job in line for the runners of its labels. While a job of that id waits or is being worked on, it does nothing.
+func (j *Journal) Enqueue(ctx context.Context, job Job) error {
+	err := checkToken("job id", job.ID)
+	for _, label := range job.Labels {
+		err = errors.Join(err, checkToken("label", label))
 	}
-	_, err := j.js.Publish(ctx, "jobs."+label+"."+job.ID, job.Payload, jetstream.WithExpectLastSequencePerSubject(0))
-	if err != nil && !isConflict(err) {
-		return fmt.Errorf("enqueue job %s for %s: %w", job.ID, label, err)
+	if len(job.Labels) == 0 || job.Bundle == "" {
+		err = errors.Join(err, errors.New("a job needs a bundle, and labels of runners that may take it"))
+	}
+	if err == nil && !j.queue.has(job.ID) {
+		err = j.enqueue(ctx, job)
+	}
+	if err != nil {
+		return fmt.Errorf("enqueue job %s: %w", job.ID, err)
 	}
 	return nil
 }
 
-// Cancel takes a job out of line; a runner that holds it learns so at its next Extend, or at once in Hold. It reports
-// whether there was anything left to cancel.
+func (j *Journal) enqueue(ctx context.Context, job Job) error {
+	data, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
+	subject := "jobs." + job.Labels[0] + "." + job.ID
+	for {
+		ack, err := j.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(0))
+		if err == nil {
+			j.queue.add(&entry{Job: job, seq: ack.Sequence, queued: time.Now()})
+			return nil
+		}
+		if !isConflict(err) {
+			return err
+		}
+		// It is there: the answer to an earlier write was lost, or another process wrote it.
+		msg, err := j.jobs.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		there, err := j.admit(ctx, stored{subject: msg.Subject, data: msg.Data, seq: msg.Sequence, at: msg.Time})
+		if err != nil || there {
+			return err
+		}
+	}
+}
+
+// loadJobs reads what is unfinished.
+func (j *Journal) loadJobs(ctx context.Context) error {
+	for from, more := uint64(1), true; more; {
+		var list []stored
+		var err error
+		if list, more, err = j.page(ctx, "JOBS", "", from, 512); err != nil {
+			return fmt.Errorf("read the jobs: %w", err)
+		}
+		for _, m := range list {
+			if _, err := j.admit(ctx, m); err != nil {
+				return fmt.Errorf("read the jobs: %w", err)
+			}
+			from = m.seq + 1
+		}
+	}
+	return nil
+}
+
+// admit takes a stored job into the queue, as the record says. One that is over is tidied up, and false.
+func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
+	e, err := parseJob(m)
+	if err != nil {
+		// Whoever wants it enqueues it again.
+		j.opt.Log.Error("a message in JOBS is not a job and is removed", "subject", m.subject, "error", err)
+		return false, j.deleteJob(ctx, m.seq)
+	}
+	rec, revision, err := getRecord[leaseRecord](ctx, j.leases, e.ID)
+	if err != nil {
+		return false, err
+	}
+	if rec.over(m.seq) {
+		return false, j.deleteJob(ctx, m.seq)
+	}
+	if revision > 0 && rec.Seq == m.seq {
+		e.losses = len(rec.Losses)
+		if rec.State == leased {
+			// Its holder has the whole time from now on: it could not be heard before.
+			e.leased, e.holder, e.label = true, rec.Holder, rec.Label
+			e.heard, e.free = rec.Since, time.Now().Add(j.opt.LeaseFor)
+		}
+	}
+	j.queue.add(e)
+	return true, nil
+}
+
+// parseJob reads a stored job. Those of before had one label, which is in the subject.
+func parseJob(m stored) (*entry, error) {
+	parts := strings.Split(m.subject, ".")
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("subject %q is not jobs.<label>.<id>", m.subject)
+	}
+	e := &entry{seq: m.seq, queued: m.at}
+	if err := json.Unmarshal(m.data, &e.Job); err != nil {
+		return nil, err
+	}
+	e.ID = parts[2]
+	if len(e.Labels) == 0 {
+		e.Labels = []string{parts[1]}
+	}
+	return e, nil
+}
+
+func (j *Journal) deleteJob(ctx context.Context, seq uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
+	if err := j.jobs.DeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	return nil
+}
+
+// Cancel takes a job out of line; a runner that holds it learns so at its next Extend. It reports whether there was
+// anything left to cancel.
 func (j *Journal) Cancel(ctx context.Context, id string) (bool, error) {
 	if err := checkToken("job id", id); err != nil {
 		return false, fmt.Errorf("cancel job: %w", err)
 	}
 	for {
-		msg, err := j.jobs.GetLastMsgForSubject(ctx, "jobs.*."+id)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
+		e := j.queue.get(id)
+		if e == nil {
 			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("cancel job %s: %w", id, err)
 		}
 		rec, revision, err := getRecord[leaseRecord](ctx, j.leases, id)
 		if err != nil {
 			return false, fmt.Errorf("cancel job %s: %w", id, err)
 		}
-		if rec.Seq == msg.Sequence && rec.State == finished {
+		if rec.Seq == e.seq && rec.State == finished {
 			return false, nil
 		}
-		rec = leaseRecord{Seq: msg.Sequence, Token: rec.Token, State: cancelled}
-		_, err = j.writeLease(ctx, id, rec, revision)
+		_, err = writeRecord(ctx, j.leases, id, leaseRecord{Seq: e.seq, Token: rec.Token, State: cancelled}, revision)
 		if isConflict(err) {
 			continue // a runner took or finished it meanwhile
 		}
 		if err == nil {
-			err = j.jobs.DeleteMsg(ctx, msg.Sequence)
+			err = j.deleteJob(ctx, e.seq)
 		}
-		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		if err != nil {
 			return false, fmt.Errorf("cancel job %s: %w", id, err)
 		}
+		j.queue.remove(e)
 		return true, nil
 	}
 }
 
-// writeLease replaces the record of that revision, 0 for none.
-func (j *Journal) writeLease(ctx context.Context, id string, rec leaseRecord, revision uint64) (uint64, error) {
-	data, err := json.Marshal(rec)
-	if err != nil {
-		return 0, err
-	}
-	if revision == 0 {
-		return j.leases.Create(ctx, id, data)
-	}
-	return j.leases.Update(ctx, id, data, revision)
-}
-
 // Queues lists the labels that have unfinished jobs, by name.
-func (j *Journal) Queues(ctx context.Context) ([]Queue, error) {
-	info, err := j.jobs.Info(ctx, jetstream.WithSubjectFilter("jobs.>"))
-	if err != nil {
-		return nil, fmt.Errorf("read queues: %w", err)
-	}
-	total := make(map[string]int)
-	for subject, n := range info.State.Subjects {
-		label, _, _ := strings.Cut(strings.TrimPrefix(subject, "jobs."), ".")
-		total[label] += int(n)
-	}
-	var queues []Queue
-	for label, n := range total {
-		q, err := j.queue(ctx, label, n)
-		if err != nil {
-			return nil, fmt.Errorf("read queue %s: %w", label, err)
+func (j *Journal) Queues() []Queue {
+	queues := map[string]*Queue{}
+	count := func(label string, since time.Time) *Queue {
+		q := queues[label]
+		if q == nil {
+			q = &Queue{Label: label, Oldest: since}
+			queues[label] = q
 		}
-		queues = append(queues, q)
+		if since.Before(q.Oldest) {
+			q.Oldest = since
+		}
+		return q
 	}
-	slices.SortFunc(queues, func(a, b Queue) int { return cmp.Compare(a.Label, b.Label) })
-	return queues, nil
-}
-
-func (j *Journal) queue(ctx context.Context, label string, total int) (Queue, error) {
-	q := Queue{Label: label, Waiting: total}
-	consumer, err := j.jobs.Consumer(ctx, consumerName(label))
-	if err == nil {
-		q.Leased = min(consumer.CachedInfo().NumAckPending, total)
-		q.Waiting -= q.Leased
-	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) { // no runner ever asked
-		return q, err
+	for _, e := range j.queue.list() {
+		if e.leased && time.Now().Before(e.free) {
+			count(cmp.Or(e.label, e.Labels[0]), e.queued).Leased++
+			continue
+		}
+		for _, label := range e.Labels {
+			count(label, e.queued).Waiting++
+		}
 	}
-	first, err := j.jobs.GetMsg(ctx, 0, jetstream.WithGetMsgSubject("jobs."+label+".*"))
-	if err == nil {
-		q.Oldest = first.Time
-	} else if !errors.Is(err, jetstream.ErrMsgNotFound) { // the last one was finished just now
-		return q, err
+	var all []Queue
+	for _, q := range queues {
+		all = append(all, *q)
 	}
-	return q, nil
+	slices.SortFunc(all, func(a, b Queue) int { return cmp.Compare(a.Label, b.Label) })
+	return all
 }

@@ -3,65 +3,54 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func enqueue(t *testing.T, j *Journal, label, id string) {
+func enqueue(t *testing.T, j *Journal, id string, labels ...string) {
 	t.Helper()
-	if err := j.Enqueue(testContext(t), label, Job{ID: id, Payload: []byte("work " + id)}); err != nil {
+	if err := j.Enqueue(testContext(t), Job{ID: id, Labels: labels, Kernel: "k", Bundle: "bundle of " + id}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func lease(t *testing.T, j *Journal, label, wantID string, wantToken uint64) *Lease {
 	t.Helper()
-	l, err := j.Lease(testContext(t), label)
+	l, err := j.Lease(testContext(t), "ann", label)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.ID != wantID || l.Token != wantToken || string(l.Payload) != "work "+wantID {
-		t.Fatalf("leased %s with token %d and payload %q; want %s with %d", l.ID, l.Token, l.Payload, wantID, wantToken)
+	if l.ID != wantID || l.Token != wantToken || l.Bundle != "bundle of "+wantID || l.Label != label {
+		t.Fatalf("leased %+v as %s with token %d; want %s with %d", l.Job, l.Label, l.Token, wantID, wantToken)
 	}
 	return l
 }
 
-func unfinished(t *testing.T, j *Journal) int {
-	t.Helper()
-	queues, err := j.Queues(testContext(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, q := range queues {
-		n += q.Waiting + q.Leased
-	}
-	return n
-}
+func unfinished(j *Journal) int { return len(j.queue.list()) }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
 	ctx := testContext(t)
 	for range 2 {
-		enqueue(t, j, "l4", "a") // the second time for nothing
+		enqueue(t, j, "a", "l4") // the second time for nothing
 	}
-	enqueue(t, j, "l4", "b")
-	enqueue(t, j, "h200", "c")
+	enqueue(t, j, "b", "l4")
+	enqueue(t, j, "c", "h200")
 	a := lease(t, j, "l4", "a", 1)
-	enqueue(t, j, "l4", "a") // nor while it is worked on
+	enqueue(t, j, "a", "l4") // nor while it is worked on
 
-	queues, err := j.Queues(ctx)
-	if err != nil || len(queues) != 2 {
-		t.Fatal(queues, err)
+	queues := j.Queues()
+	want := []Queue{{Label: "h200", Waiting: 1}, {Label: "l4", Waiting: 1, Leased: 1}}
+	if diff := cmp.Diff(want, queues, cmpopts.IgnoreFields(Queue{}, "Oldest")); diff != "" {
+		t.Fatal(diff)
 	}
-	h200, l4 := queues[0], queues[1]
-	if h200.Label != "h200" || h200.Waiting != 1 || h200.Leased != 0 || l4.Label != "l4" || l4.Waiting != 1 || l4.Leased != 1 {
-		t.Errorf("queues: %+v", queues)
-	}
-	if !l4.Oldest.Before(h200.Oldest) || l4.Oldest.IsZero() {
+	if h200, l4 := queues[0], queues[1]; !l4.Oldest.Before(h200.Oldest) || l4.Oldest.IsZero() {
 		t.Errorf("oldest: %v before %v?", l4.Oldest, h200.Oldest)
 	}
 
@@ -81,11 +70,29 @@ func TestQueue(t *testing.T) {
 	if err := lease(t, j, "l4", "b", 2).Done(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n := unfinished(t, j); n != 1 {
+	if n := unfinished(j); n != 1 {
 		t.Errorf("%d jobs are left, want 1", n)
 	}
-	enqueue(t, j, "l4", "a") // gone, so this is a new one
+	enqueue(t, j, "a", "l4") // gone, so this is a new one
 	lease(t, j, "l4", "a", 2)
+}
+
+func TestEnqueueRefuses(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	for name, job := range map[string]Job{
+		"a subject as its id": {ID: "a.b", Labels: []string{"l4"}, Bundle: "b"},
+		"a pattern as label":  {ID: "a", Labels: []string{"l4", "*"}, Bundle: "b"},
+		"no label":            {ID: "a", Bundle: "b"},
+		"no bundle":           {ID: "a", Labels: []string{"l4"}},
+	} {
+		if err := j.Enqueue(testContext(t), job); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if _, err := j.Lease(testContext(t), "ann"); err == nil {
+		t.Error("a lease of no label was given")
+	}
 }
 
 func TestLeaseWaitsAndGivesUp(t *testing.T) {
@@ -93,22 +100,129 @@ func TestLeaseWaitsAndGivesUp(t *testing.T) {
 	j := open(t, Options{})
 	ctx, cancel := context.WithCancel(testContext(t))
 	ended := make(chan error, 1)
-	go func() { _, err := j.Lease(ctx, "l4"); ended <- err }()
+	go func() { _, err := j.Lease(ctx, "ann", "l4"); ended <- err }()
 	cancel()
 	if err := next(t, ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
+	got := waits(t, j, "ann", "l4")
+	enqueue(t, j, "a", "l4")
+	if l := next(t, got); l == nil || l.ID != "a" {
+		t.Errorf("leased %+v", l)
+	}
+}
+
+// waits asks for a job, and returns when it is known to be waiting.
+func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Lease {
+	t.Helper()
+	before := len(waiting(j))
 	got := make(chan *Lease, 1)
 	go func() {
-		l, err := j.Lease(testContext(t), "l4")
+		l, err := j.Lease(testContext(t), holder, labels...)
 		if err != nil {
 			t.Error(err)
 		}
 		got <- l
 	}()
-	enqueue(t, j, "l4", "a")
-	if l := next(t, got); l == nil || l.ID != "a" {
-		t.Errorf("leased %+v", l)
+	for ctx := testContext(t); len(waiting(j)) == before; {
+		if ctx.Err() != nil {
+			t.Fatal("nobody waits")
+		}
+		<-time.After(time.Millisecond)
+	}
+	return got
+}
+
+func waiting(j *Journal) []*waiter {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return append([]*waiter{}, j.queue.waiting...)
+}
+
+// A job of several labels goes to whoever waits with the most wanted of them, though another came first, and to any where
+// there is no choice.
+func TestMostWantedLabelFirst(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	l4, any, h200 := waits(t, j, "l", "l4"), waits(t, j, "x", "cpu", "l4"), waits(t, j, "h", "h200")
+	enqueue(t, j, "a", "h200", "l4")
+	if l := next(t, h200); l.Label != "h200" {
+		t.Errorf("taken as %s", l.Label)
+	}
+	enqueue(t, j, "b", "h200", "l4")
+	if l := next(t, l4); l.Label != "l4" || l.ID != "b" {
+		t.Errorf("%s taken as %s", l.ID, l.Label)
+	}
+	want := []Queue{{Label: "h200", Leased: 1}, {Label: "l4", Leased: 1}}
+	if diff := cmp.Diff(want, j.Queues(), cmpopts.IgnoreFields(Queue{}, "Oldest")); diff != "" {
+		t.Error(diff)
+	}
+	enqueue(t, j, "c", "tpu", "gpu")
+	want = append([]Queue{{Label: "gpu", Waiting: 1}}, append(want, Queue{Label: "tpu", Waiting: 1})...)
+	if diff := cmp.Diff(want, j.Queues(), cmpopts.IgnoreFields(Queue{}, "Oldest")); diff != "" {
+		t.Error(diff)
+	}
+	if ok, err := j.Cancel(ctx, "c"); err != nil || !ok {
+		t.Error(ok, err)
+	}
+	enqueue(t, j, "d", "cpu")
+	if l := next(t, any); l.ID != "d" {
+		t.Errorf("leased %s", l.ID)
+	}
+}
+
+// However many runners of whatever label ask at once, a job is at one of them, and every job is done once.
+func TestManyRunnersOneJob(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	const jobs = 60
+	var mu sync.Mutex
+	at, done := map[string]int{}, map[string]int{}
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			for {
+				l, err := j.Lease(ctx, fmt.Sprint("r", i), []string{"l4", "h200", "cpu"}[i%3])
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				if at[l.ID]++; at[l.ID] != 1 {
+					t.Errorf("%s is at %d runners", l.ID, at[l.ID])
+				}
+				mu.Unlock()
+				if i%4 == 0 && l.Token == 1 {
+					mu.Lock()
+					at[l.ID]--
+					mu.Unlock()
+					err = l.Release(testContext(t), 0)
+				} else if err = l.Done(testContext(t)); err == nil {
+					mu.Lock()
+					if done[l.ID]++; len(done) == jobs {
+						cancel()
+					}
+					mu.Unlock()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range jobs {
+		enqueue(t, j, fmt.Sprint("j", i), "h200", "l4", "cpu")
+	}
+	all.Wait()
+	for id, n := range done {
+		if n != 1 {
+			t.Errorf("%s was done %d times", id, n)
+		}
+	}
+	if len(done) != jobs || unfinished(j) != 0 {
+		t.Errorf("%d done, %d left", len(done), unfinished(j))
 	}
 }
 
@@ -116,9 +230,9 @@ func TestExpiredLeaseGoesToAnother(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{LeaseFor: 50 * time.Millisecond})
 	ctx := testContext(t)
-	enqueue(t, j, "l4", "a")
+	enqueue(t, j, "a", "l4", "h200")
 	zombie := lease(t, j, "l4", "a", 1)
-	heir := lease(t, j, "l4", "a", 2) // blocks until the first has run out
+	heir := lease(t, j, "h200", "a", 2) // blocks until the first has run out
 
 	for name, act := range map[string]func() error{
 		"extend":  func() error { return zombie.Extend(ctx) },
@@ -129,40 +243,93 @@ func TestExpiredLeaseGoesToAnother(t *testing.T) {
 			t.Errorf("the late %s: %v, want ErrLeaseLost", name, err)
 		}
 	}
-	if n := unfinished(t, j); n != 1 {
+	if n := unfinished(j); n != 1 {
 		t.Errorf("%d jobs are left after the zombie's efforts, want 1", n)
 	}
 	if err := heir.Done(ctx); err != nil {
 		t.Error(err)
 	}
-	if n := unfinished(t, j); n != 0 {
+	if n := unfinished(j); n != 0 {
 		t.Errorf("%d jobs are left, want 0", n)
 	}
 }
 
-// A crash between Done's record and its acknowledgement must not bring the job back.
-func TestDoneCountsWithoutAcknowledgement(t *testing.T) {
+// A job whose runners are never heard of again is handed out three times, restarts of the bot or not, and then to whoever
+// asks for what is lost. A runner that gives it back is not counted.
+func TestLostTooOften(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{LeaseFor: 50 * time.Millisecond})
-	enqueue(t, j, "l4", "a")
-	if err := lease(t, j, "l4", "a", 1).end(testContext(t), finished); err != nil {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	o := Options{Dir: t.TempDir(), LeaseFor: 50 * time.Millisecond, Now: func() time.Time { return now }}
+	j := open(t, o)
+	ctx := testContext(t)
+	enqueue(t, j, "a", "l4")
+	for token := range uint64(5) {
+		if err := lease(t, j, "l4", "a", token+1).Release(ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := lease(t, j, "l4", "a", 6)
+	now = now.Add(time.Minute)
+	if err := first.Extend(ctx); err != nil {
 		t.Fatal(err)
 	}
-	got := make(chan string, 2)
-	go func() {
-		if l, err := j.Lease(testContext(t), "l4"); err == nil {
-			got <- l.ID
-		}
-	}()
-	ctx := testContext(t)
-	for unfinished(t, j) > 0 { // until the lease ran out and the waiting runner tidied up
-		if ctx.Err() != nil {
-			t.Fatal("the finished job is still there")
-		}
+	lease(t, j, "l4", "a", 7)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
 	}
-	enqueue(t, j, "l4", "b")
-	if id := next(t, got); id != "b" {
-		t.Errorf("leased %s, want b", id)
+	j = open(t, o)
+	lease(t, j, "l4", "a", 8)
+	late := waits(t, j, "late", "l4")
+	lost, err := j.Lost(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	want := []Loss{{"ann", begun, now}, {"ann", now, now}, {"ann", now, now}}
+	if diff := cmp.Diff(want, lost.Losses); diff != "" || lost.ID != "a" || lost.Token != 9 {
+		t.Errorf("lost %s with token %d: %s", lost.ID, lost.Token, diff)
+	}
+	if _, err := j.Attach(ctx, "a", first.Token, "ann"); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("a result of long ago: %v", err)
+	}
+	// Nobody could write it down: it stays lost.
+	if err := lost.Release(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err = j.Lost(ctx); err != nil || len(lost.Losses) != 3 {
+		t.Fatal(lost, err)
+	}
+	if err := lost.Done(ctx); err != nil {
+		t.Error(err)
+	}
+	enqueue(t, j, "a", "l4") // anew
+	if l := next(t, late); l == nil || len(l.Losses) != 0 {
+		t.Errorf("leased %+v", l)
+	}
+}
+
+// A crash between the record and the message's end must not bring the job back.
+func TestRecordCountsWithoutTheMessage(t *testing.T) {
+	t.Parallel()
+	for _, state := range []leaseState{finished, cancelled} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			o := Options{Dir: t.TempDir()}
+			j := open(t, o)
+			enqueue(t, j, "a", "l4")
+			if err := lease(t, j, "l4", "a", 1).end(testContext(t), leaseRecord{State: state}); err != nil {
+				t.Fatal(err)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			j = open(t, o)
+			if n := unfinished(j); n != 0 {
+				t.Errorf("%d jobs are left", n)
+			}
+			enqueue(t, j, "a", "l4")
+			lease(t, j, "l4", "a", 2)
+		})
 	}
 }
 
@@ -170,7 +337,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
 	ctx := testContext(t)
-	enqueue(t, j, "l4", "waits")
+	enqueue(t, j, "waits", "l4", "h200")
 	if ok, err := j.Cancel(ctx, "waits"); err != nil || !ok {
 		t.Errorf("cancel a waiting job: %v, %v", ok, err)
 	}
@@ -178,19 +345,10 @@ func TestCancel(t *testing.T) {
 		t.Errorf("cancel it again: %v, %v", ok, err)
 	}
 
-	enqueue(t, j, "l4", "runs")
-	l := lease(t, j, "l4", "runs", 1)
-	held, stop, err := l.Hold(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
+	enqueue(t, j, "runs", "l4", "h200")
+	l := lease(t, j, "h200", "runs", 1)
 	if ok, err := j.Cancel(ctx, "runs"); err != nil || !ok {
 		t.Errorf("cancel a running job: %v, %v", ok, err)
-	}
-	next(t, held.Done())
-	if cause := context.Cause(held); !errors.Is(cause, ErrCancelled) {
-		t.Errorf("the runner was told %v, want ErrCancelled", cause)
 	}
 	if err := l.Extend(ctx); !errors.Is(err, ErrCancelled) {
 		t.Errorf("extend: %v, want ErrCancelled", err)
@@ -198,42 +356,43 @@ func TestCancel(t *testing.T) {
 	if err := l.Done(ctx); !errors.Is(err, ErrCancelled) {
 		t.Errorf("done: %v, want ErrCancelled", err)
 	}
-	if n := unfinished(t, j); n != 0 {
+	if n := unfinished(j); n != 0 {
 		t.Errorf("%d jobs are left, want 0", n)
 	}
-	enqueue(t, j, "l4", "runs") // wanted after all
-	if err := lease(t, j, "l4", "runs", 2).Done(ctx); err != nil {
+	enqueue(t, j, "runs", "l4") // wanted after all
+	again := lease(t, j, "l4", "runs", 2)
+	if err := l.Done(ctx); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("done by the first: %v, want ErrLeaseLost", err)
+	}
+	if err := again.Done(ctx); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestHoldKeepsTheLeaseAlive(t *testing.T) {
+// Jobs of an earlier version have their one label in the subject, and no list.
+func TestJobOfBefore(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{LeaseFor: 30 * time.Millisecond})
+	o := Options{Dir: t.TempDir()}
+	j := open(t, o)
 	ctx := testContext(t)
-	beats := make(chan *nats.Msg, 1000)
-	if _, err := j.nc.ChanSubscribe("$JS.ACK.JOBS.>", beats); err != nil {
+	if _, err := j.js.Publish(ctx, "jobs.l4.a", []byte(`{"bundle":"abc","digest":"abc","kernel":"k"}`)); err != nil {
 		t.Fatal(err)
 	}
-	enqueue(t, j, "l4", "a")
-	a := lease(t, j, "l4", "a", 1)
-	held, stop, err := a.Hold(ctx)
+	if _, err := j.js.Publish(ctx, "jobs.l4.junk", []byte(`junk`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = open(t, o)
+	l, err := j.Lease(ctx, "ann", "l4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 4 { // the first answers the watch, the others the clock
-		if m := next(t, beats); string(m.Data) != "+WPI" || m.Subject != a.msg.Reply() {
-			t.Errorf("%q to %s is not a sign of life", m.Data, m.Subject)
-		}
+	if diff := cmp.Diff(Job{ID: "a", Labels: []string{"l4"}, Kernel: "k", Bundle: "abc"}, l.Job); diff != "" {
+		t.Error(diff)
 	}
-	if held.Err() != nil {
-		t.Errorf("the lease ended: %v", context.Cause(held))
-	}
-	stop()
-	if !errors.Is(held.Err(), context.Canceled) {
-		t.Error("the context goes on after stop")
-	}
-	if err := a.Done(ctx); err != nil {
-		t.Error(err)
+	if info, err := j.jobs.Info(ctx); err != nil || info.State.Msgs != 1 {
+		t.Errorf("%d messages, %v", info.State.Msgs, err)
 	}
 }

@@ -1,5 +1,6 @@
 // Package journal is the bot's only source of truth: what GitHub sent, what is to be done and what became of it, on disk
-// before anybody is told. It does not interpret any of it: deliveries, jobs and events are bytes with an identity.
+// before anybody is told. It does not interpret any of it: deliveries and events are bytes with an identity, and a job is a
+// bundle for runners of some labels.
 //
 // # Where it is kept
 //
@@ -8,9 +9,9 @@
 // same, but the promise is then that server's: set sync_interval: always there, or three replicas.
 //
 //	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept Options.Keep
-//	JOBS        work for runners, gone when done     jobs.<label>.<id>
+//	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
 //	EVENTS      facts about runs, for good           events.<run>
-//	DELIVERY_STATE, LEASES                           what became of each delivery; who holds which job
+//	DELIVERY_STATE, LEASES                           what became of each delivery, and how far they are done; who holds which job
 //	BUNDLES, ARTIFACTS                               source for runners, what they bring back
 //
 // # Deliveries: processed, not seen
@@ -18,15 +19,30 @@
 // GitHub's redelivery bears the id of the first. Each id has a subject of its own, and a delivery is stored with "nothing is
 // on this subject yet" as its condition, so a second copy is refused by the server, for as long as the first is kept. A
 // refused copy is dropped when the first was processed or is going to be; when it was given up, the copy is stored and
-// processed. The mark "processed" is written after the handler returned, and is what decides: the consumer merely
-// remembers where to go on reading. A crash in between runs the handler again, so handlers must be idempotent.
+// processed. The mark "processed" is written after the handler returned, and is what decides; beside it a place is noted
+// every second, from which the next process reads on. A crash in between runs the handler again, so handlers must be
+// idempotent. There are no acknowledgements to lose: deliveries are read from the stream by their sequence, and those that
+// wait for another attempt are read again when it is due.
+//
+// # Jobs: the record decides
+//
+// Who holds a job is in its lease record, and every change of that is conditional on the revision that the writer has seen.
+// Which jobs are unfinished and who waits for one is known in memory, from the stream at the start: so a job of several
+// labels goes to whoever waits with the most wanted one, and to one alone. A lease whose holder is not heard runs out; after
+// three of them the job goes to whoever asks for what is lost, to be written down as failed.
+//
+// # Readers leave nothing behind
+//
+// The server allows 1,000 consumers of a stream and keeps one for minutes after its reader is gone. Deliveries, jobs and what
+// Follow reads come in pages straight from the stream; a replay, which may be long, has a consumer and deletes it.
 //
 // # Group commit
 //
 // The server answers after fsync, one fsync a message: it does not group concurrent publishes. That is fast on a good disk
 // and hopeless on one that takes 5 ms. So deliveries that arrive while a commit is under way wait and go together: few of
 // them one by one, from 16 on as an atomic batch, which the server stores with four fsyncs whatever its size.
-// Nobody waits for company: a delivery that is alone is committed at once. BenchmarkAccept and BenchmarkAcceptSteady measure
+// Nobody waits for company: a delivery that is alone is committed at once. Nor does anybody wait for another's answer: one
+// that is lost costs its own caller a second attempt. BenchmarkAccept and BenchmarkAcceptSteady measure
 // it; run them on a machine that does nothing else, since every fsync is also a wait for a free core.
 package journal
 
@@ -59,6 +75,10 @@ type Options struct {
 
 	Log *slog.Logger
 	Now func() time.Time
+
+	// How long the server may take to answer; 5 s. A delivery is sent again after half of that: with its batch before it,
+	// Accept has an answer of its own well before GitHub hangs up after ten seconds.
+	answerIn time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -76,6 +96,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.LeaseFor == 0 {
 		o.LeaseFor = 30 * time.Second
+	}
+	if o.answerIn == 0 {
+		o.answerIn = 5 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -100,10 +123,13 @@ type Journal struct {
 	deliveries jetstream.Stream
 	jobs       jetstream.Stream
 	events     jetstream.Stream
-	state      jetstream.KeyValue // what became of deliveries
-	leases     jetstream.KeyValue
+	state      bucket // what became of deliveries
+	leases     bucket
 
-	commit *committer
+	commit   *committer
+	accepted bell // deliveries
+	appended bell // events
+	queue    queue
 
 	closing  sync.Once
 	closeErr error
@@ -131,13 +157,16 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if err := checkServer(j.nc, o.URL); err != nil {
 		return nil, err
 	}
-	if j.js, err = jetstream.New(j.nc, jetstream.WithPublishAsyncTimeout(commitTimeout)); err != nil {
+	if j.js, err = jetstream.New(j.nc); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := j.declare(ctx); err != nil {
 		return nil, err
 	}
-	j.commit = newCommitter(j.nc, j.js)
+	if err := j.loadJobs(ctx); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
 	return j, nil
 }
 
@@ -156,7 +185,9 @@ func (j *Journal) embed() (err error) {
 }
 
 func (j *Journal) connect() (err error) {
-	opts := append([]nats.Option{nats.Name("kernelgate"), nats.MaxReconnects(-1)}, j.opt.NATS...)
+	opts := append([]nats.Option{nats.Name("kernelgate"), nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		j.opt.Log.Warn("the connection to NATS", "error", err)
+	})}, j.opt.NATS...)
 	if j.nc, err = nats.Connect(j.opt.URL, opts...); err != nil {
 		return fmt.Errorf("open journal: connect to NATS at %s: %w; check the address and the credentials, or leave the URL out to use the embedded server", j.opt.URL, err)
 	}
@@ -177,6 +208,7 @@ func (j *Journal) close() error {
 	if j.commit != nil {
 		j.commit.close()
 	}
+	j.queue.close()
 	var err error
 	if j.nc != nil {
 		if !j.nc.IsClosed() {

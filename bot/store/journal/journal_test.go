@@ -118,23 +118,14 @@ func TestEverythingSurvivesReopening(t *testing.T) {
 
 func TestExternalServer(t *testing.T) {
 	t.Parallel()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true,
-		JetStream: true, StoreDir: t.TempDir(), SyncAlways: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
+	srv := external(t)
 	ctx := testContext(t)
-	a, b := open(t, Options{URL: srv.ClientURL()}), open(t, Options{URL: srv.ClientURL()})
+	a := open(t, Options{URL: srv.ClientURL()})
 	fill(t, ctx, a)
-	verify(t, ctx, b)
+	verify(t, ctx, open(t, Options{URL: srv.ClientURL()}))
 
 	// This server's limit is 1 MB.
-	_, err = a.Accept(ctx, Delivery{ID: "big", Event: "push", Body: make([]byte, 2<<20)})
+	_, err := a.Accept(ctx, Delivery{ID: "big", Event: "push", Body: make([]byte, 2<<20)})
 	if err == nil || !strings.Contains(err.Error(), "raise max_payload") {
 		t.Errorf("a delivery too large for the server: %v", err)
 	}
@@ -149,7 +140,7 @@ func fill(t *testing.T, ctx context.Context, j *Journal) {
 	if _, err := j.Append(ctx, "run1", 0, "queued", map[string]int{"pr": 7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Enqueue(ctx, "l4", Job{ID: "j1", Payload: []byte("work")}); err != nil {
+	if err := j.Enqueue(ctx, Job{ID: "j1", Labels: []string{"l4"}, Bundle: "work"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Bundles.Put(ctx, "b1", strings.NewReader("source")); err != nil {
@@ -165,7 +156,7 @@ func verify(t *testing.T, ctx context.Context, j *Journal) {
 	if e, err := j.Last(ctx, "run1"); err != nil || e.Kind != "queued" || string(e.Data) != `{"pr":7}` {
 		t.Error("event:", e, err)
 	}
-	if l, err := j.Lease(ctx, "l4"); err != nil || l.ID != "j1" || string(l.Payload) != "work" {
+	if l, err := j.Lease(ctx, "ann", "l4"); err != nil || l.ID != "j1" || l.Bundle != "work" {
 		t.Error("job:", l, err)
 	}
 	if r, _, err := j.Bundles.Get(ctx, "b1"); err != nil {

@@ -4,67 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A Lease is a runner's right to work on a job. It lasts Options.LeaseFor and as long again with every Extend; when it ran
-// out the job goes to whoever asks next. From then on the old holder's Extend, Release and Done fail with ErrLeaseLost and
-// change nothing. A holder whose lease ran out unnoticed by anyone still holds it.
+// out the job goes to whoever asks next, three times in all, and then to whoever asks for what is lost. From then on the
+// old holder's Extend, Release and Done fail with ErrLeaseLost and change nothing. A holder whose lease ran out unnoticed
+// by anyone still holds it.
 type Lease struct {
 	Job
-	Label string
 	// Token counts how often the job was handed out. It grows, on disk: a result that bears a lower one is stale.
-	Token uint64
+	Token  uint64
+	Label  string // under which the holder got it
+	Losses []Loss // of the leases before
 
 	j        *Journal
-	msg      message
-	seq      uint64
+	entry    *entry
 	revision uint64
 }
 
-// A message is what a lease says to JetStream about its job.
-type message interface {
-	Reply() string
-	InProgress() error
-	DoubleAck(context.Context) error
-	NakWithDelay(time.Duration) error
+// Lease waits for a job of one of the labels, for a holder that is known by that name.
+func (j *Journal) Lease(ctx context.Context, holder string, labels ...string) (*Lease, error) {
+	if len(labels) == 0 || holder == "" {
+		return nil, errors.New("lease a job: name the holder, and the labels of the jobs that it may take")
+	}
+	return j.lease(ctx, holder, labels)
 }
 
-func consumerName(label string) string { return "runner-" + label }
+// Lost waits for a job that was handed out as often as a job is, every time to a runner that was never heard of again.
+// The lease is for whoever writes down that the job has failed.
+func (j *Journal) Lost(ctx context.Context) (*Lease, error) { return j.lease(ctx, "", nil) }
 
-// Lease waits for a job of that label. It may hand one out although ctx has just ended: after a nil error there is a lease.
-func (j *Journal) Lease(ctx context.Context, label string) (*Lease, error) {
-	return j.LeaseTo(ctx, label, "")
-}
-
-// LeaseTo is Lease for a holder that can Attach to the job later.
-func (j *Journal) LeaseTo(ctx context.Context, label, holder string) (*Lease, error) {
-	if err := checkToken("label", label); err != nil {
-		return nil, fmt.Errorf("lease a job: %w", err)
-	}
-	consumer, err := j.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable:       consumerName(label),
-		FilterSubject: "jobs." + label + ".*",
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       j.opt.LeaseFor,
-		MaxAckPending: -1,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lease a job for %s: %w", label, err)
-	}
+func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*Lease, error) {
 	for {
-		msg, err := nextJob(ctx, consumer)
+		e, err := j.queue.wait(ctx, labels)
 		if err != nil {
-			return nil, fmt.Errorf("lease a job for %s: %w", label, err)
+			return nil, fmt.Errorf("lease a job: %w", err)
 		}
 		// Half of it would leave the job to nobody until the lease runs out.
-		l, err := j.acquire(context.WithoutCancel(ctx), label, holder, msg)
+		l, err := j.acquire(context.WithoutCancel(ctx), e, holder, labels)
 		if err != nil {
-			return nil, fmt.Errorf("lease a job for %s: %w", label, err)
+			j.queue.change(e, func(e *entry) { e.given, e.free = false, time.Now().Add(journalPause) })
+			return nil, fmt.Errorf("lease job %s: %w", e.ID, err)
 		}
 		if l != nil {
 			return l, nil
@@ -72,67 +54,90 @@ func (j *Journal) LeaseTo(ctx context.Context, label, holder string) (*Lease, er
 	}
 }
 
-// pull is how long one request for a job stays with the server.
-const pull = time.Second
-
-// nextJob asks again and again. It never takes a request back: the server may have answered it already, and the job in that
-// answer would belong to nobody until its lease ran out. A job that comes after ctx has ended is handed on at once.
-func nextJob(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, error) {
-	type answer struct {
-		msg jetstream.Msg
-		err error
+// acquire writes that the job was handed out; nil without an error means that there is nothing left to do for it.
+func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels []string) (*Lease, error) {
+	label := ""
+	if i := slices.IndexFunc(e.Labels, func(l string) bool { return slices.Contains(labels, l) }); i >= 0 {
+		label = e.Labels[i]
 	}
-	for ctx.Err() == nil {
-		answers := make(chan answer, 1)
-		go func() {
-			msg, err := consumer.Next(jetstream.FetchMaxWait(pull))
-			answers <- answer{msg, err}
-		}()
-		select {
-		case a := <-answers:
-			if a.err == nil {
-				return a.msg, nil
-			}
-			if !errors.Is(a.err, nats.ErrTimeout) && !errors.Is(a.err, jetstream.ErrNoMessages) {
-				return nil, a.err
-			}
-		case <-ctx.Done():
-			go func() {
-				if a := <-answers; a.err == nil {
-					_ = a.msg.Nak() // if it fails the lease runs out
-				}
-			}()
-		}
-	}
-	return nil, ctx.Err()
-}
-
-// acquire writes that the job was handed out again; nil without an error means that there is nothing left to do for it.
-func (j *Journal) acquire(ctx context.Context, label, holder string, msg jetstream.Msg) (*Lease, error) {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return nil, err
-	}
-	id := msg.Subject()[strings.LastIndexByte(msg.Subject(), '.')+1:]
-	seq := meta.Sequence.Stream
 	for {
-		rec, revision, err := getRecord[leaseRecord](ctx, j.leases, id)
+		rec, revision, err := getRecord[leaseRecord](ctx, j.leases, e.ID)
 		if err != nil {
 			return nil, err
 		}
-		if rec.Seq == seq && (rec.State == finished || rec.State == cancelled) {
-			return nil, msg.DoubleAck(ctx) // its holder ended between the record and the acknowledgement
+		if rec.over(e.seq) {
+			if err := j.deleteJob(ctx, e.seq); err != nil {
+				return nil, err
+			}
+			j.queue.remove(e)
+			return nil, nil
 		}
-		rec = leaseRecord{Seq: seq, Token: rec.Token + 1, State: leased, Holder: holder, Reply: msg.Reply()}
-		next, err := j.writeLease(ctx, id, rec, revision)
+		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Label: label, Since: j.opt.Now().UTC()}
+		if rec.Seq == e.seq {
+			next.Losses = rec.Losses
+			if rec.State == leased && rec.Holder != "" {
+				next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
+			}
+		}
+		revision, err = writeRecord(ctx, j.leases, e.ID, next, revision)
 		if isConflict(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		return &Lease{Job: Job{ID: id, Payload: msg.Data()}, Label: label, Token: rec.Token, j: j, msg: msg, seq: seq, revision: next}, nil
+		j.queue.change(e, func(e *entry) {
+			e.given, e.leased, e.holder, e.label, e.losses = false, true, holder, label, len(next.Losses)
+			e.heard, e.free = next.Since, time.Now().Add(j.opt.LeaseFor)
+		})
+		return &Lease{Job: e.Job, Token: next.Token, Label: label, Losses: next.Losses, j: j, entry: e, revision: revision}, nil
 	}
+}
+
+// heard is when the holder of a lease was last heard, as far as this process knows.
+func (j *Journal) heard(e *entry, rec leaseRecord) (at time.Time) {
+	at = rec.Since
+	j.queue.change(e, func(e *entry) {
+		if e.heard.After(at) {
+			at = e.heard
+		}
+	})
+	return at
+}
+
+// Attach returns the lease that was given to the holder under that token, in this process or in an earlier one. It fails
+// with ErrFinished, ErrCancelled or ErrLeaseLost where that lease is over.
+func (j *Journal) Attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
+	if err := checkToken("job id", id); err != nil {
+		return nil, fmt.Errorf("attach to a job: %w", err)
+	}
+	l, err := j.attach(ctx, id, token, holder)
+	if err != nil {
+		return nil, fmt.Errorf("attach to job %s: %w", id, err)
+	}
+	return l, nil
+}
+
+func (j *Journal) attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
+	rec, revision, err := getRecord[leaseRecord](ctx, j.leases, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case revision == 0 || rec.Token != token:
+		return nil, ErrLeaseLost
+	case rec.State == cancelled:
+		return nil, ErrCancelled
+	case rec.State == finished:
+		return nil, ErrFinished
+	case rec.State != leased || rec.Holder != holder:
+		return nil, ErrLeaseLost
+	}
+	e := j.queue.get(id)
+	if e == nil || e.seq != rec.Seq {
+		return nil, ErrLeaseLost // it was ended since the record was read
+	}
+	return &Lease{Job: e.Job, Token: token, Label: rec.Label, Losses: rec.Losses, j: j, entry: e, revision: revision}, nil
 }
 
 // Extend says that the runner is alive. The error tells it to stop: ErrCancelled or ErrLeaseLost.
@@ -140,9 +145,9 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("extend lease of job %s: %w", l.ID, err)
 	}
-	if err := l.msg.InProgress(); err != nil {
-		return fmt.Errorf("extend lease of job %s: %w", l.ID, err)
-	}
+	l.j.queue.change(l.entry, func(e *entry) {
+		e.heard, e.free = l.j.opt.Now().UTC(), time.Now().Add(l.j.opt.LeaseFor)
+	})
 	return nil
 }
 
@@ -154,7 +159,7 @@ func (l *Lease) check(ctx context.Context) error {
 		return err
 	case revision == l.revision:
 		return nil
-	case rec.Seq == l.seq && rec.State == cancelled:
+	case rec.Seq == l.entry.seq && rec.State == cancelled:
 		return ErrCancelled
 	default:
 		return ErrLeaseLost
@@ -163,29 +168,30 @@ func (l *Lease) check(ctx context.Context) error {
 
 // Done finishes the job: nobody gets it again. Write the result to the run's events first.
 func (l *Lease) Done(ctx context.Context) error {
-	if err := l.end(ctx, finished); err != nil {
+	err := l.end(ctx, leaseRecord{State: finished})
+	if err == nil {
+		// The record decides already; without this the next process would tidy up.
+		err = l.j.deleteJob(ctx, l.entry.seq)
+	}
+	if err != nil {
 		return fmt.Errorf("finish job %s: %w", l.ID, err)
 	}
-	// The record decides already; without this the next Lease would tidy up.
-	if err := l.msg.DoubleAck(ctx); err != nil {
-		return fmt.Errorf("finish job %s: %w", l.ID, err)
-	}
+	l.j.queue.remove(l.entry)
 	return nil
 }
 
-// Release gives the job back, to be handed out after delay.
+// Release gives the job back, to be handed out after delay. It is no loss.
 func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
-	if err := l.end(ctx, released); err != nil {
+	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses}); err != nil {
 		return fmt.Errorf("release job %s: %w", l.ID, err)
 	}
-	if err := l.msg.NakWithDelay(delay); err != nil {
-		return fmt.Errorf("release job %s: %w", l.ID, err)
-	}
+	l.j.queue.change(l.entry, func(e *entry) { e.leased, e.holder, e.label, e.free = false, "", "", time.Now().Add(delay) })
 	return nil
 }
 
-func (l *Lease) end(ctx context.Context, state leaseState) error {
-	_, err := l.j.writeLease(ctx, l.ID, leaseRecord{Seq: l.seq, Token: l.Token, State: state}, l.revision)
+func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
+	rec.Seq, rec.Token = l.entry.seq, l.Token
+	_, err := writeRecord(ctx, l.j.leases, l.ID, rec, l.revision)
 	if !isConflict(err) {
 		return err
 	}
@@ -193,40 +199,4 @@ func (l *Lease) end(ctx context.Context, state leaseState) error {
 		return err
 	}
 	return ErrLeaseLost
-}
-
-// Hold keeps the lease alive until stop is called. The context it returns ends at once, with ErrCancelled or ErrLeaseLost as
-// its cause, when the job is no longer this runner's.
-func (l *Lease) Hold(ctx context.Context) (held context.Context, stop func(), err error) {
-	held, cancel := context.WithCancelCause(ctx)
-	changes, err := l.j.leases.Watch(held, l.ID)
-	if err != nil {
-		cancel(err)
-		return nil, nil, fmt.Errorf("hold lease of job %s: %w", l.ID, err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() { _ = changes.Stop() }()
-		beat := time.NewTicker(l.j.opt.LeaseFor / 3)
-		defer beat.Stop()
-		for {
-			select {
-			case <-held.Done():
-				return
-			case <-beat.C:
-			case <-changes.Updates():
-			}
-			err := l.Extend(held)
-			if errors.Is(err, ErrCancelled) || errors.Is(err, ErrLeaseLost) {
-				cancel(err)
-				return
-			}
-			if err != nil && held.Err() == nil {
-				// The journal may come back before the lease runs out.
-				l.j.opt.Log.Warn("cannot extend a lease", "job", l.ID, "error", err)
-			}
-		}
-	}()
-	return held, func() { cancel(context.Canceled); <-ended }, nil
 }

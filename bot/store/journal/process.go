@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,238 +13,236 @@ import (
 )
 
 const (
-	processorPrefix = "processor-"
-	// Fetched deliveries sit in memory: at most this many at once, and four times as many behind a key that waits.
-	processAhead = 64
-	// Not a lease: a restart begins at the first unfinished delivery without waiting for it.
-	processAckWait = 24 * time.Hour
-	journalPause   = time.Second // before the journal is asked again after it failed
+	readAhead    = 64          // deliveries that are in memory at once
+	journalPause = time.Second // before the journal is asked again after it failed
+	noteEvery    = time.Second // how often Process writes down how far it is, and looks whether it is still the one
 )
 
-// Process hands every delivery to handle, one at a time, until ctx ends; then it returns nil. Deliveries of one key are
-// handled in the order in which they came. One that fails, by error or panic, is tried again after the pauses of
-// Options.Retry, while later ones of its key wait and other keys go on; then it is given up and listed by Dead. Attempts
-// are counted on disk, so a delivery that kills the process is given up too.
+// Process hands every delivery to handle, one at a time in the order in which they came, until ctx ends; then it returns
+// nil. One that fails, by error or panic, is tried again after the pauses of Options.Retry, while others go on; then it is
+// given up and listed by Dead. Attempts are counted on disk, so a delivery that kills the process is given up too.
+//
+// Deliveries are read from where the last process was, and each is left alone whose mark says that it is done: no lost
+// connection, and no kill, leaves one behind.
 //
 // Only one Process runs on a journal: a second one, by another bot on the same cluster, ends the first with an error.
 func (j *Journal) Process(ctx context.Context, handle func(context.Context, Delivery) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	consumer, err := j.processor(ctx)
+	p := &processor{j: j, handle: handle}
+	err := p.run(ctx)
 	if ctx.Err() != nil {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
+		defer cancel()
+		_ = p.note(late) // the next process would otherwise read a few that are done
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("process deliveries: %w", err)
-	}
-	p := &processor{j: j, handle: handle, lanes: make(map[string][]*item), due: make(chan string)}
-	came, failed := make(chan jetstream.Msg), make(chan error, 1)
-	go func() { failed <- j.fetch(ctx, consumer, came) }()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-failed:
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("process deliveries: %w", err)
-		case msg := <-came:
-			p.add(ctx, msg)
-		case lane := <-p.due:
-			p.run(ctx, lane)
-		}
-	}
+	return fmt.Errorf("process deliveries: %w", err)
 }
 
-// fetch asks for one lot after the other. (The client's endless iterator drops messages when its reader is slow; they
-// would come again only after processAckWait.)
-func (j *Journal) fetch(ctx context.Context, consumer jetstream.Consumer, to chan<- jetstream.Msg) error {
+// place is how far deliveries are done, and by whom.
+type place struct {
+	Owner string `json:"owner"`
+	Next  uint64 `json:"next"` // all before it are done or given up
+}
+
+// Delivery ids have no dot, so this cannot be one.
+const placeKey = "processor.place"
+
+// A processor belongs to one goroutine.
+type processor struct {
+	j      *Journal
+	handle func(context.Context, Delivery) error
+
+	next  uint64   // to be read
+	again []repeat // those that wait for their next attempt
+
+	owner string
+	when  time.Time // how far it is was last noted
+}
+
+type repeat struct {
+	seq uint64
+	due time.Time
+}
+
+func (p *processor) run(ctx context.Context) error {
+	if err := p.claim(ctx); err != nil {
+		return err
+	}
+	var list []stored
 	for ctx.Err() == nil {
-		err := fetchLot(ctx, consumer, to)
-		if err == nil || ctx.Err() != nil {
+		if time.Since(p.when) >= noteEvery {
+			if err := p.note(ctx); errors.Is(err, errTaken) {
+				return err
+			} else if err != nil {
+				p.j.opt.Log.Warn("cannot note how far deliveries are done", "error", err)
+			}
+		}
+		if i := slices.IndexFunc(p.again, func(r repeat) bool { return !time.Now().Before(r.due) }); i >= 0 {
+			seq := p.again[i].seq
+			p.again = slices.Delete(p.again, i, i+1)
+			p.repeat(ctx, seq)
 			continue
 		}
-		if _, gone := consumer.Info(ctx); errors.Is(gone, jetstream.ErrConsumerNotFound) {
-			return errors.New("another bot has taken over; run only one on a journal")
+		if len(list) > 0 {
+			p.next = list[0].seq + 1
+			p.attempt(ctx, list[0])
+			list = list[1:]
+			continue
 		}
-		j.opt.Log.Warn("cannot fetch deliveries", "error", err)
-		select {
-		case <-time.After(journalPause):
-		case <-ctx.Done():
+		news := p.j.accepted.heard()
+		var err error
+		if list, _, err = p.j.page(ctx, "DELIVERIES", "", p.next, readAhead); err != nil && ctx.Err() == nil {
+			p.j.opt.Log.Warn("cannot read deliveries", "error", err)
+			news = nil
+		}
+		if len(list) == 0 {
+			p.wait(ctx, news)
 		}
 	}
 	return ctx.Err()
 }
 
-func fetchLot(ctx context.Context, consumer jetstream.Consumer, to chan<- jetstream.Msg) error {
-	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+// wait returns when there may be something to do.
+func (p *processor) wait(ctx context.Context, news <-chan struct{}) {
+	pause := pollEvery
+	for _, r := range p.again {
+		pause = min(pause, time.Until(r.due))
+	}
+	select {
+	case <-news:
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}
+
+var errTaken = errors.New("another bot has taken over; run only one on a journal")
+
+// claim makes this the processor, in place of any other.
+func (p *processor) claim(ctx context.Context) error {
+	was, _, err := getRecord[place](ctx, p.j.state, placeKey)
+	if err != nil {
+		return err
+	}
+	p.next, p.owner = max(was.Next, 1), nuid.Next()
+	if err := putRecord(ctx, p.j.state, placeKey, place{Owner: p.owner, Next: p.next}); err != nil {
+		return err
+	}
+	p.when = time.Now()
+	return nil
+}
+
+// note writes down how far everything is done.
+func (p *processor) note(ctx context.Context) error {
+	now, revision, err := getRecord[place](ctx, p.j.state, placeKey)
+	if err != nil {
+		return err
+	}
+	if revision > 0 && now.Owner != p.owner {
+		return errTaken
+	}
+	p.when = time.Now()
+	done := place{Owner: p.owner, Next: p.next}
+	for _, r := range p.again {
+		done.Next = min(done.Next, r.seq)
+	}
+	if revision > 0 && done == now {
+		return nil
+	}
+	_, err = writeRecord(ctx, p.j.state, placeKey, done, revision)
+	if isConflict(err) {
+		return nil // by another, which is found out the next time
+	}
+	return err
+}
+
+// repeat reads the delivery once more: those that wait are not kept in memory.
+func (p *processor) repeat(ctx context.Context, seq uint64) {
+	ask, cancel := context.WithTimeout(ctx, p.j.opt.answerIn)
 	defer cancel()
-	lot, err := consumer.Fetch(processAhead, jetstream.FetchContext(limited))
-	if err != nil {
-		return err
+	m, err := p.j.deliveries.GetMsg(ask, seq)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound): // it is older than deliveries are kept
+	case err != nil:
+		p.later(seq, journalPause)
+	default:
+		p.attempt(ctx, stored{subject: m.Subject, header: m.Header, data: m.Data, seq: m.Sequence, at: m.Time})
 	}
-	for msg := range lot.Messages() {
-		select {
-		case to <- msg:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	if err := lot.Error(); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil // nothing came
 }
 
-// processor makes a consumer that begins at the first delivery that is not finished, and ends those of earlier processes.
-// What a killed one had in hand is then at once in line again, in order, instead of after a timeout and behind newer ones.
-func (j *Journal) processor(ctx context.Context) (jetstream.Consumer, error) {
-	start := uint64(1)
-	var old []string
-	list := j.deliveries.ListConsumers(ctx)
-	for info := range list.Info() {
-		if !strings.HasPrefix(info.Name, processorPrefix) {
-			continue
-		}
-		floor := info.AckFloor.Stream + 1
-		if floor == 1 {
-			floor = info.Config.OptStartSeq // it has not finished anything
-		}
-		if len(old) == 0 || floor < start {
-			start = floor
-		}
-		old = append(old, info.Name)
-	}
-	if err := list.Err(); err != nil {
-		return nil, err
-	}
-	consumer, err := j.deliveries.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable:       processorPrefix + nuid.Next(),
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       processAckWait,
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:   max(start, 1),
-		MaxAckPending: 4 * processAhead,
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range old {
-		if err := j.deliveries.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return nil, err
-		}
-	}
-	return consumer, nil
+func (p *processor) later(seq uint64, pause time.Duration) {
+	p.again = append(p.again, repeat{seq, time.Now().Add(pause)})
 }
 
-// A processor belongs to one goroutine; timers speak to it through due.
-type processor struct {
-	j      *Journal
-	handle func(context.Context, Delivery) error
-	lanes  map[string][]*item // by key: a delivery that waits for its next attempt, and those behind it
-	due    chan string
-}
-
-type item struct {
-	msg      jetstream.Msg
-	seq      uint64
-	delivery Delivery
-}
-
-func (p *processor) add(ctx context.Context, msg jetstream.Msg) {
-	it := &item{msg: msg}
-	meta, err := msg.Metadata()
-	if err == nil {
-		it.seq = meta.Sequence.Stream
-		it.delivery, err = parseDelivery(msg.Subject(), msg.Headers(), msg.Data())
-	}
+// attempt handles a delivery, or has it tried later. A failure of the journal itself says nothing about the delivery, and
+// is not counted.
+func (p *processor) attempt(ctx context.Context, m stored) {
+	d, err := parseDelivery(m.subject, m.header, m.data)
 	if err != nil {
 		// Not written by Accept. Nobody can process it, and it must not stop the rest.
-		p.j.opt.Log.Error("a message in DELIVERIES is not a delivery", "subject", msg.Subject(), "error", err)
-		_ = msg.Term()
+		p.j.opt.Log.Error("a message in DELIVERIES is not a delivery", "subject", m.subject, "error", err)
 		return
 	}
-	lane := it.delivery.Key
-	if lane == "" {
-		lane = "\x00" + it.delivery.ID
+	log := p.j.opt.Log.With("delivery", d.ID, "event", d.Event)
+	state, _, err := getRecord[deliveryState](ctx, p.j.state, d.ID)
+	if err != nil {
+		log.Error("cannot read what became of a delivery", "error", err)
+		p.later(m.seq, journalPause)
+		return
 	}
-	p.lanes[lane] = append(p.lanes[lane], it)
-	if len(p.lanes[lane]) == 1 {
-		p.run(ctx, lane)
+	if state.Done || state.Seq > m.seq || state.Seq == m.seq && state.Dead {
+		return // or it was given up, and a later copy stands for it
 	}
-}
-
-// run works a lane off up to the first delivery that has to wait.
-func (p *processor) run(ctx context.Context, lane string) {
-	for len(p.lanes[lane]) > 0 {
-		pause, err := p.attempt(ctx, p.lanes[lane][0])
-		if ctx.Err() != nil {
+	if state.Seq != m.seq {
+		state = deliveryState{Seq: m.seq}
+	}
+	if state.Attempts <= len(p.j.opt.Retry) {
+		state.Attempts++
+		if err := putRecord(ctx, p.j.state, d.ID, state); err != nil {
+			log.Error("cannot count an attempt", "error", err)
+			p.later(m.seq, journalPause)
+			return
+		}
+		err = p.call(ctx, d)
+		// What was done stands, and a shutdown is not the delivery's fault: that is written even when ctx has ended.
+		note := context.WithoutCancel(ctx)
+		switch {
+		case err == nil:
+			err = p.finish(note, m, d, state)
+		case ctx.Err() != nil:
+			p.later(m.seq, 0) // by the next process
+			state.Attempts--
+			err = putRecord(note, p.j.state, d.ID, state)
+		default:
+			p.failed(note, m, d, state, err)
 			return
 		}
 		if err != nil {
-			time.AfterFunc(pause, func() {
-				select {
-				case p.due <- lane:
-				case <-ctx.Done():
-				}
-			})
-			return
+			log.Error("cannot note what became of a delivery", "error", err)
+			p.later(m.seq, journalPause)
 		}
-		p.lanes[lane] = p.lanes[lane][1:]
+		return
 	}
-	delete(p.lanes, lane)
+	// Ended in its last attempt, by a crash here or in the handler.
+	if state.Error == "" {
+		state.Error = "the process ended while it was handled"
+	}
+	p.bury(ctx, m, d, state)
 }
 
-// attempt returns an error and a pause when the delivery has to be tried again. A failure of the journal itself says nothing
-// about the delivery, and is not counted.
-func (p *processor) attempt(ctx context.Context, it *item) (time.Duration, error) {
-	j, d := p.j, it.delivery
-	log := j.opt.Log.With("delivery", d.ID, "event", d.Event)
-
-	state, _, err := getRecord[deliveryState](ctx, j.state, d.ID)
-	if err != nil {
-		log.Error("cannot read what became of a delivery", "error", err)
-		return journalPause, err
+// failed has the delivery tried again, or gives it up.
+func (p *processor) failed(ctx context.Context, m stored, d Delivery, state deliveryState, why error) {
+	state.Error = why.Error()
+	if state.Attempts > len(p.j.opt.Retry) {
+		p.bury(ctx, m, d, state)
+		return
 	}
-	if state.Done {
-		return 0, it.msg.Ack()
+	pause := p.j.opt.Retry[state.Attempts-1]
+	log := p.j.opt.Log.With("delivery", d.ID, "event", d.Event)
+	log.Warn("a delivery failed and will be tried again", "attempt", state.Attempts, "in", pause, "error", why)
+	if err := putRecord(ctx, p.j.state, d.ID, state); err != nil {
+		log.Error("cannot note a failure", "error", err)
 	}
-	if state.Seq != it.seq {
-		state = deliveryState{Seq: it.seq}
-	}
-	if state.Attempts > len(j.opt.Retry) {
-		// Ended in its last attempt, by a crash here or in the handler.
-		if state.Error == "" {
-			state.Error = "the process ended while it was handled"
-		}
-		return journalPause, p.bury(ctx, it, state)
-	}
-
-	state.Attempts++
-	if err := putRecord(ctx, j.state, d.ID, state); err != nil {
-		log.Error("cannot count an attempt", "error", err)
-		return journalPause, err
-	}
-	err = p.call(ctx, d)
-	switch {
-	case err == nil:
-		return journalPause, p.finish(ctx, it, state)
-	case ctx.Err() != nil:
-		// A shutdown is not the delivery's fault.
-		state.Attempts--
-		return 0, errors.Join(err, putRecord(context.WithoutCancel(ctx), j.state, d.ID, state))
-	}
-	state.Error = err.Error()
-	if state.Attempts > len(j.opt.Retry) {
-		return journalPause, p.bury(ctx, it, state)
-	}
-	pause := j.opt.Retry[state.Attempts-1]
-	log.Warn("a delivery failed and will be tried again", "attempt", state.Attempts, "in", pause, "error", err)
-	if e := putRecord(ctx, j.state, d.ID, state); e != nil {
-		log.Error("cannot note a failure", "error", e)
-	}
-	return pause, err
+	p.later(m.seq, pause)
 }
 
 func (p *processor) call(ctx context.Context, d Delivery) (err error) {
@@ -257,31 +255,32 @@ func (p *processor) call(ctx context.Context, d Delivery) (err error) {
 	return p.handle(ctx, d)
 }
 
-// finish writes the mark that counts. It does so even when ctx has ended: the work is done.
-func (p *processor) finish(ctx context.Context, it *item, state deliveryState) error {
-	ctx = context.WithoutCancel(ctx)
+// finish writes the mark that counts.
+func (p *processor) finish(ctx context.Context, m stored, d Delivery, state deliveryState) error {
 	state.Done, state.Error = true, ""
-	if err := putRecord(ctx, p.j.state, it.delivery.ID, state); err != nil {
+	if err := putRecord(ctx, p.j.state, d.ID, state); err != nil {
 		return err
 	}
-	if it.msg.Headers().Get(headerRevived) != "" {
-		if err := p.j.state.Purge(ctx, deadKey(it.delivery.ID)); err != nil {
-			return err
-		}
+	if m.header.Get(headerRevived) == "" {
+		return nil
 	}
-	return it.msg.Ack()
+	return p.j.undead(ctx, d.ID)
 }
 
-// bury lists the delivery as dead, then lets the lane go on.
-func (p *processor) bury(ctx context.Context, it *item, state deliveryState) error {
-	d := it.delivery
+// bury lists the delivery as dead, then marks it so: in that order, since a copy is accepted of what is listed alone.
+func (p *processor) bury(ctx context.Context, m stored, d Delivery, state deliveryState) {
 	err := putRecord(ctx, p.j.state, deadKey(d.ID), DeadDelivery{
 		ID: d.ID, Event: d.Event, Received: d.Received,
-		Attempts: state.Attempts, Error: state.Error, At: p.j.opt.Now().UTC(), Seq: it.seq,
+		Attempts: state.Attempts, Error: state.Error, At: p.j.opt.Now().UTC(), Seq: m.seq,
 	})
+	if err == nil {
+		state.Dead = true
+		err = putRecord(ctx, p.j.state, d.ID, state)
+	}
 	if err != nil {
-		return err
+		p.j.opt.Log.Error("cannot note that a delivery is given up", "delivery", d.ID, "error", err)
+		p.later(m.seq, journalPause)
+		return
 	}
 	p.j.opt.Log.Error("a delivery was given up", "delivery", d.ID, "event", d.Event, "attempts", state.Attempts, "error", state.Error)
-	return it.msg.Ack()
 }

@@ -59,7 +59,7 @@ func (j *Journal) declare(ctx context.Context) error {
 
 	// A mark is written after its delivery and kept as long, so it outlives it.
 	for _, b := range []struct {
-		into *jetstream.KeyValue
+		into *bucket
 		name string
 		ttl  time.Duration
 	}{{&j.state, "DELIVERY_STATE", j.opt.Keep}, {&j.leases, "LEASES", 30 * 24 * time.Hour}} {
@@ -69,7 +69,7 @@ func (j *Journal) declare(ctx context.Context) error {
 		if err != nil {
 			return declareError("bucket "+b.name, err)
 		}
-		*b.into = kv
+		*b.into = bucket{kv, j.opt.answerIn}
 	}
 
 	for _, b := range []struct {
@@ -117,28 +117,53 @@ func isConflict(err error) bool {
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
+// A bucket holds JSON values by key.
+type bucket struct {
+	kv       jetstream.KeyValue
+	answerIn time.Duration
+}
+
 // getRecord reads a JSON value; a missing one is the zero value with revision 0.
-func getRecord[T any](ctx context.Context, kv jetstream.KeyValue, key string) (rec T, revision uint64, err error) {
-	entry, err := kv.Get(ctx, key)
+func getRecord[T any](ctx context.Context, b bucket, key string) (rec T, revision uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
+	defer cancel()
+	entry, err := b.kv.Get(ctx, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return rec, 0, nil
 	}
 	if err != nil {
-		return rec, 0, fmt.Errorf("read %s/%s: %w", kv.Bucket(), key, err)
+		return rec, 0, fmt.Errorf("read %s/%s: %w", b.kv.Bucket(), key, err)
 	}
 	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-		return rec, 0, fmt.Errorf("read %s/%s: %w", kv.Bucket(), key, err)
+		return rec, 0, fmt.Errorf("read %s/%s: %w", b.kv.Bucket(), key, err)
 	}
 	return rec, entry.Revision(), nil
 }
 
-func putRecord[T any](ctx context.Context, kv jetstream.KeyValue, key string, rec T) error {
+func putRecord[T any](ctx context.Context, b bucket, key string, rec T) error {
+	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
+	defer cancel()
 	data, err := json.Marshal(rec)
 	if err == nil {
-		_, err = kv.Put(ctx, key, data)
+		_, err = b.kv.Put(ctx, key, data)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s/%s: %w", kv.Bucket(), key, err)
+		return fmt.Errorf("write %s/%s: %w", b.kv.Bucket(), key, err)
 	}
 	return nil
+}
+
+// writeRecord replaces the value of that revision, 0 for none, and returns the new revision. Where somebody else was
+// faster, the error is one that isConflict knows.
+func writeRecord[T any](ctx context.Context, b bucket, key string, rec T, revision uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
+	defer cancel()
+	data, err := json.Marshal(rec)
+	if err != nil {
+		return 0, err
+	}
+	if revision == 0 {
+		return b.kv.Create(ctx, key, data)
+	}
+	return b.kv.Update(ctx, key, data, revision)
 }

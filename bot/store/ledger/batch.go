@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -170,7 +171,7 @@ func (b *batch) noteRuns(s *change.State, at time.Time, runs, side []change.Run)
 		if i := indexJob(before, now.Job); i >= 0 {
 			old = before[i]
 		}
-		if old == now {
+		if reflect.DeepEqual(old, now) {
 			return
 		}
 		shapes := now.Result != nil && now.Result != old.Result

@@ -1,13 +1,6 @@
-package agent
-
-import (
-	"encoding/json"
-	"time"
-
-	"github.com/kernelgate/kernelgate/runners"
-)
-
-// The protocol is JSON over HTTP, each runner with a bearer token of its own:
+// Package protocol is what the bot and its runners say to each other; bot/fleet
+// is the one side of it, runners/agent the other. It is JSON over HTTP, each
+// runner with a bearer token of its own:
 //
 //	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
@@ -21,6 +14,16 @@ import (
 // Every answer about a job may be 409, the job went to another runner or is
 // finished, or 410, it was cancelled. 401 and 403 are the configuration's fault.
 // A refusal's body is one line for people.
+package protocol
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// Prefix is where the bot serves it.
 const Prefix = "/runner/v1/"
 
 // What a server takes at most.
@@ -30,6 +33,17 @@ const (
 	MaxArtifacts = 32
 	MaxLog       = 4 << 20 // a longer one loses its middle
 )
+
+var (
+	jobID        = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	artifactName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}$`)
+)
+
+// JobID tells whether a job may be called so.
+func JobID(id string) bool { return jobID.MatchString(id) }
+
+// ArtifactName tells whether a file of that name may be an artifact.
+func ArtifactName(name string) bool { return artifactName.MatchString(name) }
 
 // A LeaseRequest asks for a job of one of the labels.
 type LeaseRequest struct {
@@ -51,33 +65,8 @@ type LeaseAnswer struct {
 
 // A Beat says that the runner is alive, and what it is at.
 type Beat struct {
-	Token    uint64    `json:"token"`
-	Progress *Progress `json:"progress,omitempty"` // nil before there is any
-}
-
-// Progress is a runners.Event on the wire.
-type Progress struct {
-	Gate   string  `json:"gate,omitempty"`
-	Text   string  `json:"text,omitempty"`
-	Done   int     `json:"done,omitempty"`
-	Total  int     `json:"total,omitempty"`
-	Unit   string  `json:"unit,omitempty"`
-	Detail string  `json:"detail,omitempty"`
-	Left   float64 `json:"left_seconds,omitempty"`
-}
-
-// Event is what was sent.
-func (p Progress) Event() runners.Event {
-	return runners.Event{
-		Gate: p.Gate, Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail,
-		Left: time.Duration(p.Left * float64(time.Second)),
-	}
-}
-
-func progressOf(e runners.Event) *Progress {
-	return &Progress{
-		Gate: e.Gate, Text: e.Text, Done: e.Done, Total: e.Total, Unit: e.Unit, Detail: e.Detail, Left: e.Left.Seconds(),
-	}
+	Token    uint64         `json:"token"`
+	Progress *runners.Event `json:"progress,omitempty"` // nil before there is any
 }
 
 // Built is what the runner has built, and where.

@@ -1,0 +1,56 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// Run ends jobs that have lost their runners too often, until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	s.once.Do(s.setDefaults)
+	for ctx.Err() == nil {
+		l, err := s.Journal.Lost(ctx)
+		if err == nil {
+			// Half of it would leave the job to nobody until the lease runs out.
+			err = s.lost(context.WithoutCancel(ctx), l)
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		s.Log.Warn("ending a job that has lost its runners failed, and is tried again", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
+}
+
+// lost has it written down that the job failed, then takes it off the queue.
+func (s *Server) lost(ctx context.Context, l *journal.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, finishing)
+	defer cancel()
+	why := whyLost(l.Losses)
+	s.Log.Error("a job has lost its runners and is given up", "job", l.ID, "token", l.Token, "reason", why)
+	err := s.Results.Lost(ctx, l.ID, l.Token, why)
+	if err != nil && !errors.Is(err, journal.ErrLeaseLost) && !errors.Is(err, journal.ErrCancelled) {
+		return errors.Join(err, l.Release(ctx, s.LeaseFor/3))
+	}
+	return l.Done(ctx)
+}
+
+// whyLost is what is known, for people.
+func whyLost(losses []journal.Loss) string {
+	const clock = "15:04:05"
+	var each []string
+	for _, one := range losses {
+		each = append(each, fmt.Sprintf("%s had it from %s on and was last heard at %s", one.Holder, one.Since.Format(clock), one.Heard.Format(clock)))
+	}
+	return fmt.Sprintf("the job has lost its runner %d times and is not handed out again: %s UTC (look into the runners' logs, then rebench)",
+		len(losses), strings.Join(each, ", "))
+}

@@ -1,0 +1,53 @@
+package keeper_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+)
+
+// asks takes a job as a runner does, and is never heard of again. It reports the
+// lease, if there was one.
+func (w *world) asks() (l protocol.LeaseAnswer) {
+	w.Helper()
+	body, err := json.Marshal(protocol.LeaseRequest{Runner: "runner", Labels: []string{"cpu"}})
+	w.no(err)
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, "http://"+w.addr+protocol.Prefix+"lease", bytes.NewReader(body))
+	w.no(err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	w.no(err)
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		w.no(json.NewDecoder(resp.Body).Decode(&l))
+	}
+	return l
+}
+
+// A kernel that takes its runner along every time ends as ERROR, with what is known,
+// and nobody gets it again.
+func TestRunnersThatDieEveryTime(t *testing.T) {
+	w := newWorld(t, worldOptions{absent: true, lease: 200 * time.Millisecond})
+	pr := w.propose("deadly", "// speed 1.5\n", embedded.PROptions{})
+	jobs := map[string]bool{}
+	for leases := 0; leases < 3; {
+		if l := w.asks(); l.Job != "" {
+			jobs[l.Job] = true
+			leases++
+		}
+	}
+	c := w.concluded(pr.HeadSHA(), "failure")
+	if len(jobs) != 1 || !strings.Contains(c.Title, "runner") {
+		t.Errorf("%v, and the check says %q", jobs, c.Title)
+	}
+	w.said(pr, "the job has lost its runner 3 times and is not handed out again: runner had it from")
+	if l := w.asks(); l.Job != "" {
+		t.Errorf("handed out once more: %+v", l)
+	}
+}

@@ -1,0 +1,125 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// stored is a message of a stream.
+type stored struct {
+	subject string
+	header  nats.Header
+	data    []byte
+	seq     uint64
+	at      time.Time
+}
+
+const (
+	// pollEvery is how soon a reader finds what another process has written; what this one writes it hears of at once.
+	pollEvery = time.Second
+	// A page holds no more messages once it has as many bytes.
+	pageBytes = 4 << 20
+	pageTries = 3
+)
+
+// page reads the first messages of a stream from a sequence on, with "" for those of all subjects, and tells whether there
+// are more. The server answers from the stream itself: nothing is left behind there, as a consumer would be for minutes.
+func (j *Journal) page(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
+	for try := 1; ; try++ {
+		list, more, err = j.pageOnce(ctx, stream, subject, from, most)
+		if err == nil || ctx.Err() != nil || try == pageTries {
+			return list, more, err
+		}
+	}
+}
+
+// errGap says that the connection was lost in the middle of an answer.
+var errGap = errors.New("a part of the answer is missing")
+
+func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
+	ask, err := json.Marshal(struct {
+		Seq      uint64 `json:"seq"`
+		Subject  string `json:"next_by_subj,omitempty"`
+		Batch    int    `json:"batch"`
+		MaxBytes int    `json:"max_bytes"`
+	}{max(from, 1), subject, most, pageBytes})
+	if err != nil {
+		return nil, false, err
+	}
+	answers := j.nc.NewInbox()
+	sub, err := j.nc.SubscribeSync(answers)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // it fails on a closed connection alone
+	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, answers, ask); err != nil {
+		return nil, false, err
+	}
+	last := "0" // each answer names the one before it
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		switch status := m.Header.Get("Status"); status {
+		case "":
+			s := stored{subject: m.Header.Get(jetstream.SubjectHeader), header: m.Header, data: m.Data}
+			seq := m.Header.Get(jetstream.SequenceHeader)
+			var errSeq, errTime error
+			s.seq, errSeq = strconv.ParseUint(seq, 10, 64)
+			s.at, errTime = time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
+			if err := errors.Join(errSeq, errTime); err != nil {
+				return nil, false, fmt.Errorf("reading the server's answer: %w", err)
+			}
+			if m.Header.Get(jetstream.LastSequenceHeader) != last {
+				return nil, false, errGap
+			}
+			last, list = seq, append(list, s)
+		case "404": // there is none
+			return nil, false, nil
+		case "204": // the end
+			if m.Header.Get(jetstream.LastSequenceHeader) != last {
+				return nil, false, errGap
+			}
+			return list, m.Header.Get("Nats-Num-Pending") != "0", nil
+		case "503":
+			return nil, false, nats.ErrNoResponders
+		default:
+			return nil, false, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
+		}
+	}
+}
+
+// A bell tells readers in this process that there is something new. Whoever is about to look takes hold of heard first.
+type bell struct {
+	mu sync.Mutex
+	c  chan struct{}
+}
+
+func (b *bell) heard() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.c == nil {
+		b.c = make(chan struct{})
+	}
+	return b.c
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.c != nil {
+		close(b.c)
+	}
+	b.c = nil
+}
