@@ -196,7 +196,7 @@ func (k *Keeper) sideways(ctx context.Context, s *change.State, runs []change.Ru
 	var effect change.Effect
 	for _, run := range runs {
 		bundle, err := k.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{
-			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile,
+			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile, Approved: s.Approved,
 		})
 		if err != nil {
 			return badRequest(err)
