@@ -43,6 +43,9 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 	var digest string
 	if err == nil {
 		err = p.within(ctx, func(ctx context.Context) (err error) {
+			if err := s.settle(ctx); err != nil {
+				return err
+			}
 			digest, err = s.rerun(ctx, r)
 			return err
 		})

@@ -59,13 +59,16 @@ type Proposal struct {
 // error means that it could not be looked at now.
 func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Proposal, error) {
 	s, err := p.open(ctx, id, f)
-	if s != nil {
-		defer s.close()
-	}
+	defer s.close()
 	if err == nil {
-		err = p.within(ctx, s.plan)
+		err = p.within(ctx, func(ctx context.Context) error {
+			if err := s.settle(ctx); err != nil {
+				return err
+			}
+			return s.plan(ctx)
+		})
 	}
-	if s != nil && s.refused(err) {
+	if s.refused(err) {
 		return s.out, nil
 	}
 	if err != nil {
@@ -88,8 +91,8 @@ type survey struct {
 	out     Proposal
 }
 
-// open fetches the change. With an error there may be a survey all the same, of a
-// change that was refused.
+// open fetches the change. There is a survey in any case: of a change that was refused,
+// say.
 func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*survey, error) {
 	var refs []string
 	if id.Kind == change.Pull {
@@ -100,27 +103,31 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*surv
 		Evidence: map[string]*gates.Evidence{},
 	}}
 	var err error
-	if s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refs...); err != nil {
-		return s, err
-	}
+	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refs...)
+	return s, err
+}
+
+// settle finds the commits that the change is made of.
+func (s *survey) settle(ctx context.Context) (err error) {
+	f := s.facts
 	if _, err := s.repo.Resolve(ctx, f.Head); err != nil {
-		return s, fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
+		return fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
 	}
 	tip := "refs/heads/" + f.Base
 	if f.BaseSHA != "" {
 		tip = f.BaseSHA
 	}
 	if s.trusted, err = s.repo.Resolve(ctx, tip); err != nil {
-		return s, fmt.Errorf("the base branch %s: %w", f.Base, err)
+		return fmt.Errorf("the base branch %s: %w", f.Base, err)
 	}
 	if s.base, err = s.repo.MergeBase(ctx, s.trusted, f.Head); err != nil {
-		return s, err
+		return err
 	}
 	s.out.Base = s.base
-	if s.scratch, err = os.MkdirTemp(p.Scratch, "kernelgate-plan-"); err != nil {
-		return s, fmt.Errorf("making a scratch folder: %w", err)
+	if s.scratch, err = os.MkdirTemp(s.planner.Scratch, "kernelgate-plan-"); err != nil {
+		return fmt.Errorf("making a scratch folder: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 func (s *survey) close() {

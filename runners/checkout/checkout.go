@@ -152,6 +152,7 @@ func (r *Repo) Changed(ctx context.Context, base, head string) ([]string, error)
 		return r.changedWorkTree(ctx, base)
 	}
 	var files []string
+	var names int64
 	err := r.walking(ctx, func(w *walk) error {
 		was, err := w.top(base)
 		if err != nil {
@@ -162,10 +163,10 @@ func (r *Repo) Changed(ctx context.Context, base, head string) ([]string, error)
 			return err
 		}
 		return w.differ(was, is, "", func(name string) error {
-			if len(files) == w.limits.Changed {
-				return refuse("", "the change touches more than %d files (no more are looked at; make several changes of it)", w.limits.Changed)
-			}
 			files = append(files, name)
+			if names += int64(len(name)); len(files) > w.limits.Changed || names > w.limits.Names {
+				return refuse("", "the change touches more than %d files, or their names have more than %d MiB (no more are looked at; make several changes of it)", w.limits.Changed, w.limits.Names>>20)
+			}
 			return nil
 		})
 	})

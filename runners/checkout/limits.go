@@ -11,9 +11,10 @@ import (
 // names. What goes beyond them is Refused, before anything of it is written.
 type Limits struct {
 	Entries int   // files and folders looked at in one pass over a commit
-	Trees   int64 // bytes of folders read in one pass
+	Trees   int64 // bytes of folders read in one pass, and of the paths that lead there
 	Depth   int   // of folders within each other
 	Changed int   // files that a change may touch
+	Names   int64 // bytes of their names
 	Kernels int   // folders with a kernel.yaml
 	Text    int64 // bytes of a file that is read as a whole: a policy, a manifest, a reference
 	Files   int   // written by one export
@@ -24,7 +25,7 @@ type Limits struct {
 // usual is far beyond any repository of kernels, and a few seconds' work.
 func usual() *Limits {
 	return &Limits{
-		Entries: 1_000_000, Trees: 256 << 20, Depth: 100, Changed: 50_000, Kernels: 2_000,
+		Entries: 1_000_000, Trees: 128 << 20, Depth: 100, Changed: 50_000, Names: 8 << 20, Kernels: 2_000,
 		Text: 16 << 20, Files: 20_000, Bytes: 256 << 20, Written: 1 << 30,
 	}
 }

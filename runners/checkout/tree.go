@@ -94,8 +94,8 @@ func (w *walk) object(name, kind string) (id string, data []byte, err error) {
 	if _, err := fmt.Sscanf(line, "%s %s %d\n", &id, &got, &size); err != nil || got != kind || size < 0 {
 		return "", nil, fmt.Errorf("git cat-file says %q of %s", strings.TrimSpace(line), name)
 	}
-	if w.bytes += size; w.bytes > w.limits.Trees {
-		return "", nil, refuse("", "the lists of files in its folders are longer than %d MiB (more are not read; make it smaller)", w.limits.Trees>>20)
+	if err := w.read(size); err != nil {
+		return "", nil, err
 	}
 	data = make([]byte, size)
 	if _, err := io.ReadFull(w.out, data); err != nil {
@@ -105,6 +105,13 @@ func (w *walk) object(name, kind string) (id string, data []byte, err error) {
 		return "", nil, fmt.Errorf("git cat-file ended early: %w", err)
 	}
 	return id, data, nil
+}
+
+func (w *walk) read(bytes int64) error {
+	if w.bytes += bytes; w.bytes > w.limits.Trees {
+		return refuse("", "the lists of files in its folders are longer than %d MiB (no more are read; make it smaller)", w.limits.Trees>>20)
+	}
+	return nil
 }
 
 // top is a commit's uppermost folder.
@@ -146,7 +153,7 @@ func (w *walk) list(folder node, at string) ([]node, error) {
 	if w.entries += len(list); w.entries > w.limits.Entries {
 		return nil, refuse(at, "there are more than %d files and folders up to here (no more are read; make it smaller)", w.limits.Entries)
 	}
-	return list, nil
+	return list, w.read(int64(len(list) * len(at))) // a short list may have a long way there
 }
 
 // parseTree reads git's form of a folder: "mode name", a zero byte and the object's
