@@ -2,12 +2,16 @@ package checkout
 
 import (
 	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -39,9 +43,25 @@ func (f forge) git(stdin []byte, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// object stores one without asking git, which has its rules and takes its time.
+func (f forge) object(kind string, data []byte) string {
+	f.Helper()
+	whole := append(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data...)
+	sum := sha1.Sum(whole)
+	id := hex.EncodeToString(sum[:])
+	var packed bytes.Buffer
+	zip := zlib.NewWriter(&packed)
+	_, err := zip.Write(whole)
+	file := filepath.Join(f.dir, "objects", id[:2], id[2:])
+	if err := errors.Join(err, zip.Close(), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
+		f.Fatal(err)
+	}
+	return id
+}
+
 func (f forge) blob(text string) string {
 	f.Helper()
-	return f.git([]byte(text), "hash-object", "-w", "--stdin")
+	return f.object("blob", []byte(text))
 }
 
 // tree makes a folder of lines such as "100644 <object> name", whatever they say.
@@ -56,7 +76,7 @@ func (f forge) tree(lines ...string) string {
 		}
 		data = append(fmt.Appendf(data, "%s %s\x00", words[0], words[2]), id...)
 	}
-	return f.git(data, "hash-object", "-w", "--literally", "-t", "tree", "--stdin")
+	return f.object("tree", data)
 }
 
 // nested is a folder of ten that are the same, and so on: 10^depth of the innermost's
@@ -168,11 +188,11 @@ func TestLargeFolders(t *testing.T) {
 	}
 	r := OpenBare(f.dir)
 	refusal(t, "a long path", r.Export(t.Context(), f.commit(long), ".", t.TempDir(), func(string) bool { return true }), "the path is 1")
-	rev := f.commit(f.tree("40000 " + f.tree(large[:20]...) + " k"))
-	r.limits.Written = 400 << 20
+	rev := f.commit(f.tree("40000 " + f.tree(large[:3]...) + " k"))
+	r.limits.Written = 60 << 20
 	for i, want := range []bool{true, true, false} {
 		if err := r.Export(t.Context(), rev, "k", t.TempDir(), func(string) bool { return true }); (err == nil) != want {
-			t.Errorf("export %d of 160 MiB: %v", i+1, err)
+			t.Errorf("export %d of 24 MiB: %v", i+1, err)
 		}
 	}
 	// What a parser would refuse anyway is not read.
@@ -227,16 +247,20 @@ func TestChangedIsGits(t *testing.T) {
 	names := []string{"a", "a.c", "a-b", "ä ö", "kernel.yaml", "z\nz"}
 	var tree func(depth int) string
 	tree = func(depth int) string {
-		var lines []string
+		lines := map[string]string{} // by what git sorts by
 		for _, name := range names {
 			switch n := rng.IntN(8); {
 			case n < 3 && depth > 0:
-				lines = append(lines, fmt.Sprintf("040000 tree %s\t%s", tree(depth-1), name))
+				lines[name+"/"] = fmt.Sprintf("40000 %s %s", tree(depth-1), name)
 			case n < 5:
-				lines = append(lines, fmt.Sprintf("%s blob %s\t%s", []string{"100644", "100755", "120000"}[rng.IntN(3)], blobs[rng.IntN(3)], name))
+				lines[name] = fmt.Sprintf("%s %s %s", []string{"100644", "100755", "120000"}[rng.IntN(3)], blobs[rng.IntN(3)], name)
 			}
 		}
-		return f.git([]byte(strings.Join(lines, "\x00")), "mktree", "-z")
+		var sorted []string
+		for _, key := range slices.Sorted(maps.Keys(lines)) {
+			sorted = append(sorted, lines[key])
+		}
+		return f.tree(sorted...)
 	}
 	r := OpenBare(f.dir)
 	for range 12 {

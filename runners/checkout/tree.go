@@ -178,6 +178,15 @@ func parseTree(data []byte, idBytes int) ([]node, error) {
 	return list, nil
 }
 
+// join is path.Join for names that were checked: there may be many of them, and long
+// ones.
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "/" + name
+}
+
 // find goes down a path; ok is false where the commit does not have it.
 func (w *walk) find(top node, name string) (at node, ok bool, err error) {
 	at = top
@@ -209,7 +218,7 @@ func (w *walk) files(n node, at string, visit func(name string, n node) error) e
 	list, err := w.list(n, at)
 	for _, below := range list {
 		if err == nil {
-			err = w.files(below, path.Join(at, below.name), visit)
+			err = w.files(below, join(at, below.name), visit)
 		}
 	}
 	return err
@@ -249,7 +258,7 @@ func (w *walk) kernels(n node, at string, known map[string][]string) ([]string, 
 		if !below.folder() {
 			continue
 		}
-		more, err := w.kernels(below, path.Join(at, below.name), known)
+		more, err := w.kernels(below, join(at, below.name), known)
 		if err != nil {
 			return nil, err
 		}
@@ -296,7 +305,7 @@ func (w *walk) differ(was, is node, at string, visit func(name string) error) er
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		b, a, full := before[name], after[name], path.Join(at, name)
+		b, a, full := before[name], after[name], join(at, name)
 		if a == b {
 			continue
 		}
