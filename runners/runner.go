@@ -106,7 +106,7 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 	}
 	e.Provenance.Tools = b.Tools()
 	var err error
-	if e.Shapes, err = job.shapes(); err != nil {
+	if e.Shapes, err = job.ShapesOnRecord(); err != nil {
 		e.Fault = err.Error()
 		return e, nil
 	}
@@ -147,8 +147,9 @@ func (j Job) ShapeNames() []string {
 	return names
 }
 
-// shapes is the same for the record, with the work that each takes at least.
-func (j Job) shapes() ([]gates.Shape, error) {
+// ShapesOnRecord is the same as evidence has them, with the work that each takes at
+// least.
+func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 	m := j.Manifest
 	var shapes []gates.Shape
 	for _, s := range j.supported() {

@@ -163,7 +163,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		s.apply(change.Seen{Facts: f})
 		return s.plan(ctx, false)
 	}
-	if err == nil {
+	if err == nil && len(proposal.Problems) == 0 { // what was refused may not be here
 		s.commits, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Commits(ctx, proposal.Base, proposal.Head, maxCommits)
 	}
 	if err != nil {

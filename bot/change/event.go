@@ -71,11 +71,13 @@ func (p *Plan) ReadPolicy() (*policies.Policy, error) {
 // whoever approves it. Without a plan nothing says so.
 func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies.ForksNever) }
 
-// A Problem is a mistake in a file of the base.
+// A Problem is a mistake in a file of the base or, where it was refused, what the
+// change itself has too much of.
 type Problem struct {
-	File    string `json:"file"`
+	File    string `json:"file"` // "" is all of the change
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
+	Refused bool   `json:"refused,omitempty"`
 }
 
 // A Kernel is one kernel that the change touches.

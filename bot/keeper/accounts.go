@@ -121,19 +121,20 @@ func (k *Keeper) note(ctx context.Context, name string, decide func(*account.Sta
 
 // counted refuses rounds that were not counted before they were measured, and
 // rounds that are said to be of earlier attempts and are not. A runner's word on
-// which attempt it made would be worth nothing.
-func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, token uint64, e *gates.Evidence) error {
+// which attempt it made would be worth nothing. It returns how many rounds are of
+// earlier attempts.
+func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, token uint64, e *gates.Evidence) (earlier int, err error) {
 	if run.Side != nil || e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
-		return nil
+		return 0, nil
 	}
 	const advice = "(is the runner of another version than the server?)"
 	code, ok := runners.CodeOf(e)
 	if !ok {
-		return fmt.Errorf("the runner sent times without the machine code that they are about %s", advice)
+		return 0, fmt.Errorf("the runner sent times without the machine code that they are about %s", advice)
 	}
 	a, err := k.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code))
 	if err != nil {
-		return unavailable{err}
+		return 0, unavailable{err}
 	}
 	own, _ := a.Number(account.Claim{Job: run.Job, Token: token})
 	rounds, before := e.Performance.Rounds, len(e.Performance.Rounds)
@@ -141,21 +142,21 @@ func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, t
 		before--
 	}
 	if before == 0 {
-		return nil
+		return 0, nil
 	}
 	last := rounds[before-1].Attempt
 	found, ok := a.Of(last)
 	if !ok {
-		return fmt.Errorf("the runner sent rounds of attempt %d, which the server has not counted %s", last, advice)
+		return 0, fmt.Errorf("the runner sent rounds of attempt %d, which the server has not counted %s", last, advice)
 	}
-	earlier, err := k.evidence(ctx, change.Result{Evidence: found.Evidence})
+	known, err := k.evidence(ctx, change.Result{Evidence: found.Evidence})
 	if err != nil {
-		return unavailable{err}
+		return 0, unavailable{err}
 	}
-	if was := earlier.Performance; was == nil || !sameJSON(was.Rounds, rounds[:before]) {
-		return fmt.Errorf("the runner sent other rounds of attempt %d than the server knows %s", last, advice)
+	if was := known.Performance; was == nil || !sameJSON(was.Rounds, rounds[:before]) {
+		return 0, fmt.Errorf("the runner sent other rounds of attempt %d than the server knows %s", last, advice)
 	}
-	return nil
+	return before, nil
 }
 
 // unavailable is an error of the bot's own: it says nothing of the runner.

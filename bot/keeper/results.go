@@ -11,8 +11,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/testimony"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 // Started notes that a runner has a job, unless nobody wants it any more.
@@ -56,8 +58,12 @@ func (k *Keeper) Finished(ctx context.Context, job string, token uint64, by flee
 		if err == nil {
 			err = about(s, run, e)
 		}
+		earlier := 0
 		if err == nil {
-			err = k.counted(ctx, s, run, token, e)
+			earlier, err = k.counted(ctx, s, run, token, e)
+		}
+		if err == nil {
+			err = k.answers(ctx, run, earlier, e)
 		}
 		return e, err
 	})
@@ -135,6 +141,23 @@ func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run,
 		narrow(policy, *run.Side, e)
 	}
 	return k.judge(ctx, s.Plan.PolicyFile, policy, e)
+}
+
+// answers refuses evidence that is not what the job's bundle asked for.
+func (k *Keeper) answers(ctx context.Context, run change.Run, earlier int, e *gates.Evidence) error {
+	r, _, err := k.Journal.Bundles.Get(ctx, run.Bundle)
+	if errors.Is(err, journal.ErrNotFound) {
+		return errors.New("the job's bundle is not kept any more, so its answer cannot be held against it (comment /rebench to make it anew)")
+	}
+	if err != nil {
+		return unavailable{err}
+	}
+	defer r.Close()
+	job, err := bundle.Peek(r)
+	if err != nil {
+		return unavailable{err}
+	}
+	return testimony.Check(job, earlier, e)
 }
 
 // narrow makes the policy ask what a measurement on the side was asked for.

@@ -18,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -29,36 +30,60 @@ type Rerun struct {
 	Seeds   []int64
 	Versus  string
 	Profile bool
+	// Approved is the heads of the change that may be run although no branch of the
+	// repository has them.
+	Approved []string
 }
 
 // Rerun packs one kernel of a change once more and names the bundle. A name that
 // the repository does not have is a plan.BadInput.
 func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rerun) (string, error) {
 	s, err := p.open(ctx, id, f)
+	defer s.close()
+	var digest string
+	if err == nil {
+		err = p.within(ctx, func(ctx context.Context) (err error) {
+			if err := s.settle(ctx); err != nil {
+				return err
+			}
+			digest, err = s.rerun(ctx, r)
+			return err
+		})
+	}
+	var refused checkout.Refused
+	if errors.As(err, &refused) {
+		err = plan.BadInput{Err: refused}
+	}
 	if err != nil {
 		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
 	}
-	defer s.close()
+	return digest, nil
+}
+
+func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	policyAt, err := s.policy(ctx)
 	if err != nil {
-		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+		return "", err
 	}
 	o := s.options(policyAt)
-	o.Kernels, o.Versus = []string{r.Folder}, r.Versus
+	o.Kernels = []string{r.Folder}
+	if o.Versus, err = s.versus(ctx, r.Versus, r.Approved); err != nil {
+		return "", err
+	}
 	again, err := plan.New(ctx, o)
 	if err != nil {
-		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+		return "", err
 	}
 	folders, err := again.Kernels(ctx)
 	if err == nil && folders[0] != r.Folder { // the last part of a path may become another kernel's
 		err = plan.BadInput{Err: fmt.Errorf("no kernel named %q", r.Folder)}
 	}
 	if err != nil {
-		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+		return "", err
 	}
 	job, err := again.Job(ctx, folders[0])
 	if err != nil {
-		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+		return "", err
 	}
 	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
 		if unknown := (policies.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
@@ -70,7 +95,7 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 	}
 	b := wrap(job)
 	b.Rounds, b.Shapes, b.Seeds, b.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
-	return p.pack(ctx, b)
+	return s.planner.pack(ctx, b)
 }
 
 // pack stores a bundle under its digest, so the same job is stored once.

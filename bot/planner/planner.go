@@ -39,6 +39,7 @@ type Planner struct {
 	Scratch string // folder; "" is the system's
 	Version string
 	Now     func() time.Time
+	Timeout time.Duration // of reading one change, once it is fetched; 2 minutes unless given
 }
 
 // ErrMoved says that a head or a branch is not what it was a moment ago: ask GitHub
@@ -58,11 +59,19 @@ type Proposal struct {
 // error means that it could not be looked at now.
 func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Proposal, error) {
 	s, err := p.open(ctx, id, f)
-	if err != nil {
-		return Proposal{}, fmt.Errorf("planning %s at %.12s: %w", f.Repo, f.Head, err)
-	}
 	defer s.close()
-	if err := s.plan(ctx); err != nil {
+	if err == nil {
+		err = p.within(ctx, func(ctx context.Context) error {
+			if err := s.settle(ctx); err != nil {
+				return err
+			}
+			return s.plan(ctx)
+		})
+	}
+	if s.refused(err) {
+		return s.out, nil
+	}
+	if err != nil {
 		return Proposal{}, fmt.Errorf("planning %s at %.12s: %w", f.Repo, f.Head, err)
 	}
 	return s.out, nil
@@ -82,38 +91,50 @@ type survey struct {
 	out     Proposal
 }
 
+// open fetches the change. There is a survey in any case: of a change that was refused,
+// say.
 func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*survey, error) {
 	var refs []string
 	if id.Kind == change.Pull {
 		refs = append(refs, fmt.Sprintf("refs/pull/%d/head", id.Number))
 	}
-	repo, err := p.Mirrors.Fetch(ctx, f.Repo, refs...)
-	if err != nil {
-		return nil, err
-	}
-	s := &survey{planner: p, facts: f, repo: repo}
-	if _, err := repo.Resolve(ctx, f.Head); err != nil {
-		return nil, fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
+	s := &survey{planner: p, facts: f, out: Proposal{
+		Plan:     change.Plan{Key: f.PlanKey(), Head: f.Head, Check: DefaultCheck, PolicyFile: plan.PolicyFile},
+		Evidence: map[string]*gates.Evidence{},
+	}}
+	var err error
+	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refs...)
+	return s, err
+}
+
+// settle finds the commits that the change is made of.
+func (s *survey) settle(ctx context.Context) (err error) {
+	f := s.facts
+	if _, err := s.repo.Resolve(ctx, f.Head); err != nil {
+		return fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
 	}
 	tip := "refs/heads/" + f.Base
 	if f.BaseSHA != "" {
 		tip = f.BaseSHA
 	}
-	if s.trusted, err = repo.Resolve(ctx, tip); err != nil {
-		return nil, fmt.Errorf("the base branch %s: %w", f.Base, err)
+	if s.trusted, err = s.repo.Resolve(ctx, tip); err != nil {
+		return fmt.Errorf("the base branch %s: %w", f.Base, err)
 	}
-	if s.base, err = repo.MergeBase(ctx, s.trusted, f.Head); err != nil {
-		return nil, err
+	if s.base, err = s.repo.MergeBase(ctx, s.trusted, f.Head); err != nil {
+		return err
 	}
-	if s.scratch, err = os.MkdirTemp(p.Scratch, "kernelgate-plan-"); err != nil {
-		return nil, fmt.Errorf("making a scratch folder: %w", err)
+	s.out.Base = s.base
+	if s.scratch, err = os.MkdirTemp(s.planner.Scratch, "kernelgate-plan-"); err != nil {
+		return fmt.Errorf("making a scratch folder: %w", err)
 	}
-	s.out.Plan = change.Plan{Key: f.PlanKey(), Head: f.Head, Base: s.base, Check: DefaultCheck}
-	s.out.Evidence = map[string]*gates.Evidence{}
-	return s, nil
+	return nil
 }
 
-func (s *survey) close() { os.RemoveAll(s.scratch) }
+func (s *survey) close() {
+	if s.scratch != "" {
+		os.RemoveAll(s.scratch)
+	}
+}
 
 func (s *survey) plan(ctx context.Context) (err error) {
 	if s.out.Rules, err = rules(ctx, s.repo, s.trusted); err != nil {
@@ -135,6 +156,9 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	}
 	if policyAt == "" {
 		return nil // nobody asks anything of any kernel
+	}
+	if len(folders) > maxKernels {
+		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(folders), maxKernels)}
 	}
 	for _, folder := range folders {
 		job, err := p.Job(ctx, folder)
@@ -159,7 +183,6 @@ func (s *survey) plan(ctx context.Context) (err error) {
 // policy finds the revision whose policy is used: the base's or, where it has
 // none, the head's, for information. It is empty where neither has one.
 func (s *survey) policy(ctx context.Context) (string, error) {
-	s.out.PolicyFile = plan.PolicyFile
 	rev := s.trusted
 	text, err := s.repo.Read(ctx, rev, plan.PolicyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,6 +199,13 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 	policy, err := policies.Parse(plan.PolicyFile, text)
 	if s.problem(plan.PolicyFile, err) {
 		return "", nil
+	}
+	if s.out.NoPolicy {
+		if err := s.ownBaselines(ctx, policy); s.problem(plan.PolicyFile, err) {
+			return "", nil
+		} else if err != nil {
+			return "", err
+		}
 	}
 	s.out.Policy, s.out.Forks = string(text), string(policy.Forks.Run)
 	if policy.Check != "" && !s.out.NoPolicy {
@@ -194,7 +224,10 @@ func (s *survey) problem(file string, err error) bool {
 	var bad plan.BadInput
 	var disk *fs.PathError
 	var unfit bundle.Unfit
+	var refused checkout.Refused
 	switch {
+	case errors.As(err, &refused):
+		s.out.Problems = append(s.out.Problems, problemOf(refused))
 	case errors.As(err, &unfit):
 		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "the kernel's folder cannot be sent to a runner: " + unfit.Why})
 	case errors.As(err, &many):

@@ -14,6 +14,8 @@ func Explain(s *change.State, policy *policies.Policy) string {
 	switch {
 	case p == nil:
 		return "The change is still being read. Ask again in a moment."
+	case len(p.Problems) > 0 && p.Problems[0].Refused:
+		return "The change is more than is read of one: see the check."
 	case len(p.Problems) > 0:
 		return "The policy or a manifest on the base branch has mistakes: see the check."
 	case policy == nil:

@@ -63,6 +63,8 @@ func (v View) judged() standing {
 		return newStanding(signCancelled, completed, cancelled, closedTitle(s), "Nothing was measured.")
 	case plan == nil:
 		return newStanding(signWorking, inProgress, "", "Reading the change", "Which kernels changed, and what is asked of them, is being found out.")
+	case slices.ContainsFunc(plan.Problems, func(p change.Problem) bool { return p.Refused }):
+		return refused(plan)
 	case len(plan.Problems) > 0:
 		return mistakes(plan)
 	case plan.NoPolicy:

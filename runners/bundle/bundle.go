@@ -21,6 +21,7 @@ import (
 	"unicode"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -57,6 +58,8 @@ const (
 	baseFolder     = "base"
 	headFolder     = "head"
 	baselineFolder = "baseline"
+
+	manifestFile = baseFolder + "/" + kernels.FileName
 )
 
 // description is job.json.

@@ -42,8 +42,22 @@ func Read(r io.Reader, dir string) (Job, error) {
 	return j, nil
 }
 
+// Peek reads what a bundle asks for and leaves its sources where they are: the job has
+// no folders.
+func Peek(r io.Reader) (Job, error) {
+	u := unpacker{texts: map[string][]byte{}, folders: map[string]bool{}}
+	if err := u.unpack(r); err != nil {
+		return Job{}, fmt.Errorf("looking into a bundle: %w", err)
+	}
+	j, err := u.job("")
+	if err != nil {
+		return Job{}, fmt.Errorf("looking into a bundle: %w", err)
+	}
+	return j, nil
+}
+
 type unpacker struct {
-	root    *os.Root
+	root    *os.Root // nil unpacks nothing
 	quota   quota
 	last    string
 	texts   map[string][]byte // files that are read, not unpacked
@@ -110,6 +124,15 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
+	if h.Name == manifestFile {
+		if u.texts[h.Name], err = io.ReadAll(content); err != nil {
+			return err
+		}
+		content = bytes.NewReader(u.texts[h.Name])
+	}
+	if u.root == nil {
+		return nil
+	}
 	if err := u.folder(path.Dir(h.Name)); err != nil {
 		return err
 	}
@@ -148,16 +171,19 @@ func (u *unpacker) job(dir string) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	manifest, err := u.root.ReadFile(baseFolder + "/" + kernels.FileName)
-	if err != nil {
-		return Job{}, err
+	manifest, ok := u.texts[manifestFile]
+	if !ok {
+		return Job{}, fmt.Errorf("%s is missing", manifestFile)
 	}
 	at := func(s side) runners.Side {
+		if dir == "" {
+			return runners.Side{Variant: s.Variant}
+		}
 		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant}
 	}
 	j := Job{
 		Job: runners.Job{
-			Change: d.Change, Trusted: filepath.Join(dir, baseFolder), Candidate: at(d.Candidate),
+			Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
 			Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise, Rounds: d.Rounds, Profile: d.Profile,
 		},
 		Folder: d.Folder, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -218,4 +219,31 @@ func FuzzRead(f *testing.F) {
 			t.Error("what was read is not what is written")
 		}
 	})
+}
+
+// A look into a bundle tells what is asked without unpacking it, and is as strict.
+func TestPeek(t *testing.T) {
+	data, _ := pack(t, example(t))
+	want := unpack(t, data)
+	got, err := Peek(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Trusted != "" || got.Candidate.Dir != "" || (got.Baseline == nil) != (want.Baseline == nil) {
+		t.Errorf("the job has folders: %+v", got)
+	}
+	want.Trusted, want.Candidate.Dir = "", ""
+	if want.Baseline != nil {
+		want.Baseline.Dir = ""
+	}
+	if a, b := fmt.Sprintf("%+v", got.Provenance), fmt.Sprintf("%+v", want.Provenance); a != b || got.ManifestText != want.ManifestText || got.PolicyText != want.PolicyText || got.Candidate != want.Candidate {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if _, err := Peek(bytes.NewReader(data[:len(data)/2])); err == nil {
+		t.Error("half a bundle was looked into")
+	}
+	files := open(t, data)
+	if _, err := Peek(bytes.NewReader(shut(t, append(files, regular("zz", "x"))))); err == nil || !strings.Contains(err.Error(), "no bundle has such a file") {
+		t.Errorf("a file that no bundle has: %v", err)
+	}
 }

@@ -22,17 +22,24 @@ import (
 
 // A Repo is a git repository, with or without a work tree.
 type Repo struct {
-	dir  string // its top folder, or its own if it is bare
-	memo *memo  // nil where it is not read again and again
+	dir     string  // its top folder, or its own if it is bare
+	memo    *memo   // nil where it is not read again and again
+	limits  *Limits // of what is written; nil in a user's own work tree
+	written int64   // by exports
 }
 
 // WorkTree is the revision that stands for the files as they are, committed or
 // not.
 const WorkTree = ""
 
-// OpenBare takes a repository without a work tree. What git says of commits and objects
-// that are named by their whole hash is remembered, since it never changes.
-func OpenBare(dir string) *Repo { return &Repo{dir: dir, memo: newMemo()} }
+// OpenBare takes a repository without a work tree. Anybody may have put commits into it,
+// so limits hold for each look: Again opens it for the next. What git says of commits and
+// objects that are named by their whole hash is remembered, since it never changes.
+func OpenBare(dir string) *Repo { return &Repo{dir: dir, memo: newMemo(), limits: usual()} }
+
+// Again is the repository for another look: nothing was written yet, and what is known is
+// known.
+func (r *Repo) Again() *Repo { return &Repo{dir: r.dir, memo: r.memo, limits: r.limits} }
 
 // Open finds the repository that dir lies in.
 func Open(ctx context.Context, dir string) (*Repo, error) {
@@ -154,22 +161,45 @@ func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
 
 // Changed lists the files that differ between base and head, sorted.
 func (r *Repo) Changed(ctx context.Context, base, head string) ([]string, error) {
-	args := []string{"diff", "--name-only", "--no-renames", "-z", base}
-	if head != WorkTree {
-		args = append(args, head)
+	if head == WorkTree {
+		return r.changedWorkTree(ctx, base)
 	}
-	out, err := r.git(ctx, append(args, "--")...)
+	var files []string
+	var names int64
+	err := r.walking(ctx, func(w *walk) error {
+		was, err := w.top(base)
+		if err != nil {
+			return err
+		}
+		is, err := w.top(head)
+		if err != nil {
+			return err
+		}
+		return w.differ(was, is, "", func(name string) error {
+			files = append(files, name)
+			if names += int64(len(name)); len(files) > w.limits.Changed || names > w.limits.Names {
+				return refuse("", "the change touches more than %d files, or their names have more than %d MiB (no more are looked at; make several changes of it)", w.limits.Changed, w.limits.Names>>20)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("comparing %.12s with %.12s: %w", head, base, err)
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+func (r *Repo) changedWorkTree(ctx context.Context, base string) ([]string, error) {
+	out, err := r.git(ctx, "diff", "--name-only", "--no-renames", "-z", base, "--")
 	if err != nil {
 		return nil, err
 	}
-	files := split(out)
-	if head == WorkTree {
-		untracked, err := r.git(ctx, "ls-files", "--others", "--exclude-standard", "-z")
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, split(untracked)...)
+	untracked, err := r.git(ctx, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
 	}
+	files := append(split(out), split(untracked)...)
 	slices.Sort(files)
 	return slices.Compact(files), nil
 }
@@ -181,18 +211,28 @@ func split(out string) []string {
 // Files lists every file of a revision below a folder ("" is the top), by its
 // path from the repository's top.
 func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) {
-	var below []string
+	if rev == WorkTree {
+		return r.filesWorkTree(ctx, folder)
+	}
+	var files []string
+	err := r.walking(ctx, func(w *walk) error {
+		return w.below(rev, folder, func(name string, _ node) error {
+			files = append(files, name)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing files at %.12s: %w", rev, err)
+	}
+	return files, nil
+}
+
+func (r *Repo) filesWorkTree(ctx context.Context, folder string) ([]string, error) {
+	args := []string{"ls-files", "--cached", "--others", "--exclude-standard", "--full-name", "-z"}
 	if folder != "" {
-		below = []string{"--", ":(top,literal)" + folder}
+		args = append(args, "--", ":(top,literal)"+folder)
 	}
-	if rev != WorkTree {
-		if folder != "" {
-			below[1] = folder // ls-tree knows no magic words
-		}
-		out, err := r.git(ctx, append([]string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", rev}, below...)...)
-		return split(out), err
-	}
-	out, err := r.git(ctx, append([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--full-name", "-z"}, below...)...)
+	out, err := r.git(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -238,15 +278,38 @@ func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string
 
 // Kernels lists the folders that hold a kernel.yaml.
 func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
-	files, err := r.Files(ctx, rev, "")
+	var folders []string
+	if rev == WorkTree {
+		files, err := r.filesWorkTree(ctx, "")
+		for _, f := range files {
+			if path.Base(f) == manifestName && path.Dir(f) != "." {
+				folders = append(folders, path.Dir(f))
+			}
+		}
+		if err != nil {
+			err = fmt.Errorf("looking for kernels: %w", err)
+		}
+		return folders, err
+	}
+	err := r.walking(ctx, func(w *walk) error {
+		top, err := w.top(rev)
+		if err == nil {
+			folders, err = w.kernels(top, "", map[string][]string{})
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for kernels: %w", err)
 	}
-	var folders []string
-	for _, f := range files {
-		if path.Base(f) == "kernel.yaml" && path.Dir(f) != "." {
-			folders = append(folders, path.Dir(f))
-		}
-	}
 	return folders, nil
+}
+
+// Reached tells whether a branch or a tag leads to a commit. Refs of pull requests do
+// not count: anybody can open one.
+func (r *Repo) Reached(ctx context.Context, sha string) (bool, error) {
+	out, err := r.git(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains="+sha, "refs/heads", "refs/tags")
+	if err != nil {
+		return false, fmt.Errorf("looking for a branch with %.12s: %w", sha, err)
+	}
+	return out != "", nil
 }

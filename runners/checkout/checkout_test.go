@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -232,16 +233,20 @@ func TestNextBlob(t *testing.T) {
 	for name, c := range map[string]struct{ out, want, fault string }{
 		"plain":     {"aa blob 3\nabc\n", "abc", ""},
 		"empty":     {"aa blob 0\n\n", "", ""},
-		"gone":      {"aa missing\n", "", `says "aa missing" of aa`},
-		"another":   {"bb blob 3\nabc\n", "", `says "bb blob 3" of aa`},
-		"a tree":    {"aa tree 3\nabc\n", "", `says "aa tree 3" of aa`},
+		"gone":      {"aa missing\n", "", `says "aa missing"`},
+		"another":   {"bb blob 3\nabc\n", "", `tells of bb in place of aa`},
+		"a tree":    {"aa tree 3\nabc\n", "", `says "aa tree 3"`},
 		"negative":  {"aa blob -1\n", "", "says"},
 		"cut short": {"aa blob 9\nabc\n", "", "ended early"},
 		"no end":    {"aa blob 3\nabc", "", "ended early"},
 		"nothing":   {"", "", "ended early"},
 	} {
-		got, err := nextBlob(bufio.NewReader(strings.NewReader(c.out)), "aa")
-		if fault := fmt.Sprint(err); string(got) != c.want || (c.fault == "") != (err == nil) || !strings.Contains(fault, c.fault) {
+		var got []byte
+		err := nextBlob(bufio.NewReader(strings.NewReader(c.out)), "aa", func(content io.Reader) (err error) {
+			got, err = io.ReadAll(content)
+			return err
+		})
+		if fault := fmt.Sprint(err); c.fault == "" && string(got) != c.want || (c.fault == "") != (err == nil) || !strings.Contains(fault, c.fault) {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,44 +12,55 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Export writes the files of a folder at a revision, those that keep agrees to,
 // below another folder. Of a commit, links and other odd files are left out: they could
 // lead anywhere.
 func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
-	write := func(rel string, data []byte, executable bool) error {
-		target := filepath.Join(to, filepath.FromSlash(rel))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o644)
-		if executable {
-			mode = 0o755
-		}
-		return os.WriteFile(target, data, mode)
-	}
 	export := r.exportCommit
 	if rev == WorkTree {
 		export = r.exportWorkTree
 	}
-	err := export(ctx, rev, folder, func(rel string) bool { return filepath.IsLocal(rel) && keep(rel) }, write)
+	inside := func(name string) string { return strings.TrimPrefix(name, folder+"/") }
+	err := export(ctx, rev, folder,
+		func(name string) bool { rel := inside(name); return filepath.IsLocal(rel) && keep(rel) },
+		func(name string, content io.Reader, executable bool) error {
+			return put(filepath.Join(to, filepath.FromSlash(inside(name))), content, executable)
+		})
 	if err != nil {
 		return fmt.Errorf("exporting %s: %w", folder, err)
 	}
 	return nil
 }
 
-type writer func(name string, data []byte, executable bool) error
+func put(target string, content io.Reader, executable bool) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if executable {
+		mode = 0o755
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
+}
 
-func (r *Repo) exportWorkTree(ctx context.Context, rev, folder string, keep func(string) bool, write writer) error {
-	files, err := r.Files(ctx, rev, folder)
+// A taker gets a file by its path from the repository's top.
+type taker func(name string, content io.Reader, executable bool) error
+
+func (r *Repo) exportWorkTree(ctx context.Context, _, folder string, keep func(string) bool, take taker) error {
+	files, err := r.filesWorkTree(ctx, folder)
 	if err != nil {
 		return err
 	}
 	for _, name := range files {
-		rel := strings.TrimPrefix(name, folder+"/")
-		if !keep(rel) {
+		if !keep(name) {
 			continue
 		}
 		data, executable, err := r.readWorkTree(name)
@@ -56,7 +68,7 @@ func (r *Repo) exportWorkTree(ctx context.Context, rev, folder string, keep func
 			continue
 		}
 		if err == nil {
-			err = write(rel, data, executable)
+			err = take(name, bytes.NewReader(data), executable)
 		}
 		if err != nil {
 			return err
@@ -65,13 +77,43 @@ func (r *Repo) exportWorkTree(ctx context.Context, rev, folder string, keep func
 	return nil
 }
 
-// exportCommit asks git twice, however many files there are: a process for each would take
-// longer than all of the rest.
-func (r *Repo) exportCommit(ctx context.Context, rev, folder string, keep func(string) bool, write writer) error {
-	return r.each(ctx, rev, []string{folder}, func(name string) bool { return keep(strings.TrimPrefix(name, folder+"/")) },
-		func(name string, data []byte, executable bool) error {
-			return write(strings.TrimPrefix(name, folder+"/"), data, executable)
-		})
+// exportCommit knows how much there is to write before it writes anything.
+func (r *Repo) exportCommit(ctx context.Context, rev, folder string, keep func(string) bool, take taker) error {
+	files, err := r.regular(ctx, rev, []string{folder}, keep)
+	if err != nil {
+		return err
+	}
+	if r.limits != nil {
+		if err := r.room(files); err != nil {
+			return err
+		}
+	}
+	return r.contents(ctx, files, func(f file, content io.Reader) error {
+		err := take(f.name, content, f.executable)
+		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) {
+			return refuse(f.name, "it is a file on one side and a folder on the other, and both would be needed (give it another name)")
+		}
+		return err
+	})
+}
+
+// room refuses more files than one export may write, and more than all of them may.
+func (r *Repo) room(files []file) error {
+	var sum int64
+	for i, f := range files {
+		if err := checkPath(f.name); err != nil {
+			return err
+		}
+		sum += f.size
+		if i >= r.limits.Files || sum > r.limits.Bytes {
+			return refuse(f.name, "up to here the folder has %d files and %d MiB, more than are taken (%d files, %d MiB): keep large or generated files out of the kernel's folder",
+				i+1, sum>>20, r.limits.Files, r.limits.Bytes>>20)
+		}
+	}
+	if r.written += sum; r.written > r.limits.Written {
+		return refuse("", "the folders of all kernels that it touches have more than %d MiB (no more are taken; make several changes of it)", r.limits.Written>>20)
+	}
+	return nil
 }
 
 // ReadAll is the contents of files at a commit, by name. What the commit does not have as
@@ -81,56 +123,113 @@ func (r *Repo) ReadAll(ctx context.Context, rev string, names []string) (map[str
 	if len(names) == 0 {
 		return texts, nil
 	}
-	err := r.each(ctx, rev, names, func(string) bool { return true }, func(name string, data []byte, _ bool) error {
-		texts[name] = data
-		return nil
-	})
+	files, err := r.regular(ctx, rev, names, func(string) bool { return true })
+	for _, f := range files {
+		if r.limits != nil && f.size > r.limits.Text {
+			err = refuse(f.name, "it is %d bytes long (at most %d are read)", f.size, r.limits.Text)
+		}
+	}
+	if err == nil {
+		err = r.contents(ctx, files, func(f file, content io.Reader) error {
+			data, err := io.ReadAll(content)
+			texts[f.name] = data
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading files at %.12s: %w", rev, err)
 	}
 	return texts, nil
 }
 
-// each hands over the regular files below some paths of a commit.
-func (r *Repo) each(ctx context.Context, rev string, paths []string, keep func(name string) bool, take writer) error {
-	out, err := r.git(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", rev, "--"}, paths...)...)
-	if err != nil {
-		return err
-	}
-	type file struct {
-		object, name string
-		executable   bool
-	}
+// A file is a regular one of a commit.
+type file struct {
+	name, object string
+	executable   bool
+	size         int64
+}
+
+// regular lists the regular files below some paths of a commit, with their sizes.
+func (r *Repo) regular(ctx context.Context, rev string, paths []string, keep func(name string) bool) ([]file, error) {
 	var files []file
 	var objects strings.Builder
-	for _, line := range split(out) {
-		what, name, _ := strings.Cut(line, "\t") // mode, kind and object; path
-		fields := strings.Fields(what)
-		if len(fields) != 3 || !strings.HasPrefix(fields[0], "100") || !keep(name) {
+	asked, unknown := map[string]int64{}, 0
+	err := r.walking(ctx, func(w *walk) error {
+		for _, name := range paths {
+			err := w.below(rev, name, func(name string, n node) error {
+				if !n.regular() || !keep(name) {
+					return nil
+				}
+				files = append(files, file{name: name, object: n.object, executable: n.executable()})
+				asked[n.object] = 0
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	for object := range asked {
+		if known := r.memo.get("blob " + object); known != nil {
+			asked[object] = int64(len(known))
 			continue
 		}
-		files = append(files, file{fields[2], name, fields[0] == "100755"})
-		objects.WriteString(fields[2] + "\n")
+		objects.WriteString(object + "\n")
+		unknown++
 	}
+	if unknown > 0 {
+		err = r.ask(ctx, objects.String(), "--batch-check", func(out *bufio.Reader) error {
+			for range unknown {
+				object, size, err := nextHeader(out)
+				if err != nil {
+					return err
+				}
+				asked[object] = size
+			}
+			return nil
+		})
+	}
+	for i := range files {
+		files[i].size = asked[files[i].object]
+	}
+	return files, err
+}
+
+// contents hands over files one by one.
+func (r *Repo) contents(ctx context.Context, files []file, take func(file, io.Reader) error) error {
 	known := make([][]byte, len(files))
 	for i, f := range files {
-		known[i] = r.memo.get(f.object)
+		known[i] = r.memo.get("blob " + f.object)
 	}
 	if !slices.ContainsFunc(known, func(data []byte) bool { return data == nil }) {
 		for i, f := range files {
-			if err := take(f.name, slices.Clone(known[i]), f.executable); err != nil {
+			if err := take(f, bytes.NewReader(known[i])); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
 		}
 		return nil
 	}
-	return r.blobs(ctx, objects.String(), func(out *bufio.Reader) error {
+	var objects strings.Builder
+	for _, f := range files {
+		objects.WriteString(f.object + "\n")
+	}
+	return r.ask(ctx, objects.String(), "--batch", func(out *bufio.Reader) error {
 		for _, f := range files {
-			data, err := nextBlob(out, f.object)
-			if err == nil {
-				r.memo.keep(f.object, data)
-				err = take(f.name, data, f.executable)
-			}
+			err := nextBlob(out, f.object, func(content io.Reader) error {
+				var head bytes.Buffer
+				if r.memo != nil && f.size <= maxAnswer {
+					content = io.TeeReader(content, &head)
+				}
+				err := take(f, content)
+				if int64(head.Len()) == f.size {
+					r.memo.keep("blob "+f.object, head.Bytes())
+				}
+				return err
+			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
@@ -139,9 +238,9 @@ func (r *Repo) each(ctx context.Context, rev string, paths []string, keep func(n
 	})
 }
 
-// blobs lets read have git's answer about objects, one a line.
-func (r *Repo) blobs(ctx context.Context, objects string, read func(*bufio.Reader) error) error {
-	cmd, explain := r.command(ctx, "cat-file", "--batch")
+// ask lets read have what git cat-file says about objects, one a line.
+func (r *Repo) ask(ctx context.Context, objects, how string, read func(*bufio.Reader) error) error {
+	cmd, explain := r.command(ctx, "cat-file", how)
 	cmd.Stdin = strings.NewReader(objects)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -160,22 +259,36 @@ func (r *Repo) blobs(ctx context.Context, objects string, read func(*bufio.Reade
 	return failed
 }
 
-// nextBlob reads "object blob size", the content and a line's end.
-func nextBlob(out *bufio.Reader, object string) ([]byte, error) {
+// nextHeader reads "object blob size".
+func nextHeader(out *bufio.Reader) (object string, size int64, err error) {
 	line, err := out.ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("git cat-file ended early: %w", err)
+		return "", 0, fmt.Errorf("git cat-file ended early: %w", err)
 	}
-	var size int64
-	if _, err := fmt.Sscanf(line, object+" blob %d\n", &size); err != nil || size < 0 {
-		return nil, fmt.Errorf("git cat-file says %q of %s", strings.TrimSpace(line), object)
+	if _, err := fmt.Sscanf(line, "%s blob %d\n", &object, &size); err != nil || size < 0 {
+		return "", 0, fmt.Errorf("git cat-file says %q", strings.TrimSpace(line))
 	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(out, data); err != nil {
-		return nil, fmt.Errorf("git cat-file ended early: %w", err)
+	return object, size, nil
+}
+
+// nextBlob reads a header, the content and a line's end.
+func nextBlob(out *bufio.Reader, object string, take func(io.Reader) error) error {
+	got, size, err := nextHeader(out)
+	if err != nil {
+		return err
+	}
+	if got != object {
+		return fmt.Errorf("git cat-file tells of %s in place of %s", got, object)
+	}
+	content := &io.LimitedReader{R: out, N: size}
+	if err := take(content); err != nil {
+		return err
+	}
+	if content.N > 0 {
+		return fmt.Errorf("git cat-file ended early: %w", io.ErrUnexpectedEOF)
 	}
 	if _, err := out.Discard(1); err != nil {
-		return nil, fmt.Errorf("git cat-file ended early: %w", err)
+		return fmt.Errorf("git cat-file ended early: %w", err)
 	}
-	return data, nil
+	return nil
 }

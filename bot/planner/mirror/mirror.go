@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type Store struct {
 	Dir     string
 	Origin  Origin
 	Timeout time.Duration // of one fetch; 5 minutes unless given
+	Most    int64         // bytes that the commits of a pull request may have; 512 MiB unless given
 
 	mu     sync.Mutex
 	copies map[string]*mirrored
@@ -81,13 +83,13 @@ func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checko
 		return nil, late()
 	}
 	if mine.err == nil || mine.users == 1 {
-		return m.repo, mine.err
+		return m.repo.Again(), mine.err
 	}
 	// It may have failed for another's sake: a ref that is gone, or patience at its end.
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
-		return m.repo, s.fetch(ctx, repo, refs)
+		return m.repo.Again(), s.fetch(ctx, repo, refs)
 	case <-ctx.Done():
 		return nil, late()
 	}
@@ -127,19 +129,63 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 	if err := s.prepare(ctx, dir); err != nil {
 		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
-	specs := []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
-	for _, ref := range refs {
-		specs = append(specs, "+"+ref+":"+ref)
-	}
 	user, token, err := s.Origin.GitCredential(ctx, repo)
 	if err != nil {
 		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
-	if err := git(ctx, dir, header(user, token), args...); err != nil {
+	if err := s.bring(ctx, dir, repo, header(user, token), refs); err != nil {
 		return fmt.Errorf("fetching %s: %w", repo, err)
 	}
 	return nil
+}
+
+// bring fetches all at once or, where that is much, the repository's own branches as
+// large as they are, and what anybody may have proposed within a limit.
+func (s *Store) bring(ctx context.Context, dir, repo string, env, refs []string) error {
+	own := []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
+	var proposed []string
+	for _, ref := range refs {
+		proposed = append(proposed, "+"+ref+":"+ref)
+	}
+	get := func(most int64, specs ...string) error {
+		args := append([]string{"fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
+		err := git(ctx, dir, most, env, args...)
+		if err != nil {
+			err = errors.Join(err, sweep(dir))
+		}
+		return err
+	}
+	most := cmp.Or(s.Most, 512<<20)
+	err := get(most, append(slices.Clone(own), proposed...)...)
+	if err == nil || ctx.Err() != nil || !tooLarge(err) {
+		return err
+	}
+	if err := get(0, own...); err != nil || len(proposed) == 0 {
+		return err
+	}
+	if err = get(most, proposed...); tooLarge(err) {
+		return checkout.Refused{Why: fmt.Sprintf("its commits are more than %d MiB beyond what the repository has (no more are fetched; leave large files out of its history)", most>>20)}
+	}
+	return err
+}
+
+// tooLarge tells whether git failed for a file that became larger than it may.
+func tooLarge(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "died of signal 25") || strings.Contains(text, "File too large")
+}
+
+// sweep removes what a fetch that was ended has left behind: git keeps it for weeks,
+// and a fetch that fails comes again.
+func sweep(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "tmp_*"))
+	for _, file := range left {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 func (s *Store) prepare(ctx context.Context, dir string) error {
@@ -150,7 +196,7 @@ func (s *Store) prepare(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	return git(ctx, filepath.Dir(dir), nil, "init", "--quiet", "--bare", "--initial-branch=kernelgate-none", dir)
+	return git(ctx, filepath.Dir(dir), 0, nil, "init", "--quiet", "--bare", "--initial-branch=kernelgate-none", dir)
 }
 
 // header is the credential as configuration in the environment: on the command
@@ -164,13 +210,18 @@ func header(user, token string) []string {
 }
 
 // git runs one command with nothing of the user's own configuration, except for
-// the proxy and the certificates that lead out of this host.
-func git(ctx context.Context, dir string, env []string, args ...string) error {
+// the proxy and the certificates that lead out of this host. No file that it writes becomes
+// larger than most; 0 sets no limit.
+func git(ctx context.Context, dir string, most int64, env []string, args ...string) error {
 	safe := []string{
 		"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always",
 		"-c", "http.followRedirects=false", "-c", "gc.auto=0", "-c", "credential.helper=",
 	}
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
+	if most > 0 { // in the shell's blocks of 512 bytes
+		words := append([]string{"-c", `ulimit -f "$0" && exec git "$@"`, strconv.FormatInt((most+511)/512, 10)}, append(safe, args...)...)
+		cmd = exec.CommandContext(ctx, "sh", words...)
+	}
 	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"} {
 		if value, ok := os.LookupEnv(name); ok {

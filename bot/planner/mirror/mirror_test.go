@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
 type origin struct{ base, token string }
@@ -112,5 +114,46 @@ func TestCredentialLeavesNoTrace(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// What a pull request brings is fetched up to a limit, the repository's own branches
+// whatever they are; and a fetch that was ended leaves nothing on the disk.
+func TestLargePullRequest(t *testing.T) {
+	hub, repo, o := world(t)
+	s := &mirror.Store{Dir: t.TempDir(), Origin: o, Most: 1 << 20}
+	noise := make([]byte, 3<<20) // does not compress
+	rand.NewChaCha8([32]byte{1}).Read(noise)
+	if _, err := repo.Push("main", map[string]string{"own.bin": string(noise)}, "large"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Fetch(t.Context(), "olga/kernels"); err != nil {
+		t.Fatalf("the repository's own: %v", err)
+	}
+	hub.CreateUser("eve")
+	if err := repo.Grant("eve", embedded.Read); err != nil {
+		t.Fatal(err)
+	}
+	fork, err := repo.Fork("eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rand.NewChaCha8([32]byte{2}).Read(noise)
+	if _, err := fork.PushCommit(embedded.Commit{Branch: "bomb", Author: "eve", Files: map[string]string{"b.bin": string(noise)}, Message: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.OpenPR(embedded.PROptions{Author: "eve", Title: "Bomb", Head: "bomb", HeadRepo: fork}); err != nil {
+		t.Fatal(err)
+	}
+	var refused checkout.Refused
+	if _, err := s.Fetch(t.Context(), "olga/kernels", "refs/pull/1/head"); !errors.As(err, &refused) || !strings.Contains(refused.Why, "more than 1 MiB") {
+		t.Errorf("a large pull request: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.Dir, "olga", "kernels.git", "objects", "pack", "tmp_*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	s.Most = 0
+	if _, err := s.Fetch(t.Context(), "olga/kernels", "refs/pull/1/head"); err != nil {
+		t.Errorf("with the usual limit: %v", err)
 	}
 }

@@ -1,0 +1,102 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// A change is read before anybody has approved it, so whoever opens one decides what
+// is read. checkout bounds how much that is; here is how long it may take, and what
+// the author is told. What was refused once is refused until the next push: it is a
+// problem of the change, and not tried again.
+
+// maxKernels bounds how many bundles one change leads to.
+const maxKernels = 100
+
+// errTooLong is the cause of a look that was ended.
+var errTooLong = errors.New("reading the change took too long")
+
+// within gives a look at a change its time.
+func (p *Planner) within(ctx context.Context, look func(context.Context) error) error {
+	limit := cmp.Or(p.Timeout, 2*time.Minute)
+	within, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
+	defer cancel()
+	err := look(within)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errTooLong) {
+		return checkout.Refused{Why: fmt.Sprintf("reading the change took longer than %v and was ended (push again to have it read once more, or make it smaller)", limit)}
+	}
+	return err
+}
+
+// refused notes what is not read of the change, and tells whether that was it.
+func (s *survey) refused(err error) bool {
+	var refused checkout.Refused
+	if !errors.As(err, &refused) {
+		return false
+	}
+	s.out.Kernels, s.out.Evidence = nil, nil
+	s.out.Base = cmp.Or(s.out.Base, s.facts.BaseSHA, s.facts.Head)
+	if !s.out.NoPolicy { // a base that asks nothing blocks nothing
+		s.out.Problems = append(s.out.Problems, problemOf(refused))
+	}
+	return true
+}
+
+func problemOf(r checkout.Refused) change.Problem {
+	return change.Problem{File: r.File, Message: r.Why, Refused: true}
+}
+
+// versus is the commit that a name stands for, if its code may be measured: a branch or a
+// tag of the repository leads to it, or somebody has approved it as a head of this change. A mirror
+// also holds the commits of forks that wait for their approval, and everybody knows their names.
+// It is the commit itself from here on: a ref may move between a look and the next.
+func (s *survey) versus(ctx context.Context, name string, approved []string) (string, error) {
+	if name == "" || name == plan.Self {
+		return name, nil
+	}
+	rev, err := s.repo.Resolve(ctx, name)
+	if err != nil {
+		return "", plan.BadInput{Err: err}
+	}
+	if slices.Contains(approved, rev) {
+		return rev, nil
+	}
+	ours, err := s.repo.Reached(ctx, rev)
+	if err == nil && !ours {
+		err = plan.BadInputf("%s (%.12s) is on no branch and under no tag of this repository, and its code is not measured here (name a branch, a tag, or a commit of one)", name, rev)
+	}
+	return rev, err
+}
+
+// ownBaselines holds a policy that the change itself brings to the same: the baseline
+// that it names is code that would be measured.
+func (s *survey) ownBaselines(ctx context.Context, policy *policies.Policy) error {
+	for _, rule := range policy.Rules {
+		gate := rule.Gates.Performance
+		if gate == nil || gate.Baseline.Kind != "ref" && gate.Baseline.Kind != "tag" {
+			continue
+		}
+		rev, err := s.repo.Resolve(ctx, gate.Baseline.Name)
+		if err != nil {
+			continue // told where a kernel is compared with it
+		}
+		ours, err := s.repo.Reached(ctx, rev)
+		if err != nil {
+			return err
+		}
+		if pulls := strings.Contains("/"+gate.Baseline.Name, "/pull/"); !ours || pulls {
+			return plan.BadInputf("rule %s: gates.performance.baseline: %s is on no branch and under no tag of this repository (name a branch or a tag)", rule.Name, gate.Baseline)
+		}
+	}
+	return nil
+}

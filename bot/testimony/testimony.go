@@ -1,0 +1,180 @@
+// Package testimony holds what a runner sends against the job that it was given. A
+// runner is believed in what it alone can see: times, outputs, what its compiler
+// made and what it runs on. Everything else the bot knows itself: which change it is
+// and by which rule it is judged, which shapes and cases were asked for, what the
+// sides are called and how often may be measured. A runner that says otherwise is
+// faulty or lies, and nothing that it says is judged.
+package testimony
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// Check refuses evidence that is no answer to the job. Of its rounds the first so many
+// were measured earlier, and are known to the bot. A fault of the runner's own is an
+// answer, whatever else is there: it is never a pass.
+func Check(job bundle.Job, earlier int, e *gates.Evidence) error {
+	if e.Fault != "" {
+		return nil
+	}
+	job.Policy.Narrow(job.Shapes, job.Seeds)
+	c := checker{job: job, rule: job.Rule(), evidence: e}
+	for _, check := range []func() error{c.origin, c.facts, c.device, c.shapes, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.rest, c.whole} {
+		if err := check(); err != nil {
+			return fmt.Errorf("the runner's evidence is no answer to its job: %w (is it of another version than the server, or not to be trusted?)", err)
+		}
+	}
+	return nil
+}
+
+// differs says that a field is not what the job has.
+func differs(field string, got, want any) error {
+	return fmt.Errorf("%s is %.100q, and the job says %.100q", field, text(got), text(want))
+}
+
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func same(a, b any) bool { return text(a) == text(b) }
+
+// origin keeps figures out that nobody measured for this job.
+func (c checker) origin() error {
+	e := c.evidence
+	switch {
+	case e.Imported != "":
+		return errors.New("imported: its figures come from an older report")
+	case e.Correctness != nil && e.Correctness.Summary != nil:
+		return errors.New("correctness.summary: it has a summary in place of cases")
+	case e.Performance != nil && len(e.Performance.Summaries) > 0:
+		return errors.New("performance.summaries: it has summaries in place of rounds")
+	case e.Removed:
+		return errors.New("removed: the kernel that was sent is there")
+	}
+	return nil
+}
+
+// facts are the bot's own word on the change. When, where and with what it was measured
+// is the runner's.
+func (c checker) facts() error {
+	e, job := c.evidence, c.job
+	if e.Kernel != job.Manifest.Name {
+		return differs("kernel", e.Kernel, job.Manifest.Name)
+	}
+	if e.Mode != string(job.Manifest.Mode) {
+		return differs("mode", e.Mode, string(job.Manifest.Mode))
+	}
+	want, got := job.Provenance, e.Provenance
+	want.Time, want.Host, want.Program, want.Tools = got.Time, got.Host, got.Program, got.Tools
+	if !same(got, want) {
+		return differs("provenance", got, want)
+	}
+	if !same(e.Change, job.Change) {
+		return differs("change", e.Change, job.Change)
+	}
+	const most = 50 // of the runner's own
+	if len(e.Notes) < len(job.Notes) || len(e.Notes) > len(job.Notes)+most || !slices.Equal(e.Notes[:len(job.Notes)], job.Notes) {
+		return differs("notes", e.Notes, job.Notes)
+	}
+	return nil
+}
+
+func (c checker) device() error {
+	d := c.evidence.Device
+	if d.Name == "" || d.Kind == "" {
+		return errors.New("device: it has no kind or no name")
+	}
+	switch mode := c.job.Manifest.Mode; {
+	case mode == kernels.ModeCPU && d.Kind != "cpu":
+		return differs("device.kind", d.Kind, "cpu")
+	case mode == kernels.ModeCUDA && d.Kind != "gpu":
+		return differs("device.kind", d.Kind, "gpu")
+	}
+	return nil
+}
+
+// shapes are the manifest's, with their work: a shape that is not there is not asked
+// about, and the work bounds what is believed of a time.
+func (c checker) shapes() error {
+	want, err := c.job.ShapesOnRecord()
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(c.evidence.Shapes, want) {
+		return differs("shapes", c.evidence.Shapes, want)
+	}
+	return nil
+}
+
+// builds are of the sides that were sent: a baseline that is left out would make the
+// kernel a new one, of which no speed is asked.
+func (c checker) builds() error {
+	e, job := c.evidence, c.job
+	if e.Candidate == nil {
+		return errors.New("candidate: there is no build")
+	}
+	if (e.Baseline != nil) != (job.Baseline != nil) {
+		return differs("baseline", e.Baseline != nil, job.Baseline != nil)
+	}
+	sides := []struct {
+		field, variant string
+		build          *gates.Build
+	}{{"candidate", job.Candidate.Variant, e.Candidate}}
+	if e.Baseline != nil {
+		sides = append(sides, struct {
+			field, variant string
+			build          *gates.Build
+		}{"baseline", job.Baseline.Variant, e.Baseline})
+	}
+	for _, s := range sides {
+		v, err := job.Manifest.Variant(s.variant)
+		switch {
+		case err != nil:
+			return err
+		case s.build.Variant != s.variant:
+			return differs(s.field+".variant", s.build.Variant, s.variant)
+		case s.build.Source != v.Source:
+			return differs(s.field+".source", s.build.Source, v.Source)
+		case s.build.OK && s.build.Code == "":
+			return fmt.Errorf("%s.code: it was built, and there is no hash of its machine code", s.field)
+		case s.build.Toggles != nil && !same(s.build.Toggles, job.Manifest.ToggleValues(s.variant)):
+			return differs(s.field+".toggles", s.build.Toggles, job.Manifest.ToggleValues(s.variant))
+		}
+	}
+	equal := e.Baseline != nil && !job.Noise && e.Baseline.OK && e.Candidate.OK && e.Baseline.Code == e.Candidate.Code
+	if e.SameCode != equal {
+		return fmt.Errorf("same_code: it is %v, and by the hashes of both sides it is %v", e.SameCode, equal)
+	}
+	return nil
+}
+
+// whole asks the judge whether a runner that does its work would have ended here: one
+// that leaves out what does not suit it has measured nothing.
+func (c checker) whole() error {
+	if need := gates.Next(c.job.Policy, c.evidence); need.Gate != "" {
+		return fmt.Errorf("%s: it ends before what the gate asks for was gathered", need.Gate)
+	}
+	return nil
+}
+
+// rest is what was not asked for.
+func (c checker) rest() error {
+	if len(c.evidence.Rivals) > 0 && !c.job.Rivals {
+		return errors.New("rivals: nobody asked for them")
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package checkout
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Limits bound what is read of commits that nobody has looked at: a few hundred
+// bytes of git's objects can stand for a million files, or for one file under many
+// names. What goes beyond them is Refused, before anything of it is written.
+type Limits struct {
+	Entries int   // files and folders looked at in one pass over a commit
+	Trees   int64 // bytes of folders read in one pass, and of the paths that lead there
+	Depth   int   // of folders within each other
+	Changed int   // files that a change may touch
+	Names   int64 // bytes of their names
+	Kernels int   // folders with a kernel.yaml
+	Text    int64 // bytes of a file that is read as a whole: a policy, a manifest, a reference
+	Files   int   // written by one export
+	Bytes   int64 // written by one export
+	Written int64 // bytes written by all exports of one Repo together
+}
+
+// usual is far beyond any repository of kernels, and a few seconds' work.
+func usual() *Limits {
+	return &Limits{
+		Entries: 1_000_000, Trees: 128 << 20, Depth: 100, Changed: 50_000, Names: 8 << 20, Kernels: 2_000,
+		Text: 16 << 20, Files: 20_000, Bytes: 256 << 20, Written: 1 << 30,
+	}
+}
+
+// Refused says that a commit holds what is not read, and why. It is as true the
+// next time: asking again does not help.
+type Refused struct {
+	File string // from the repository's top; "" is all of it
+	Why  string // with what to do about it
+}
+
+func (r Refused) Error() string {
+	if r.File == "" {
+		return r.Why
+	}
+	return fmt.Sprintf("%s: %s", shown(r.File), r.Why)
+}
+
+func refuse(file, format string, args ...any) error {
+	return Refused{File: shown(file), Why: fmt.Sprintf(format, args...)}
+}
+
+// shown is a name for a message: whoever made it chose it.
+func shown(name string) string {
+	const most = 200
+	if len(name) > most {
+		name = name[:most] + "…"
+	}
+	return strings.ToValidUTF8(name, "�")
+}
+
+// What a file's name may have at most to be written: file systems have no more.
+const (
+	maxName = 255
+	maxPath = 1024
+)
+
+// checkPath refuses a name that cannot be written.
+func checkPath(name string) error {
+	if len(name) > maxPath {
+		return refuse(name, "the path is %d bytes long (at most %d are written; shorten it)", len(name), maxPath)
+	}
+	for part := name; part != "." && part != "/"; part = path.Dir(part) {
+		if n := len(path.Base(part)); n > maxName {
+			return refuse(name, "a name in it is %d bytes long (at most %d are written; shorten it)", n, maxName)
+		}
+	}
+	return nil
+}
