@@ -63,6 +63,7 @@ func (s *State) seen(at time.Time, f Facts) {
 	if headMoved {
 		s.retire(s.Runs...)
 		s.Runs = nil
+		s.outdate() // it may move back, and the plan of then has no runs any more
 	}
 }
 
@@ -73,9 +74,16 @@ func (s *State) replan() {
 	if s.Plan == nil || !ended || s.Cancelled == s.Facts.Head {
 		return
 	}
-	stale := *s.Plan
-	stale.Key = ""
-	s.Plan = &stale
+	s.outdate()
+}
+
+// outdate makes the plan one of earlier facts, whatever the facts become.
+func (s *State) outdate() {
+	if s.Plan != nil {
+		stale := *s.Plan
+		stale.Key = ""
+		s.Plan = &stale
+	}
 }
 
 // abandon ends what is unfinished, and sees to it that no runner goes on with it.

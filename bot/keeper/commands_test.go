@@ -54,6 +54,7 @@ func TestCommandsAndPermissions(t *testing.T) {
 		{"rita", "Please see below.\n\n/help", "rocket"},
 	} {
 		w.reacted(pr, w.comment(pr, c.who, c.text), c.reaction)
+		w.settle() // the reply stands before the next comment
 	}
 	quoted := []embedded.Comment{
 		w.comment(pr, "walt", "> /rebench\n\nI would not."),

@@ -110,11 +110,16 @@ func (k *Keeper) notePull(ctx context.Context, e webhook.PullRequest) error {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
-	s, _, err := k.noteFacts(ctx, id, facts.OfEvent(e))
+	told := facts.OfEvent(e)
+	s, err := k.states.load(ctx, id)
+	// Of two in one second nobody but GitHub knows which is the later.
+	if err == nil && (s.Seq == 0 || told.Updated.After(s.Facts.Updated)) {
+		s, _, err = k.noteFacts(ctx, id, told)
+	}
 	if err != nil || s.Seq == 0 {
 		return err
 	}
-	k.markStale(id)
+	k.markStale(id, told)
 	k.wake(id)
 	return nil
 }

@@ -24,7 +24,9 @@ func TestForkWaitsForApproval(t *testing.T) {
 	w.concluded(first, "action_required")
 	w.golden("fork-waiting", []*embedded.PR{pr})
 	w.reacted(pr, w.comment(pr, "eve", "/ok-to-test "+first), "confused")
+	w.settle() // the reply stands before the next comment
 	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test 0123456789"), "confused")
+	w.settle() // the reply stands before the next comment
 	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "confused")
 	if c, _ := w.repo.Check(first, "kernelgate"); c.Conclusion != "action_required" {
 		t.Fatalf("the check became %s without approval", c.Conclusion)

@@ -71,8 +71,8 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	counts Counts
-	stale  map[change.ID]bool // to be refreshed before anything else
-	away   map[int64]bool     // repositories that take no part at present
+	stale  map[change.ID]change.Facts // to be refreshed before anything else, with what a delivery said
+	away   map[int64]bool             // repositories that take no part at present
 
 	progress    *lru.Cache[string, present.Progress] // by job
 	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
@@ -123,7 +123,7 @@ func New(c Config) *Keeper {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Keeper{
-		Config: c, states: newStates(c.Journal, c.Now), stale: map[change.ID]bool{}, away: map[int64]bool{},
+		Config: c, states: newStates(c.Journal, c.Now), stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
 		progress: newLRU[string, present.Progress](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 	}

@@ -9,32 +9,38 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 )
 
-// Deliveries come late and out of order, and a second has room for several. So what one
-// says is written down, and held against GitHub's own word before anything follows from
-// it: the newer of the two counts.
+// Deliveries come late and out of order, and a second has room for several. So GitHub is
+// asked before anything follows from one: the newer word of the two counts.
 
-func (k *Keeper) markStale(id change.ID) {
+// markStale has a pull request refreshed; told is for the case that GitHub does not
+// answer.
+func (k *Keeper) markStale(id change.ID, told change.Facts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.stale[id] = true
+	k.stale[id] = told
 }
 
 func (k *Keeper) isStale(id change.ID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.stale[id]
+	_, ok := k.stale[id]
+	return ok
 }
 
 // freshen asks GitHub for a pull request that a delivery told of. Where GitHub does not
 // answer, the delivery is better than nothing.
 func (k *Keeper) freshen(ctx context.Context, s *change.State) error {
 	k.mu.Lock()
+	told := k.stale[s.ID]
 	delete(k.stale, s.ID) // first: a delivery that comes now asks again
 	k.mu.Unlock()
-	if _, err := k.refresh(ctx, s.ID, s.Facts.Repo); err != nil && ctx.Err() == nil {
-		k.Log.Warn("GitHub does not tell a pull request; its webhook is believed", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
+	_, err := k.refresh(ctx, s.ID, s.Facts.Repo)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
 	}
-	return ctx.Err()
+	k.Log.Warn("GitHub does not tell a pull request; its webhook is believed", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
+	_, _, err = k.noteFacts(ctx, s.ID, told)
+	return err
 }
 
 // introduce asks GitHub for a pull request of which nothing but a comment is known.
