@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
@@ -39,9 +38,8 @@ type Config struct {
 	// ctx: that is how a cancelled job frees the device.
 	Measure func(ctx context.Context, job bundle.Job, scratch string, progress runners.Progress) (Outcome, error)
 
-	Log       *slog.Logger      // nil discards
-	Transport http.RoundTripper // nil is made from Server and CA
-	Now       func() time.Time  // nil is time.Now
+	Log *slog.Logger     // nil discards
+	Now func() time.Time // nil is time.Now
 	// After is time.After if nil; it paces beats and retries.
 	After func(time.Duration) <-chan time.Time
 }

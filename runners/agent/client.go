@@ -87,11 +87,7 @@ func newClient(c Config) (*client, error) {
 	if transport.TLSClientConfig, err = trust(c.CA); err != nil {
 		return nil, err
 	}
-	cl := &client{http: &http.Client{Transport: transport, CheckRedirect: noRedirect}, base: base, token: c.Token}
-	if c.Transport != nil {
-		cl.http.Transport = c.Transport
-	}
-	return cl, nil
+	return &client{http: &http.Client{Transport: transport, CheckRedirect: noRedirect}, base: base, token: c.Token}, nil
 }
 
 // noRedirect keeps the token with the server that it is meant for.

@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// perByte lets a large message take longer: 25 MB have two seconds and a half more.
+	perByte = 100 * time.Nanosecond
 	// goOn is how long a group may keep the next one waiting. A good disk answers within a hundredth of it.
 	goOn = 250 * time.Millisecond
 
@@ -143,7 +145,7 @@ func (c *committer) write(group []*write) {
 // message names the sequence that it expects on its subject.
 func (c *committer) writeOne(msg *nats.Msg) (err error) {
 	for range 2 {
-		ctx, cancel := context.WithTimeout(context.Background(), c.patient)
+		ctx, cancel := context.WithTimeout(context.Background(), c.patient+perByte*time.Duration(len(msg.Data)))
 		_, err = c.js.PublishMsg(ctx, msg)
 		late := ctx.Err() != nil
 		cancel()

@@ -111,7 +111,8 @@ func TestReplayAndFollow(t *testing.T) {
 func TestLookingLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	ctx := testContext(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	defer cancel()
 	last := uint64(0)
 	for range 3 {
 		var err error
@@ -154,8 +155,8 @@ func TestLookingLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	soon, cancel := context.WithTimeout(ctx, 8*time.Second) // before the server would miss their readers
-	defer cancel()
+	soon, stopped := context.WithTimeout(ctx, 8*time.Second) // before the server would miss their readers
+	defer stopped()
 	for name := range j.js.StreamNames(ctx).Name() {
 		for left := 1; left > 0; {
 			stream, err := j.js.Stream(soon, name)

@@ -6,9 +6,9 @@
 //
 // In NATS JetStream. By default the server runs inside this process, reached through a pipe, with no port open and with
 // SyncAlways: a write is answered after fsync. Options.URL names an external server or cluster instead; the code is the
-// same, but the promise is then that server's: set sync_interval: always there, or three replicas.
+// same, but the promise is then that server's: set sync_interval: always there.
 //
-//	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept Options.Keep
+//	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept for 30 days
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
 //	EVENTS      facts about runs, for good           events.<run>
 //	DELIVERY_STATE, LEASES                           what became of each delivery, and how far they are done; who holds which job
@@ -65,13 +65,10 @@ type Options struct {
 	URL string // an external server instead; Dir is then unused
 
 	// NATS holds connection options for URL: credentials, certificates.
-	NATS     []nats.Option
-	Replicas int // copies of each stream on an external cluster; 1
+	NATS []nats.Option
 
-	Keep        time.Duration   // how long deliveries are kept; 30 days. GitHub redelivers up to 3 days.
-	KeepBundles time.Duration   // how long source bundles are kept; 7 days
-	Retry       []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
-	LeaseFor    time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
+	Retry    []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
+	LeaseFor time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -82,15 +79,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Replicas == 0 {
-		o.Replicas = 1
-	}
-	if o.Keep == 0 {
-		o.Keep = 30 * 24 * time.Hour
-	}
-	if o.KeepBundles == 0 {
-		o.KeepBundles = 7 * 24 * time.Hour
-	}
 	if o.Retry == nil {
 		o.Retry = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	}

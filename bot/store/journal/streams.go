@@ -29,13 +29,20 @@ var (
 	ErrClosed = errors.New("the journal is closed")
 )
 
+// How long things are kept; the rest is for good.
+const (
+	keepDeliveries = 30 * 24 * time.Hour // GitHub redelivers for 3 days
+	keepLeases     = 30 * 24 * time.Hour
+	keepBundles    = 7 * 24 * time.Hour
+)
+
 // declare creates the streams, or brings those of an older version up to date.
 func (j *Journal) declare(ctx context.Context) error {
-	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, Replicas: j.opt.Replicas, AllowDirect: true}
+	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, Replicas: 1, AllowDirect: true}
 
 	deliveries := common
 	deliveries.Name, deliveries.Subjects = "DELIVERIES", []string{"deliveries.*.*"}
-	deliveries.MaxAge = j.opt.Keep
+	deliveries.MaxAge = keepDeliveries
 	deliveries.AllowAtomicPublish = true
 
 	jobs := common
@@ -62,9 +69,9 @@ func (j *Journal) declare(ctx context.Context) error {
 		into *bucket
 		name string
 		ttl  time.Duration
-	}{{&j.state, "DELIVERY_STATE", j.opt.Keep}, {&j.leases, "LEASES", 30 * 24 * time.Hour}} {
+	}{{&j.state, "DELIVERY_STATE", keepDeliveries}, {&j.leases, "LEASES", keepLeases}} {
 		kv, err := j.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: b.name, TTL: b.ttl, History: 1, Storage: jetstream.FileStorage, Replicas: j.opt.Replicas,
+			Bucket: b.name, TTL: b.ttl, History: 1, Storage: jetstream.FileStorage, Replicas: 1,
 		})
 		if err != nil {
 			return declareError("bucket "+b.name, err)
@@ -76,9 +83,9 @@ func (j *Journal) declare(ctx context.Context) error {
 		into **Blobs
 		name string
 		ttl  time.Duration
-	}{{&j.Bundles, "BUNDLES", j.opt.KeepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
+	}{{&j.Bundles, "BUNDLES", keepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
 		store, err := j.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: b.name, TTL: b.ttl, Storage: jetstream.FileStorage, Replicas: j.opt.Replicas,
+			Bucket: b.name, TTL: b.ttl, Storage: jetstream.FileStorage, Replicas: 1,
 		})
 		if err != nil {
 			return declareError("object store "+b.name, err)
