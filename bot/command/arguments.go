@@ -29,11 +29,11 @@ type entry struct {
 
 var grammar = []entry{
 	{Rebench{}, "/rebench [kernel…] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
-		"Measures the head once more: every changed kernel, or those named. `vs=self` measures the noise.", readRebench},
+		"Measures the head once more: every changed kernel, or those named (by name or folder). `vs=self` measures the noise.", readRebench},
 	{Cancel{}, "/cancel", "Stops the run and frees the GPU.", without(Cancel{})},
 	{Explain{}, "/explain", "Says which rule applies and what it asks.", without(Explain{})},
 	{Override{}, "/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
-	{OKToTest{}, "/ok-to-test <sha>", "Lets this one commit of a fork reach a runner.", readOKToTest},
+	{OKToTest{}, "/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its whole id.", readOKToTest},
 	{Tune{}, "/tune [kernel]", "Searches the kernel's toggles under the same gates.", readTune},
 	{ShowHelp{}, "/help", "Lists the commands.", without(ShowHelp{})},
 }

@@ -24,6 +24,6 @@ func Help(roles policies.Commands, names []string) string {
 		// A bar ends a table's cell even in a code span.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(g.usage, "|", `\|`), g.does, needs)
 	}
-	b.WriteString("\nOnly the first line of a comment that starts with `/` is read; quotes and code never are, nor is an edited comment.\n")
+	b.WriteString("\nOnly the first line of a comment that starts with `/` is read, where it is shown as plain text: no quote, code or HTML. An edited comment is not read.\n")
 	return b.String()
 }

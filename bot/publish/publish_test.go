@@ -1,0 +1,194 @@
+package publish_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/publish"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// testKey is made once: RSA keys are slow to find under the race detector.
+var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
+// A world is a GitHub with one pull request, of which a verdict and an answer to a
+// command are to be told.
+type world struct {
+	*testing.T
+	hub   *embedded.Server
+	repo  *embedded.Repo
+	pr    *embedded.PR
+	state *change.State
+	asked embedded.Comment
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	w := &world{T: t}
+	var err error
+	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 7, Limits: embedded.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1, Concurrent: -1}})
+	w.no(err)
+	t.Cleanup(func() { w.hub.Close() })
+	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
+	w.no(err)
+	for _, branch := range []string{"main", "faster"} {
+		_, err = w.repo.Push(branch, map[string]string{"scale.c": branch}, branch)
+		w.no(err)
+	}
+	w.pr, err = w.repo.OpenPR(embedded.PROptions{Title: "Faster", Head: "faster", Author: "olga"})
+	w.no(err)
+	w.asked, err = w.pr.Comment("olga", "/explain")
+	w.no(err)
+	w.state = change.New(change.ID{Kind: change.Pull, Repo: 7, Number: w.pr.Number()})
+	f := change.Facts{Repo: "olga/kernels", Head: w.pr.HeadSHA(), Base: "main", Open: true}
+	w.apply(change.Seen{Facts: f})
+	w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", Kernels: []change.Kernel{
+		{Name: "scale", Folder: "kernels/scale", Sources: "s", Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
+	}}})
+	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: command.Read("/explain"), Head: f.Head})
+	w.apply(change.Answered{ID: "comment-1", OK: true, Reply: "So it is."})
+	return w
+}
+
+func (w *world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) apply(e change.Event) { w.state.Apply(w.state.Seq+1, time.Unix(1e9, 0), e) }
+
+// token is that of a new App's installation, as a workflow has it.
+func (w *world) token(slug string, may map[string]string) *client.GitHub { return w.jobs(slug, may)() }
+
+// jobs are those of a workflow: each has a token of the same installation.
+func (w *world) jobs(slug string, may map[string]string) func() *client.GitHub {
+	w.Helper()
+	key, err := testKey()
+	w.no(err)
+	app, err := w.hub.CreateApp(embedded.AppOptions{Slug: slug, Key: key, Permissions: may})
+	w.no(err)
+	in, err := app.Install(w.repo)
+	w.no(err)
+	return func() *client.GitHub {
+		w.Helper()
+		h, err := client.NewToken(in.Token(), client.Options{Checks: true, BaseURL: w.hub.URL(), Sleep: func(context.Context, time.Duration) error { return nil }})
+		w.no(err)
+		return h
+	}
+}
+
+// publish tells what is known, and notes what was told unless the program has crashed
+// before it could.
+func (w *world) publish(p *publish.Publisher, noted bool) error {
+	out, err := p.Publish(w.Context(), present.View{State: w.state})
+	if noted {
+		w.apply(out)
+	}
+	return err
+}
+
+// shows wants each check once, and so many comments.
+func (w *world) shows(what string, comments int) {
+	w.Helper()
+	seen := map[string]int{}
+	for _, c := range w.repo.Checks(w.pr.HeadSHA()) {
+		seen[c.Name]++
+		if c.Conclusion != "success" {
+			w.Errorf("%s: %s is %s %s", what, c.Name, c.Status, c.Conclusion)
+		}
+	}
+	if seen["kernelgate"] != 1 || seen["kernelgate / scale"] != 1 || len(seen) != 2 {
+		w.Errorf("%s: checks %v", what, seen)
+	}
+	if n := len(w.pr.Comments()); n != comments {
+		w.Errorf("%s: %d comments, want %d", what, n, comments)
+	}
+}
+
+func TestNothingIsSaidTwice(t *testing.T) {
+	w := newWorld(t)
+	p := &publish.Publisher{GitHub: w.token("gate", nil)}
+	w.no(w.publish(p, false))
+	w.shows("told", 3)
+	w.no(w.publish(&publish.Publisher{GitHub: p.GitHub}, true))
+	w.shows("after a crash", 3)
+	if !w.state.Commands[0].Answered || w.state.Commands[0].Replied == 0 || w.state.Comment.ID == 0 || len(w.state.Checks) != 2 || w.state.Dirty {
+		t.Errorf("noted: %+v", w.state)
+	}
+	rq, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, fmt.Sprintf("%s/repos/olga/kernels/issues/comments/%d", w.hub.URL(), w.state.Comment.ID), nil)
+	w.no(err)
+	rq.Header.Set("Authorization", "Bearer "+w.hub.CreateToken("olga"))
+	answer, err := http.DefaultClient.Do(rq)
+	w.no(err)
+	answer.Body.Close()
+	if len(w.pr.Comments()) != 2 {
+		t.Fatalf("deleting the comment: %s", answer.Status)
+	}
+	w.state.Comment.Digest = "of something else"
+	w.no(w.publish(p, true))
+	w.shows("after somebody deleted the comment", 3)
+}
+
+// An answer that is lost leaves open whether a thing was made. It is looked for at once,
+// since a workflow has no second time.
+func TestLostAnswers(t *testing.T) {
+	w := newWorld(t)
+	h := w.token("gate", nil)
+	w.hub.SetFaults(embedded.Faults{Rate: 1, Kinds: []embedded.FaultKind{embedded.LostAnswer}, Only: func(r *http.Request) bool {
+		return r.Method == http.MethodPost && !strings.Contains(r.URL.Path, "reactions")
+	}})
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	w.shows("with every answer lost", 3)
+}
+
+// What the token may not do is tried once where there is another way to tell the verdict;
+// where there is none, it stays an error.
+func TestDenied(t *testing.T) {
+	w := newWorld(t)
+	h := w.token("reader", map[string]string{"checks": "read", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read"})
+	lenient := &publish.Publisher{GitHub: h, Lenient: true}
+	for range 2 {
+		w.no(w.publish(lenient, true))
+	}
+	if len(lenient.Denied) != 2 || lenient.MayCheck() {
+		t.Errorf("denied: %v, want one for checks and one for comments", lenient.Denied)
+	}
+	if err := w.publish(&publish.Publisher{GitHub: h}, true); err == nil || w.state.Commands[0].Replied != 0 {
+		t.Errorf("without checks there is no verdict, and this is %v", err)
+	}
+}
+
+// A comment with our marker may be another program's. Where it is not known who we are,
+// that is found out by trying.
+func TestAnothersComment(t *testing.T) {
+	w := newWorld(t)
+	other := w.token("parrot", nil)
+	_, err := other.CreateComment(t.Context(), "olga/kernels", w.pr.Number(), present.Marker(w.state.ID)+"\nPolly wants a cracker.")
+	w.no(err)
+	job := w.jobs("mute", map[string]string{"checks": "read", "contents": "read", "issues": "write", "metadata": "read", "pull_requests": "write"})
+	for range 3 {
+		w.no(w.publish(&publish.Publisher{GitHub: job(), Lenient: true}, false))
+	}
+	var by []string
+	for _, c := range w.pr.Comments() {
+		by = append(by, c.Author)
+	}
+	if got := strings.Join(by, " "); got != "olga parrot[bot] mute[bot] mute[bot]" {
+		t.Errorf("comments by %s, want our sticky one and one reply", got)
+	}
+}
