@@ -12,7 +12,9 @@ func getApp(rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.ok(app.render())
+	out := app.render()
+	out.InstallationsCount = ptr(len(app.insts))
+	return rq.ok(out)
 }
 
 func listInstallations(rq *request) error {
@@ -38,6 +40,29 @@ func (rq *request) installation() (*Installation, error) {
 		}
 	}
 	return nil, errNotFound()
+}
+
+func deleteInstallation(rq *request) error {
+	in, err := rq.installation()
+	if err != nil {
+		return err
+	}
+	in.uninstall()
+	return rq.noContent()
+}
+
+// suspension is a PUT or a DELETE of an installation's suspension.
+func suspension(rq *request) error {
+	in, err := rq.installation()
+	if err != nil {
+		return err
+	}
+	if rq.Method == http.MethodPut {
+		in.suspend()
+	} else {
+		in.unsuspend()
+	}
+	return rq.noContent()
 }
 
 func getInstallation(rq *request) error {
@@ -81,6 +106,14 @@ func postAccessToken(rq *request) error {
 		if has := in.app.opt.Permissions[name]; has != "write" && has != level {
 			return &apiError{Status: 422, Message: "The permissions requested are not granted to this installation."}
 		}
+	}
+	switch {
+	case in.suspended():
+		return in.refused()
+	case in.account.closed:
+		return in.account.closedTo()
+	case in.noTokens != nil:
+		return in.noTokens
 	}
 	t := in.issue(want.Permissions, repos)
 	return rq.reply(http.StatusCreated, tokenEntry{Selection: "selected",

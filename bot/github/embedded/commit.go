@@ -28,6 +28,9 @@ func (r *Repo) Push(branch string, files map[string]string, message string) (str
 func (r *Repo) PushCommit(c Commit) (string, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
+	if err := r.writable(); err != nil {
+		return "", fmt.Errorf("push to %s of %s: %w", c.Branch, r.fullName(), err)
+	}
 	who := r.owner
 	if c.Author != "" {
 		who = r.s.user(c.Author)

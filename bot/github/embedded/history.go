@@ -110,6 +110,12 @@ func (r *Repo) renderCommit(c gitCommit) *github.RepositoryCommit {
 	return out
 }
 
+// renderSimple is a commit in the fewest words.
+func renderSimple(c gitCommit) *github.HeadCommit {
+	who := &github.CommitAuthor{Name: &c.author, Email: &c.email}
+	return &github.HeadCommit{ID: &c.sha, TreeID: &c.tree, Message: &c.message, Author: who, Committer: who, Timestamp: &github.Timestamp{Time: c.when}}
+}
+
 func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
 	who := &github.CommitAuthor{Name: &c.author, Email: &c.email, Login: orNil(c.author)}
 	h := &github.HeadCommit{ID: &c.sha, TreeID: &c.tree, Message: &c.message, Distinct: ptr(true), Author: who, Committer: who,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -72,20 +73,22 @@ func (h *Hook) renderConfig() *github.HookConfig {
 // emit sends an event to everyone who listens: the Apps installed here that
 // subscribed, and the repository's own hooks; or to one App alone, which need not
 // have subscribed.
-func (r *Repo) emit(event, action string, only *App, build func(*github.Installation) any) {
+func (r *Repo) emit(event, action string, only *App, payload any) {
 	for _, app := range r.s.apps {
 		in := app.installationFor(r)
-		if in == nil || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
+		if in == nil || in.suspended() || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
 			continue
 		}
-		app.hook.send(event, action, r, build(&github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id))}))
+		body := tree(reflect.ValueOf(payload)).(map[string]any)
+		body["installation"] = in.renderShort()
+		app.hook.send(event, action, r, body)
 	}
 	if only != nil {
 		return
 	}
 	for _, h := range r.hooks {
 		if slices.Contains(h.events, event) || slices.Contains(h.events, "*") {
-			h.send(event, action, r, build(nil))
+			h.send(event, action, r, payload)
 		}
 	}
 }

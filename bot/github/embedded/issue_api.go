@@ -11,7 +11,7 @@ import (
 func (pr *PR) renderIssue() *github.Issue {
 	r := pr.repo
 	url, html := r.api("/issues/%d", pr.number), r.html("/pull/%d", pr.number)
-	out := &github.Issue{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(false),
+	out := &github.Issue{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(pr.locked), ActiveLockReason: orNil(pr.lockReason),
 		Title: ptr(pr.title), Body: orNil(pr.body), AuthorAssociation: ptr(r.association(pr.author)), User: pr.author.render(r.s.url),
 		Comments: ptr(len(pr.comments())), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated), ClosedAt: when(pr.closedAt), Draft: ptr(pr.draft),
 		URL: &url, HTMLURL: &html, CommentsURL: ptr(url + "/comments"), EventsURL: ptr(url + "/events"), LabelsURL: ptr(url + "/labels{/name}"),
@@ -63,6 +63,20 @@ func postIssuePart(rq *request) error {
 		return postReaction(rq)
 	}
 	return errNotFound()
+}
+
+func deleteIssuePart(rq *request) error {
+	if rq.PathValue("number") == "comments" {
+		rq.SetPathValue("id", rq.PathValue("what"))
+		return deleteComment(rq)
+	}
+	if rq.PathValue("what") != "lock" {
+		return errNotFound()
+	}
+	if err := writes(Write, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
+		return err
+	}
+	return putLock(rq)
 }
 
 func (rq *request) replyLabels(labels []*label) error {

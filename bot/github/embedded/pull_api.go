@@ -41,6 +41,7 @@ func renderPulls(pulls []*PR) []*github.PullRequest {
 	for _, pr := range pulls {
 		p := pr.render()
 		p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
+		p.MaintainerCanModify = nil
 		p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
 		out = append(out, p)
 	}

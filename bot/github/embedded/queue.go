@@ -195,11 +195,7 @@ func (r *Repo) emitGroup(g *mergeGroup, action string, reason *string) {
 	e.MergeGroup.HeadSHA, e.MergeGroup.HeadRef = &g.head, ptr("refs/heads/"+g.branch)
 	e.MergeGroup.BaseSHA, e.MergeGroup.BaseRef = &g.base, ptr("refs/heads/"+g.pr.baseRef)
 	if tip := r.git.log(1, g.head); len(tip) == 1 {
-		e.MergeGroup.HeadCommit = r.renderHeadCommit(tip[0])
+		e.MergeGroup.HeadCommit = renderSimple(tip[0])
 	}
-	r.emit("merge_group", action, nil, func(in *github.Installation) any {
-		e := e
-		e.Installation = in
-		return e
-	})
+	r.emit("merge_group", action, nil, e)
 }

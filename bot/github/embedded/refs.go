@@ -113,11 +113,7 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 			e.HeadCommit = r.renderHeadCommit(tip[0])
 		}
 	}
-	r.emit("push", "", nil, func(in *github.Installation) any {
-		e := e
-		e.Installation = in
-		return e
-	})
+	r.emit("push", "", nil, e)
 }
 
 func orZero(sha string) string {

@@ -31,7 +31,7 @@ func listOwnRepos(rq *request) error {
 	}
 	out := []*github.Repository{}
 	for _, r := range rq.s.repos {
-		if u := rq.actor.user; u == r.owner || r.roles[u.login].rank() > 0 {
+		if u := rq.actor.user; u == r.owner || r.roles[u].rank() > 0 {
 			out = append(out, rq.renderRepo(r))
 		}
 	}
@@ -41,6 +41,7 @@ func listOwnRepos(rq *request) error {
 // renderRepo adds what the caller may do, which events do not say.
 func (rq *request) renderRepo(r *Repo) *github.Repository {
 	out := r.render()
+	out.SubscribersCount, out.NetworkCount = ptr(0), out.ForksCount
 	if u := rq.actor.user; u != nil && rq.actor.inst() == nil {
 		out.Permissions = renderRole(r.role(u))
 	}
@@ -86,7 +87,7 @@ func getBranch(rq *request) error {
 
 func isCollaborator(rq *request) error {
 	u := rq.s.users[rq.PathValue("login")]
-	if u == nil || u != rq.repo.owner && rq.repo.roles[u.login].rank() <= 0 {
+	if u == nil || u != rq.repo.owner && rq.repo.roles[u].rank() <= 0 {
 		return errNotFound()
 	}
 	return rq.noContent()

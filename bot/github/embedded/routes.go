@@ -23,6 +23,9 @@ func (s *Server) routes() http.Handler {
 	plain("GET /app", getApp)
 	plain("GET /app/installations", listInstallations)
 	plain("GET /app/installations/{id}", getInstallation)
+	plain("DELETE /app/installations/{id}", deleteInstallation)
+	plain("PUT /app/installations/{id}/suspended", suspension)
+	plain("DELETE /app/installations/{id}/suspended", suspension)
 	plain("POST /app/installations/{id}/access_tokens", postAccessToken)
 	plain("GET /app/hook/config", getHookConfig)
 	plain("PATCH /app/hook/config", patchHookConfig)
@@ -36,11 +39,22 @@ func (s *Server) routes() http.Handler {
 
 	repo := func(method, path string, n need, handle func(*request) error) {
 		plain(method+" /repos/{owner}/{repo}"+path, func(rq *request) error {
-			rq.repo = s.repo(rq.PathValue("owner"), rq.PathValue("repo"))
+			owner, name := rq.PathValue("owner"), rq.PathValue("repo")
+			rq.repo = s.repo(owner, name)
+			if to := s.movedFrom(owner, name); to != nil && rq.actor.sees(to) {
+				return rq.redirect(to, strings.TrimPrefix(rq.URL.Path, "/repos/"+owner+"/"+name))
+			}
 			if rq.repo == nil {
 				return errNotFound()
 			}
 			if err := n.check(rq.actor, rq.repo); err != nil {
+				return err
+			}
+			open := rq.repo.usable
+			if method != http.MethodGet && path != "" {
+				open = rq.repo.writable
+			}
+			if err := open(); err != nil {
 				return err
 			}
 			return handle(rq)
@@ -57,6 +71,9 @@ type register func(method, path string, n need, handle func(*request) error)
 func (s *Server) repoRoutes(repo register) {
 	meta, contents, admin := reads(Read, "metadata"), reads(Read, "contents"), writes(Admin, "administration")
 	repo("GET", "", meta, getRepo)
+	repo("PATCH", "", admin, patchRepo)
+	repo("DELETE", "", admin, deleteRepo)
+	repo("POST", "/transfer", admin, postTransfer)
 	repo("GET", "/branches", contents, listBranches)
 	repo("GET", "/branches/{branch}", contents, getBranch)
 	repo("GET", "/branches/{branch}/protection", reads(Admin, "administration"), getProtection)
@@ -94,11 +111,18 @@ func (s *Server) pullRoutes(repo register) {
 	repo("GET", "/pulls/{number}/commits", reads(Read, "pull_requests"), listPullCommits)
 	repo("GET", "/pulls/{number}/merge", reads(Read, "pull_requests"), isMerged)
 	repo("PUT", "/pulls/{number}/merge", writes(Write, "contents"), putMerge)
+	repo("GET", "/pulls/{number}/reviews", reads(Read, "pull_requests"), listReviews)
+	repo("POST", "/pulls/{number}/reviews", writes(Read, "pull_requests"), postReview)
+	repo("GET", "/pulls/{number}/comments", reads(Read, "pull_requests"), listLineComments)
+	repo("POST", "/pulls/{number}/comments", writes(Read, "pull_requests"), postLineComment)
+	repo("GET", "/pulls/comments/{id}/reactions", reads(Read, "pull_requests"), listReactions)
+	repo("POST", "/pulls/comments/{id}/reactions", writes(Read, "pull_requests"), postReaction)
+	repo("PUT", "/issues/{number}/lock", writes(Write, "issues", "pull_requests"), putLock)
 	repo("GET", "/issues/{number}", see, getIssue)
 	repo("GET", "/issues/{number}/{what}", see, getIssuePart)
 	repo("POST", "/issues/{number}/{what}", talk, postIssuePart)
 	repo("PATCH", "/issues/comments/{id}", talk, patchComment)
-	repo("DELETE", "/issues/comments/{id}", talk, deleteComment)
+	repo("DELETE", "/issues/{number}/{what}", talk, deleteIssuePart)
 	repo("GET", "/issues/comments/{id}/reactions", see, listReactions)
 	repo("POST", "/issues/comments/{id}/reactions", talk, postReaction)
 	repo("DELETE", "/issues/comments/{id}/reactions/{reaction}", talk, deleteReaction)

@@ -54,19 +54,16 @@ func (r *Repo) requestSuites(branch, before, after string) {
 func (s *checkSuite) emit(who *account, action string) {
 	r := s.repo
 	e := checkSuiteEvent{CheckSuite: s.entry()}
+	e.CheckSuite.Repository = nil // it stands beside the suite
 	e.Action, e.Repo, e.Sender = &action, r.render(), who.render(r.s.url)
-	r.emit("check_suite", action, s.app, func(in *github.Installation) any {
-		e := e
-		e.Installation = in
-		return e
-	})
+	r.emit("check_suite", action, s.app, e)
 }
 
 func (s *checkSuite) rerequest(who *account) {
+	s.emit(who, "rerequested")
 	for _, run := range s.runs() {
 		run.status, run.conclusion, run.completed = "queued", "", time.Time{}
 	}
-	s.emit(who, "rerequested")
 }
 
 func (s *checkSuite) runs() []*checkRun {
@@ -105,11 +102,10 @@ func (s *checkSuite) render() *github.CheckSuite {
 // suiteEntry has what go-github's struct lacks in a suite of the REST API.
 type suiteEntry struct {
 	*github.CheckSuite
-	Repository    *github.Repository `json:"repository"`
-	HeadCommit    *github.HeadCommit `json:"head_commit"`
-	LatestRuns    int                `json:"latest_check_runs_count"`
-	CheckRunsURL  string             `json:"check_runs_url"`
-	Rerequestable bool               `json:"rerequestable"`
+	Repository   *github.Repository `json:"repository,omitempty"`
+	HeadCommit   *github.HeadCommit `json:"head_commit"`
+	LatestRuns   int                `json:"latest_check_runs_count"`
+	CheckRunsURL string             `json:"check_runs_url"`
 }
 
 type checkSuiteEvent struct {
@@ -119,9 +115,9 @@ type checkSuiteEvent struct {
 
 func (s *checkSuite) entry() suiteEntry {
 	e := suiteEntry{CheckSuite: s.render(), Repository: s.repo.render(), LatestRuns: len(s.runs()),
-		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id), Rerequestable: true}
+		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id)}
 	if tip := s.repo.git.log(1, s.headSHA); len(tip) == 1 {
-		e.HeadCommit = s.repo.renderHeadCommit(tip[0])
+		e.HeadCommit = renderSimple(tip[0])
 	}
 	return e
 }

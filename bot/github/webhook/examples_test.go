@@ -30,7 +30,8 @@ func sources(t testing.TB) map[string]string {
 		}
 		t.Skip(missing)
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*", "index.json"))
+	folder, _, _ := strings.Cut(string(out), "\n")
+	files, err := filepath.Glob(filepath.Join(folder, "*", "index.json"))
 	if err != nil || len(files) != 6 {
 		t.Fatalf("found %d files: %v", len(files), err)
 	}

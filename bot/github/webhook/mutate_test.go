@@ -193,7 +193,7 @@ func TestALongTextDoesNotStay(t *testing.T) {
 			}
 		})
 	}
-	if len(places) < 150 {
+	if len(places) < 120 {
 		t.Errorf("only %d places", len(places))
 	}
 }

@@ -23,15 +23,11 @@ type Description struct {
 // fails in CI, where tests must not skip.
 func Load(t testing.TB) *Description {
 	t.Helper()
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(home, ".cache")
+	cache, err := cacheDir()
+	if err != nil {
+		t.Fatal(err)
 	}
-	path := filepath.Join(cache, "kernelgate", "octokit-openapi-"+version, "api.github.com.json")
+	path := filepath.Join(cache, "octokit-openapi-"+version, "api.github.com.json")
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		const remedy = "GitHub's API description is not here; run bot/github/embedded/testdata/fetch-openapi.sh"
@@ -45,6 +41,19 @@ func Load(t testing.TB) *Description {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// cacheDir is where the scripts put what they fetch.
+func cacheDir() (string, error) {
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "kernelgate"), nil
 }
 
 // An Operation is one method of one path.
