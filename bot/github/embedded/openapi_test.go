@@ -34,6 +34,9 @@ func (w *witness) RoundTrip(rq *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	path := strings.TrimPrefix(rq.URL.Path, "/api/v3")
+	if strings.HasPrefix(path, "/repositories/") { // where GitHub leads to, and which it does not describe
+		return answer, nil
+	}
 	operation := w.d.Operation(rq.Method, path)
 	if operation == nil {
 		w.t.Errorf("GitHub has no %s %s", rq.Method, path)
@@ -42,7 +45,7 @@ func (w *witness) RoundTrip(rq *http.Request) (*http.Response, error) {
 	call := rq.Method + " " + operation.Path
 	status := strconv.Itoa(answer.StatusCode)
 	wrong, known, compared := operation.Answer(status, raw)
-	if !known {
+	if !known && status != "403" { // what GitHub refuses is described for few calls
 		w.t.Errorf("%s answers %s, which GitHub does not", call, status)
 	}
 	if compared {

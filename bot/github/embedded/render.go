@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -25,6 +26,19 @@ func (u *account) render(base string) *github.User {
 		StarredURL: ptr(api + "/starred{/owner}{/repo}"), SubscriptionsURL: ptr(api + "/subscriptions"),
 		OrganizationsURL: ptr(api + "/orgs"), ReposURL: ptr(api + "/repos"), EventsURL: ptr(api + "/events{/privacy}"),
 		ReceivedEventsURL: ptr(api + "/received_events")}
+}
+
+// renderFull is an account's own answer, with all that nobody here has told.
+func (u *account) renderFull(s *Server) map[string]any {
+	out := tree(reflect.ValueOf(u.render(s.url))).(map[string]any)
+	for _, name := range strings.Fields("bio blog company email hireable location name") {
+		out[name] = nil
+	}
+	for _, name := range strings.Fields("followers following public_gists public_repos") {
+		out[name] = 0
+	}
+	out["created_at"], out["updated_at"] = s.begun, s.begun
+	return out
 }
 
 // page is where a browser finds the account. An App's bot has none of its own.

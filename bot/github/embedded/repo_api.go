@@ -14,7 +14,7 @@ func getUser(rq *request) error {
 	case rq.actor.anonymous():
 		return unauthorised("Requires authentication")
 	}
-	return rq.ok(rq.actor.user.render(rq.s.url))
+	return rq.ok(rq.actor.user.renderFull(rq.s))
 }
 
 func getUserByLogin(rq *request) error {
@@ -22,7 +22,7 @@ func getUserByLogin(rq *request) error {
 	if u == nil {
 		return errNotFound()
 	}
-	return rq.ok(u.render(rq.s.url))
+	return rq.ok(u.renderFull(rq.s))
 }
 
 func listOwnRepos(rq *request) error {

@@ -84,7 +84,7 @@ func (pr *PR) review(who *account, event, body, commit string) (*review, error) 
 	pr.repo.reviews = append(pr.repo.reviews, v)
 	pr.updated = v.submitted
 	out := v.render()
-	out.State = ptr(strings.ToLower(v.state)) // as events have it, unlike answers
+	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
 	pr.repo.emit("pull_request_review", "submitted", nil, map[string]any{"action": "submitted", "review": out,
 		"pull_request": renderPulls([]*PR{pr})[0], "repository": pr.repo.render(), "sender": who.render(s.url)})
 	s.touch()
@@ -138,7 +138,7 @@ func (v *review) render() *reviewEntry {
 	r := v.pr.repo
 	html, pull := r.html("/pull/%d#pullrequestreview-%d", v.pr.number, v.id), r.api("/pulls/%d", v.pr.number)
 	return &reviewEntry{Links: links("html", html, "pull_request", pull), PullRequestReview: github.PullRequestReview{
-		ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: orNil(v.body), SubmittedAt: when(v.submitted),
+		ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: ptr(v.body), SubmittedAt: when(v.submitted),
 		CommitID: &v.commit, HTMLURL: &html, PullRequestURL: &pull, State: &v.state, AuthorAssociation: ptr(r.association(v.author))}}
 }
 

@@ -47,6 +47,7 @@ type Server struct {
 
 	mu      sync.Mutex // guards everything below and every handle's fields
 	changed chan struct{}
+	begun   time.Time
 	rand    *rand.Rand
 	lastID  int64
 	users   map[string]*account
@@ -93,6 +94,7 @@ func New(opt Options) (*Server, error) {
 		users:   map[string]*account{}, tokens: map[string]*token{}, offers: map[string]*offer{}, meters: map[string]*meter{},
 		seen: map[string]uint64{}, queues: map[string]*outbox{},
 	}
+	s.begun = s.now()
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}
 	s.work.Go(func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
