@@ -91,20 +91,10 @@ func getPull(rq *request) error {
 		return err
 	}
 	for _, form := range []string{"diff", "patch"} {
-		accept := rq.Request.Header.Get("Accept")
-		if !strings.Contains(accept, "."+form) {
-			continue
+		if strings.Contains(rq.Request.Header.Get("Accept"), "."+form) {
+			rq.text("application/vnd.github."+form+"; charset=utf-8", pr.repo.span(form, pr.baseSHA, pr.headSHA))
+			return nil
 		}
-		args := []string{"diff", pr.baseSHA + "..." + pr.headSHA}
-		if form == "patch" {
-			args = []string{"format-patch", "--stdout", pr.baseSHA + "..." + pr.headSHA}
-		}
-		text, err := rq.repo.git.run(args...)
-		if err != nil {
-			return err
-		}
-		rq.text("application/vnd.github."+form+"; charset=utf-8", text+"\n")
-		return nil
 	}
 	return rq.ok(pr.render())
 }

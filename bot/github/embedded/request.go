@@ -62,8 +62,6 @@ func (rq *request) read(into any) error {
 	return nil
 }
 
-var pullPage = regexp.MustCompile(`^/([^/]+)/([^/]+)/pull/(\d+)$`)
-
 // handler tells git, the pages and the API apart.
 func (s *Server) handler() http.Handler {
 	api := s.routes()
@@ -73,11 +71,11 @@ func (s *Server) handler() http.Handler {
 		case strings.Contains(path, ".git/"):
 			s.serveGit(w, r)
 			return
-		case path == "/", pullPage.MatchString(path) && !strings.HasPrefix(path, "/repos/"):
-			s.servePage(w, r)
-			return
 		case newAppPage.MatchString(path):
 			s.serveNewApp(w, r)
+			return
+		case isPage(path):
+			s.servePage(w, r)
 			return
 		case strings.HasPrefix(path, "/api/v3/"):
 			mount = "/api/v3"

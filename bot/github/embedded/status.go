@@ -56,7 +56,7 @@ func (r *Repo) latestStatus(sha, context string) *status {
 
 func (st *status) render(r *Repo) *github.RepoStatus {
 	return &github.RepoStatus{ID: &st.id, NodeID: ptr(nodeID("StatusContext", st.id)), URL: ptr(r.api("/statuses/%s", st.sha)), State: &st.state,
-		TargetURL: orNil(st.targetURL), Description: orNil(st.description), Context: &st.context, AvatarURL: ptr(r.s.url + "/" + st.creator.login + ".png"),
+		TargetURL: orNil(st.targetURL), Description: orNil(st.description), Context: &st.context, AvatarURL: ptr(r.s.url + "/avatars/" + itoa(st.creator.id)),
 		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
 }
 
