@@ -150,16 +150,3 @@ func getRepoInstallation(rq *request) error {
 	}
 	return rq.ok(in.render())
 }
-
-func getAccountInstallation(rq *request) error {
-	app, err := needApp(rq)
-	if err != nil {
-		return err
-	}
-	for _, in := range app.insts {
-		if in.account.login == rq.PathValue("login") {
-			return rq.ok(in.render())
-		}
-	}
-	return errNotFound()
-}

@@ -135,14 +135,6 @@ func (rq *request) checkRun() (*checkRun, error) {
 	return nil, errNotFound()
 }
 
-func getCheckRun(rq *request) error {
-	run, err := rq.checkRun()
-	if err != nil {
-		return err
-	}
-	return rq.ok(run.render())
-}
-
 // annotationEntry has the address that go-github's struct lacks.
 type annotationEntry struct {
 	*github.CheckRunAnnotation
@@ -159,18 +151,6 @@ func listAnnotations(rq *request) error {
 		out = append(out, annotationEntry{a, rq.repo.html("/blob/%s/%s", run.suite.headSHA, a.GetPath())})
 	}
 	return rq.ok(page(rq, out))
-}
-
-func rerequestRun(rq *request) error {
-	run, err := rq.checkRun()
-	if err != nil {
-		return err
-	}
-	if err := run.rerequest(rq.actor.user); err != nil {
-		return err
-	}
-	rq.s.touch()
-	return rq.reply(http.StatusCreated, map[string]any{})
 }
 
 func listRunsForRef(rq *request, sha string) error {

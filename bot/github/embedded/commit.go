@@ -52,16 +52,6 @@ func (r *Repo) PushCommit(c Commit) (string, error) {
 	return r.heads[c.Branch], nil
 }
 
-// DeleteBranch deletes a branch; pull requests from it are closed.
-func (r *Repo) DeleteBranch(user, branch string) error {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	if _, err := r.git.run("update-ref", "-d", "refs/heads/"+branch); err != nil {
-		return fmt.Errorf("delete branch %s of %s: %w", branch, r.fullName(), err)
-	}
-	return r.reconcile(r.s.user(user))
-}
-
 // stream is the commit in git fast-import's language: one process a commit, and no
 // work tree.
 func (c Commit) stream(parent, login string, unix int64) string {

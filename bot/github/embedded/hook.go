@@ -136,58 +136,6 @@ func postHook(rq *request) error {
 	return rq.reply(http.StatusCreated, rq.repo.newHook(in.Config.URL, in.Config.Secret, in.Events).render())
 }
 
-func getHook(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	return rq.ok(h.render())
-}
-
-func deleteHook(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	rq.repo.hooks = slices.DeleteFunc(rq.repo.hooks, func(other *Hook) bool { return other == h })
-	return rq.noContent()
-}
-
-func pingHook(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	h.ping()
-	return rq.noContent()
-}
-
-func getHookConfig(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	return rq.ok(h.renderConfig())
-}
-
-func patchHookConfig(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	var in struct{ URL, Secret *string }
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if in.URL != nil {
-		h.url = *in.URL
-	}
-	if in.Secret != nil {
-		h.secret = *in.Secret
-	}
-	return rq.ok(h.renderConfig())
-}
-
 // Deliveries reads the hook's deliveries, newest first.
 func (h *Hook) Deliveries() []Delivery {
 	h.s.mu.Lock()

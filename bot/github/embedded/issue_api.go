@@ -1,9 +1,6 @@
 package embedded
 
 import (
-	"net/http"
-	"slices"
-
 	"github.com/google/go-github/v60/github"
 )
 
@@ -42,8 +39,6 @@ func getIssuePart(rq *request) error {
 	switch rq.PathValue("what") {
 	case "comments":
 		return listComments(rq)
-	case "labels":
-		return listPullLabels(rq)
 	case "reactions":
 		return listReactions(rq)
 	}
@@ -87,14 +82,6 @@ func (rq *request) replyLabels(labels []*label) error {
 	return rq.ok(page(rq, out))
 }
 
-func listPullLabels(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	return rq.replyLabels(pr.labels)
-}
-
 func postPullLabels(rq *request) error {
 	pr, err := rq.pull()
 	if err != nil {
@@ -115,35 +102,4 @@ func postPullLabels(rq *request) error {
 		pr.addLabel(rq.actor.user, name)
 	}
 	return rq.replyLabels(pr.labels)
-}
-
-func deletePullLabel(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	if !pr.removeLabel(rq.actor.user, rq.PathValue("label")) {
-		return &apiError{Status: 404, Message: "Label does not exist"}
-	}
-	return rq.replyLabels(pr.labels)
-}
-
-func listLabels(rq *request) error { return rq.replyLabels(rq.repo.labels) }
-
-func postLabel(rq *request) error {
-	var in struct{ Name, Color string }
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if err := checkLength("Label", "name", in.Name, 1, 50); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(rq.repo.labels, func(l *label) bool { return l.name == in.Name }) {
-		return invalid("Label", "name", "already_exists", "")
-	}
-	l := rq.repo.label(in.Name)
-	if in.Color != "" {
-		l.color = in.Color
-	}
-	return rq.reply(http.StatusCreated, l.render(rq.repo))
 }

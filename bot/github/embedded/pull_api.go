@@ -116,25 +116,6 @@ func (pr *PR) commits() []gitCommit {
 	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
 }
 
-func patchPull(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	if who := rq.actor.user; rq.actor.inst() == nil && who != pr.author && !rq.repo.role(who).atLeast(Triage) {
-		return forbidden("Resource not accessible by personal access token")
-	}
-	var in pullEdit
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if err := pr.edit(rq.actor.user, in); err != nil {
-		return err
-	}
-	rq.s.touch()
-	return rq.ok(pr.render())
-}
-
 func listPullFiles(rq *request) error {
 	pr, err := rq.pull()
 	if err != nil {

@@ -39,11 +39,6 @@ func (r *Repo) Enqueue(user string, pr *PR) error {
 	})
 }
 
-// Dequeue takes a pull request out of the merge queue.
-func (r *Repo) Dequeue(user string, pr *PR) error {
-	return pr.act(user, "dequeue", func(who *account) error { return r.dequeue(who, pr) })
-}
-
 // QueueHeads are the head SHAs of the queue's groups, first to merge first.
 func (r *Repo) QueueHeads() []string {
 	r.s.mu.Lock()

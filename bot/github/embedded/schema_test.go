@@ -41,6 +41,8 @@ func TestWebhooksAreValid(t *testing.T) {
 	w.no(err)
 	pr := w.open(embedded.PROptions{Author: "bob", Title: "Third", Body: "words", Head: "third", Draft: true, Labels: []string{"perf"}})
 	w.no(pr.Ready("bob"))
+	w.no(pr.ConvertToDraft("bob"))
+	w.no(pr.Ready("bob"))
 	w.no(pr.Unlabel("bob", "perf"))
 	c, err := pr.Comment("bob", "/rebench")
 	w.no(err)

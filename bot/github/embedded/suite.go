@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -122,24 +121,6 @@ func (s *checkSuite) entry() suiteEntry {
 	return e
 }
 
-func (rq *request) suite() (*checkSuite, error) {
-	id := rq.pathInt("id")
-	for _, s := range rq.repo.suites {
-		if s.id == id {
-			return s, nil
-		}
-	}
-	return nil, errNotFound()
-}
-
-func getSuite(rq *request) error {
-	s, err := rq.suite()
-	if err != nil {
-		return err
-	}
-	return rq.ok(s.entry())
-}
-
 func listSuites(rq *request, sha string) error {
 	out := []suiteEntry{}
 	for _, s := range rq.repo.suites {
@@ -149,45 +130,4 @@ func listSuites(rq *request, sha string) error {
 	}
 	total := len(out)
 	return rq.ok(map[string]any{"total_count": total, "check_suites": page(rq, out)})
-}
-
-func postSuite(rq *request) error {
-	var in struct {
-		HeadSHA string `json:"head_sha"`
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	sha, ok := rq.repo.git.resolve(in.HeadSHA)
-	if !ok || sha != in.HeadSHA {
-		return invalid("CheckSuite", "head_sha", "invalid", "No commit found for SHA: "+in.HeadSHA)
-	}
-	known := len(rq.repo.suites)
-	s := rq.repo.suite(rq.actor.inst().app, sha)
-	if len(rq.repo.suites) == known {
-		return rq.ok(s.entry())
-	}
-	return rq.reply(http.StatusCreated, s.entry())
-}
-
-func rerequestSuite(rq *request) error {
-	s, err := rq.suite()
-	if err != nil {
-		return err
-	}
-	s.rerequest(rq.actor.user)
-	rq.s.touch()
-	return rq.reply(http.StatusCreated, map[string]any{})
-}
-
-func listSuiteRuns(rq *request) error {
-	s, err := rq.suite()
-	if err != nil {
-		return err
-	}
-	runs := s.runs()
-	if rq.query("filter") == "all" {
-		runs = slices.DeleteFunc(slices.Clone(s.repo.runs), func(run *checkRun) bool { return run.suite != s })
-	}
-	return rq.replyRuns(runs)
 }
