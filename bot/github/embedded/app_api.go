@@ -42,21 +42,13 @@ func (rq *request) installation() (*Installation, error) {
 	return nil, errNotFound()
 }
 
-func deleteInstallation(rq *request) error {
-	in, err := rq.installation()
-	if err != nil {
-		return err
-	}
+func deleteInstallation(rq *request, in *Installation) error {
 	in.uninstall()
 	return rq.noContent()
 }
 
 // suspension is a PUT or a DELETE of an installation's suspension.
-func suspension(rq *request) error {
-	in, err := rq.installation()
-	if err != nil {
-		return err
-	}
+func suspension(rq *request, in *Installation) error {
 	if rq.Method == http.MethodPut {
 		in.suspend()
 	} else {
@@ -65,11 +57,7 @@ func suspension(rq *request) error {
 	return rq.noContent()
 }
 
-func getInstallation(rq *request) error {
-	in, err := rq.installation()
-	if err != nil {
-		return err
-	}
+func getInstallation(rq *request, in *Installation) error {
 	return rq.ok(in.render())
 }
 
@@ -80,11 +68,7 @@ type tokenEntry struct {
 }
 
 // postAccessToken makes a token for all of the installation, or for less.
-func postAccessToken(rq *request) error {
-	in, err := rq.installation()
-	if err != nil {
-		return err
-	}
+func postAccessToken(rq *request, in *Installation) error {
 	var want struct {
 		IDs         []int64  `json:"repository_ids"`
 		Names       []string `json:"repositories"`

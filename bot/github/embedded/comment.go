@@ -158,11 +158,7 @@ func (rq *request) comment() (*comment, error) {
 	return nil, errNotFound()
 }
 
-func listComments(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
 	out := []*github.IssueComment{}
 	for _, c := range pr.comments() {
@@ -173,11 +169,7 @@ func listComments(rq *request) error {
 	return rq.ok(page(rq, out))
 }
 
-func postComment(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func postComment(rq *request, pr *PR) error {
 	var in struct{ Body string }
 	if err := rq.read(&in); err != nil {
 		return err
@@ -190,19 +182,11 @@ func postComment(rq *request) error {
 	return rq.reply(http.StatusCreated, c.render())
 }
 
-func getComment(rq *request) error {
-	c, err := rq.comment()
-	if err != nil {
-		return err
-	}
+func getComment(rq *request, c *comment) error {
 	return rq.ok(c.render())
 }
 
-func patchComment(rq *request) error {
-	c, err := rq.comment()
-	if err != nil {
-		return err
-	}
+func patchComment(rq *request, c *comment) error {
 	var in struct{ Body string }
 	if err := rq.read(&in); err != nil {
 		return err
@@ -213,11 +197,7 @@ func patchComment(rq *request) error {
 	return rq.ok(c.render())
 }
 
-func deleteComment(rq *request) error {
-	c, err := rq.comment()
-	if err != nil {
-		return err
-	}
+func deleteComment(rq *request, c *comment) error {
 	if who := rq.actor.user; who != c.author && !rq.repo.role(who).atLeast(Write) {
 		return forbidden("Must have admin rights to Repository.")
 	}

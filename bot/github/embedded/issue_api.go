@@ -21,11 +21,7 @@ func (pr *PR) renderIssue() *github.Issue {
 	return out
 }
 
-func getIssue(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func getIssue(rq *request, pr *PR) error {
 	return rq.ok(pr.renderIssue())
 }
 
@@ -34,11 +30,11 @@ func getIssue(rq *request) error {
 func getIssuePart(rq *request) error {
 	if rq.PathValue("number") == "comments" {
 		rq.SetPathValue("id", rq.PathValue("what"))
-		return getComment(rq)
+		return on((*request).comment, getComment)(rq)
 	}
 	switch rq.PathValue("what") {
 	case "comments":
-		return listComments(rq)
+		return on((*request).pull, listComments)(rq)
 	case "reactions":
 		return listReactions(rq)
 	}
@@ -48,12 +44,12 @@ func getIssuePart(rq *request) error {
 func postIssuePart(rq *request) error {
 	switch rq.PathValue("what") {
 	case "comments":
-		return postComment(rq)
+		return on((*request).pull, postComment)(rq)
 	case "labels":
 		if err := writes(Triage, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
 			return err
 		}
-		return postPullLabels(rq)
+		return on((*request).pull, postPullLabels)(rq)
 	case "reactions":
 		return postReaction(rq)
 	}
@@ -63,7 +59,7 @@ func postIssuePart(rq *request) error {
 func deleteIssuePart(rq *request) error {
 	if rq.PathValue("number") == "comments" {
 		rq.SetPathValue("id", rq.PathValue("what"))
-		return deleteComment(rq)
+		return on((*request).comment, deleteComment)(rq)
 	}
 	if rq.PathValue("what") != "lock" {
 		return errNotFound()
@@ -71,7 +67,7 @@ func deleteIssuePart(rq *request) error {
 	if err := writes(Write, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
 		return err
 	}
-	return putLock(rq)
+	return on((*request).pull, putLock)(rq)
 }
 
 func (rq *request) replyLabels(labels []*label) error {
@@ -82,11 +78,7 @@ func (rq *request) replyLabels(labels []*label) error {
 	return rq.ok(page(rq, out))
 }
 
-func postPullLabels(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func postPullLabels(rq *request, pr *PR) error {
 	var names []string
 	var wrapped struct{ Labels []string }
 	if rq.read(&names) != nil { // GitHub takes a bare list, or one in an object

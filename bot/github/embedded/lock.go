@@ -54,11 +54,7 @@ func (pr *PR) reacts() error {
 }
 
 // putLock is a PUT or a DELETE of a lock.
-func putLock(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func putLock(rq *request, pr *PR) error {
 	var in struct {
 		Reason string `json:"lock_reason"`
 	}

@@ -65,11 +65,7 @@ func (pr *PR) merge(who *account, in mergeRequest) (string, error) {
 	return sha, r.reconcile(who)
 }
 
-func putMerge(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func putMerge(rq *request, pr *PR) error {
 	var in mergeRequest
 	if err := rq.read(&in); err != nil {
 		return err

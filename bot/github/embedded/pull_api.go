@@ -85,11 +85,7 @@ func postPull(rq *request) error {
 	return rq.reply(http.StatusCreated, pr.render())
 }
 
-func getPull(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func getPull(rq *request, pr *PR) error {
 	for _, form := range []string{"diff", "patch"} {
 		if strings.Contains(rq.Request.Header.Get("Accept"), "."+form) {
 			rq.text("application/vnd.github."+form+"; charset=utf-8", pr.repo.span(form, pr.baseSHA, pr.headSHA))
@@ -116,11 +112,7 @@ func (pr *PR) commits() []gitCommit {
 	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
 }
 
-func listPullFiles(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listPullFiles(rq *request, pr *PR) error {
 	files, err := pr.files()
 	if err != nil {
 		return err
@@ -128,10 +120,6 @@ func listPullFiles(rq *request) error {
 	return rq.ok(page(rq, files))
 }
 
-func listPullCommits(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listPullCommits(rq *request, pr *PR) error {
 	return rq.ok(page(rq, rq.repo.renderCommits(pr.commits())))
 }

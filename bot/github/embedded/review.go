@@ -163,11 +163,7 @@ func links(pairs ...string) map[string]any {
 	return out
 }
 
-func listReviews(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listReviews(rq *request, pr *PR) error {
 	out := []*reviewEntry{}
 	for _, v := range rq.repo.reviews {
 		if v.pr == pr {
@@ -177,11 +173,7 @@ func listReviews(rq *request) error {
 	return rq.ok(page(rq, out))
 }
 
-func postReview(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func postReview(rq *request, pr *PR) error {
 	var in struct {
 		Body, Event string
 		CommitID    string `json:"commit_id"`
@@ -196,11 +188,7 @@ func postReview(rq *request) error {
 	return rq.ok(v.render())
 }
 
-func listLineComments(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listLineComments(rq *request, pr *PR) error {
 	out := []*lineEntry{}
 	for _, c := range pr.remarks() {
 		out = append(out, c.renderOnLine())
@@ -208,11 +196,7 @@ func listLineComments(rq *request) error {
 	return rq.ok(page(rq, out))
 }
 
-func postLineComment(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func postLineComment(rq *request, pr *PR) error {
 	var in struct {
 		Body, Path string
 		CommitID   string `json:"commit_id"`

@@ -21,14 +21,14 @@ func (s *Server) routes() http.Handler {
 	plain("POST /app-manifests/{code}/conversions", postConversion)
 	plain("GET /app", getApp)
 	plain("GET /app/installations", listInstallations)
-	plain("GET /app/installations/{id}", getInstallation)
-	plain("DELETE /app/installations/{id}", deleteInstallation)
-	plain("PUT /app/installations/{id}/suspended", suspension)
-	plain("DELETE /app/installations/{id}/suspended", suspension)
-	plain("POST /app/installations/{id}/access_tokens", postAccessToken)
-	plain("GET /app/hook/deliveries", listDeliveries)
-	plain("GET /app/hook/deliveries/{delivery}", getDelivery)
-	plain("POST /app/hook/deliveries/{delivery}/attempts", postAttempt)
+	plain("GET /app/installations/{id}", on((*request).installation, getInstallation))
+	plain("DELETE /app/installations/{id}", on((*request).installation, deleteInstallation))
+	plain("PUT /app/installations/{id}/suspended", on((*request).installation, suspension))
+	plain("DELETE /app/installations/{id}/suspended", on((*request).installation, suspension))
+	plain("POST /app/installations/{id}/access_tokens", on((*request).installation, postAccessToken))
+	plain("GET /app/hook/deliveries", on((*request).hook, listDeliveries))
+	plain("GET /app/hook/deliveries/{delivery}", on((*request).hook, getDelivery))
+	plain("POST /app/hook/deliveries/{delivery}/attempts", on((*request).hook, postAttempt))
 	plain("GET /installation/repositories", listInstallationRepos)
 	plain("GET /repos/{owner}/{repo}/installation", getRepoInstallation)
 
@@ -78,30 +78,30 @@ func (s *Server) repoRoutes(repo register) {
 	hooks := need{role: Admin, level: "write", perms: []string{"repository_hooks"}}
 	repo("GET", "/hooks", hooks, listHooks)
 	repo("POST", "/hooks", hooks, postHook)
-	repo("GET", "/hooks/{hook}/deliveries", hooks, listDeliveries)
-	repo("GET", "/hooks/{hook}/deliveries/{delivery}", hooks, getDelivery)
-	repo("POST", "/hooks/{hook}/deliveries/{delivery}/attempts", hooks, postAttempt)
+	repo("GET", "/hooks/{hook}/deliveries", hooks, on((*request).hook, listDeliveries))
+	repo("GET", "/hooks/{hook}/deliveries/{delivery}", hooks, on((*request).hook, getDelivery))
+	repo("POST", "/hooks/{hook}/deliveries/{delivery}/attempts", hooks, on((*request).hook, postAttempt))
 }
 
 func (s *Server) pullRoutes(repo register) {
 	see, talk := reads(Read, "issues", "pull_requests"), writes(Read, "issues", "pull_requests")
 	repo("GET", "/pulls", reads(Read, "pull_requests"), listPulls)
 	repo("POST", "/pulls", writes(Read, "pull_requests"), postPull)
-	repo("GET", "/pulls/{number}", reads(Read, "pull_requests"), getPull)
-	repo("GET", "/pulls/{number}/files", reads(Read, "pull_requests"), listPullFiles)
-	repo("GET", "/pulls/{number}/commits", reads(Read, "pull_requests"), listPullCommits)
-	repo("PUT", "/pulls/{number}/merge", writes(Write, "contents"), putMerge)
-	repo("GET", "/pulls/{number}/reviews", reads(Read, "pull_requests"), listReviews)
-	repo("POST", "/pulls/{number}/reviews", writes(Read, "pull_requests"), postReview)
-	repo("GET", "/pulls/{number}/comments", reads(Read, "pull_requests"), listLineComments)
-	repo("POST", "/pulls/{number}/comments", writes(Read, "pull_requests"), postLineComment)
+	repo("GET", "/pulls/{number}", reads(Read, "pull_requests"), on((*request).pull, getPull))
+	repo("GET", "/pulls/{number}/files", reads(Read, "pull_requests"), on((*request).pull, listPullFiles))
+	repo("GET", "/pulls/{number}/commits", reads(Read, "pull_requests"), on((*request).pull, listPullCommits))
+	repo("PUT", "/pulls/{number}/merge", writes(Write, "contents"), on((*request).pull, putMerge))
+	repo("GET", "/pulls/{number}/reviews", reads(Read, "pull_requests"), on((*request).pull, listReviews))
+	repo("POST", "/pulls/{number}/reviews", writes(Read, "pull_requests"), on((*request).pull, postReview))
+	repo("GET", "/pulls/{number}/comments", reads(Read, "pull_requests"), on((*request).pull, listLineComments))
+	repo("POST", "/pulls/{number}/comments", writes(Read, "pull_requests"), on((*request).pull, postLineComment))
 	repo("GET", "/pulls/comments/{id}/reactions", reads(Read, "pull_requests"), listReactions)
 	repo("POST", "/pulls/comments/{id}/reactions", writes(Read, "pull_requests"), postReaction)
-	repo("PUT", "/issues/{number}/lock", writes(Write, "issues", "pull_requests"), putLock)
-	repo("GET", "/issues/{number}", see, getIssue)
+	repo("PUT", "/issues/{number}/lock", writes(Write, "issues", "pull_requests"), on((*request).pull, putLock))
+	repo("GET", "/issues/{number}", see, on((*request).pull, getIssue))
 	repo("GET", "/issues/{number}/{what}", see, getIssuePart)
 	repo("POST", "/issues/{number}/{what}", talk, postIssuePart)
-	repo("PATCH", "/issues/comments/{id}", talk, patchComment)
+	repo("PATCH", "/issues/comments/{id}", talk, on((*request).comment, patchComment))
 	repo("DELETE", "/issues/{number}/{what}", talk, deleteIssuePart)
 	repo("GET", "/issues/comments/{id}/reactions", see, listReactions)
 	repo("POST", "/issues/comments/{id}/reactions", talk, postReaction)
@@ -112,8 +112,8 @@ func (s *Server) checkRoutes(repo register) {
 	see := reads(Read, "checks")
 	write := need{role: Write, level: "write", perms: []string{"checks"}, app: true}
 	repo("POST", "/check-runs", write, postCheckRun)
-	repo("PATCH", "/check-runs/{id}", write, patchCheckRun)
-	repo("GET", "/check-runs/{id}/annotations", see, listAnnotations)
+	repo("PATCH", "/check-runs/{id}", write, on((*request).checkRun, patchCheckRun))
+	repo("GET", "/check-runs/{id}/annotations", see, on((*request).checkRun, listAnnotations))
 	repo("POST", "/statuses/{sha}", writes(Write, "statuses"), postStatus)
 }
 
@@ -148,4 +148,15 @@ func commitRoutes(rq *request) error {
 		return listPullsAt(rq, sha)
 	}
 	return getCommit(rq, sha)
+}
+
+// on is a handler of what the path names, which must be there.
+func on[T any](find func(*request) (T, error), handle func(*request, T) error) func(*request) error {
+	return func(rq *request) error {
+		found, err := find(rq)
+		if err != nil {
+			return err
+		}
+		return handle(rq, found)
+	}
 }

@@ -2,8 +2,8 @@
 // server with users, repositories in git, pull requests, checks, a merge queue
 // and webhooks, which answers a client as GitHub would, errors and limits
 // included. It keeps everything but the git objects in memory, serves no GraphQL
-// and no web interface beyond one plain page and the form that makes an App out
-// of a manifest, and is no place for real code.
+// and of the web interface plain pages to look at and the form that makes an App
+// out of a manifest, and is no place for real code.
 package embedded
 
 import (
