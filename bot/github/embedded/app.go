@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -42,15 +41,6 @@ type App struct {
 	insts   []*Installation
 }
 
-// An Installation is an App in one account.
-type Installation struct {
-	app     *App
-	id      int64
-	account *account
-	repos   []*Repo
-	created time.Time
-}
-
 // CreateApp registers an App.
 func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 	if opt.Slug == "" {
@@ -68,7 +58,8 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 			"merge_queues": "read", "metadata": "read", "pull_requests": "write", "statuses": "write"}
 	}
 	if opt.Events == nil {
-		opt.Events = []string{"check_run", "check_suite", "issue_comment", "merge_group", "pull_request", "push"}
+		opt.Events = []string{"check_run", "check_suite", "issue_comment", "merge_group", "pull_request",
+			"pull_request_review", "pull_request_review_comment", "push", "repository"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,69 +116,6 @@ func (a *App) SetHook(url, secret string) {
 func (a *App) setHook(url, secret string) {
 	a.hook.url, a.hook.secret = url, secret
 	a.hook.ping()
-}
-
-// Install puts the App into the account that owns the repositories.
-func (a *App) Install(repos ...*Repo) (*Installation, error) {
-	if len(repos) == 0 {
-		return nil, fmt.Errorf("install app %s: no repository given", a.opt.Slug)
-	}
-	a.s.mu.Lock()
-	defer a.s.mu.Unlock()
-	in := &Installation{app: a, id: a.s.id(), account: repos[0].owner, created: a.s.now()}
-	for _, r := range repos {
-		if r.owner != in.account {
-			return nil, fmt.Errorf("install app %s: %s and %s have different owners; install it once for each", a.opt.Slug, repos[0].fullName(), r.fullName())
-		}
-		in.repos = append(in.repos, r)
-	}
-	a.insts = append(a.insts, in)
-	a.hook.send("installation", "created", nil, &github.InstallationEvent{
-		Action: ptr("created"), Installation: in.render(), Sender: in.account.render(a.s.url),
-		Repositories: slices.Collect(func(yield func(*github.Repository) bool) {
-			for _, r := range in.repos {
-				if !yield(r.renderShort()) {
-					return
-				}
-			}
-		}),
-	})
-	a.s.touch()
-	return in, nil
-}
-
-// Uninstall takes the App out again; its tokens end.
-func (in *Installation) Uninstall() {
-	s := in.app.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.app.insts = slices.DeleteFunc(in.app.insts, func(other *Installation) bool { return other == in })
-	maps.DeleteFunc(s.tokens, func(_ string, t *token) bool { return t.inst == in })
-	in.app.hook.send("installation", "deleted", nil, &github.InstallationEvent{
-		Action: ptr("deleted"), Installation: in.render(), Sender: in.account.render(s.url)})
-	s.touch()
-}
-
-// ID is the installation's number.
-func (in *Installation) ID() int64 { return in.id }
-
-// Token makes an installation token without the detour over a JWT.
-func (in *Installation) Token() string {
-	in.app.s.mu.Lock()
-	defer in.app.s.mu.Unlock()
-	return in.issue(nil, nil).value
-}
-
-// issue makes a token; nil perms and repos mean all that the installation has.
-func (in *Installation) issue(perms map[string]string, repos []*Repo) *token {
-	s := in.app.s
-	if perms == nil {
-		perms = in.app.opt.Permissions
-	}
-	t := &token{value: s.secret("ghs_"), inst: in, user: in.app.bot, perms: perms, repos: repos,
-		expires: s.now().Add(in.app.opt.TokenLife)}
-	s.tokens[t.value] = t
-	return t
 }
 
 func (a *App) installationFor(r *Repo) *Installation {

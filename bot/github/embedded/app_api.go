@@ -12,7 +12,9 @@ func getApp(rq *request) error {
 	if err != nil {
 		return err
 	}
-	return rq.ok(app.render())
+	out := app.render()
+	out.InstallationsCount = ptr(len(app.insts))
+	return rq.ok(out)
 }
 
 func listInstallations(rq *request) error {
@@ -40,11 +42,22 @@ func (rq *request) installation() (*Installation, error) {
 	return nil, errNotFound()
 }
 
-func getInstallation(rq *request) error {
-	in, err := rq.installation()
-	if err != nil {
-		return err
+func deleteInstallation(rq *request, in *Installation) error {
+	in.uninstall()
+	return rq.noContent()
+}
+
+// suspension is a PUT or a DELETE of an installation's suspension.
+func suspension(rq *request, in *Installation) error {
+	if rq.Method == http.MethodPut {
+		in.suspend()
+	} else {
+		in.unsuspend()
 	}
+	return rq.noContent()
+}
+
+func getInstallation(rq *request, in *Installation) error {
 	return rq.ok(in.render())
 }
 
@@ -55,11 +68,7 @@ type tokenEntry struct {
 }
 
 // postAccessToken makes a token for all of the installation, or for less.
-func postAccessToken(rq *request) error {
-	in, err := rq.installation()
-	if err != nil {
-		return err
-	}
+func postAccessToken(rq *request, in *Installation) error {
 	var want struct {
 		IDs         []int64  `json:"repository_ids"`
 		Names       []string `json:"repositories"`
@@ -81,6 +90,14 @@ func postAccessToken(rq *request) error {
 		if has := in.app.opt.Permissions[name]; has != "write" && has != level {
 			return &apiError{Status: 422, Message: "The permissions requested are not granted to this installation."}
 		}
+	}
+	switch {
+	case in.suspended():
+		return in.refused()
+	case in.account.closed:
+		return in.account.closedTo()
+	case in.noTokens != nil:
+		return in.noTokens
 	}
 	t := in.issue(want.Permissions, repos)
 	return rq.reply(http.StatusCreated, tokenEntry{Selection: "selected",
@@ -116,17 +133,4 @@ func getRepoInstallation(rq *request) error {
 		return errNotFound()
 	}
 	return rq.ok(in.render())
-}
-
-func getAccountInstallation(rq *request) error {
-	app, err := needApp(rq)
-	if err != nil {
-		return err
-	}
-	for _, in := range app.insts {
-		if in.account.login == rq.PathValue("login") {
-			return rq.ok(in.render())
-		}
-	}
-	return errNotFound()
 }

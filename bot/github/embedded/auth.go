@@ -75,6 +75,9 @@ func (s *Server) authenticate(r *http.Request) (actor, error) {
 		return a, unauthorised("Bad credentials")
 	}
 	a.token, a.user = t, t.user
+	if t.inst != nil {
+		return a, t.inst.refused()
+	}
 	return a, nil
 }
 
@@ -107,8 +110,11 @@ func reads(role Role, perms ...string) need  { return need{role: role, level: "r
 func writes(role Role, perms ...string) need { return need{role: role, level: "write", perms: perms} }
 
 func (n need) check(a actor, r *Repo) error {
-	if !a.sees(r) {
+	switch {
+	case !a.sees(r):
 		return errNotFound()
+	case r.owner.closed && !a.anonymous():
+		return r.owner.closedTo()
 	}
 	if in := a.inst(); in != nil {
 		public := n.level == "read" && !r.private

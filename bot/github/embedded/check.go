@@ -107,13 +107,13 @@ func (c Check) RequestAction(user, identifier string) error {
 	})
 }
 
-// rerequest resets the check, as GitHub does, and tells its App alone.
+// rerequest tells the check's App alone, and resets the check, as GitHub does.
 func (c *checkRun) rerequest(who *account) error {
 	if c.status != "completed" {
 		return &apiError{Status: 422, Message: "This check run is not rerequestable"}
 	}
-	c.status, c.conclusion, c.completed = "queued", "", time.Time{}
 	c.emit(who, "rerequested", nil, c.suite.app)
+	c.status, c.conclusion, c.completed = "queued", "", time.Time{}
 	return nil
 }
 
@@ -122,11 +122,7 @@ func (c *checkRun) emit(who *account, action string, button *github.RequestedAct
 	run := c.render()
 	run.CheckSuite = c.suite.render()
 	e := &github.CheckRunEvent{Action: &action, CheckRun: run, RequestedAction: button, Repo: r.render(), Sender: who.render(r.s.url)}
-	r.emit("check_run", action, only, func(in *github.Installation) any {
-		e := *e
-		e.Installation = in
-		return &e
-	})
+	r.emit("check_run", action, only, e)
 }
 
 func (c *checkRun) render() *github.CheckRun {

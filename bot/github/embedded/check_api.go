@@ -51,11 +51,7 @@ func postCheckRun(rq *request) error {
 	return rq.reply(http.StatusCreated, run.render())
 }
 
-func patchCheckRun(rq *request) error {
-	run, err := rq.checkRun()
-	if err != nil {
-		return err
-	}
+func patchCheckRun(rq *request, run *checkRun) error {
 	if run.suite.app != rq.actor.inst().app {
 		return forbidden("Invalid app_id `" + itoa(rq.actor.inst().app.id) + "` - check run can only be modified by the GitHub App that created it.")
 	}
@@ -135,42 +131,18 @@ func (rq *request) checkRun() (*checkRun, error) {
 	return nil, errNotFound()
 }
 
-func getCheckRun(rq *request) error {
-	run, err := rq.checkRun()
-	if err != nil {
-		return err
-	}
-	return rq.ok(run.render())
-}
-
 // annotationEntry has the address that go-github's struct lacks.
 type annotationEntry struct {
 	*github.CheckRunAnnotation
 	BlobHRef string `json:"blob_href"`
 }
 
-func listAnnotations(rq *request) error {
-	run, err := rq.checkRun()
-	if err != nil {
-		return err
-	}
+func listAnnotations(rq *request, run *checkRun) error {
 	out := []annotationEntry{}
 	for _, a := range run.annotations {
 		out = append(out, annotationEntry{a, rq.repo.html("/blob/%s/%s", run.suite.headSHA, a.GetPath())})
 	}
 	return rq.ok(page(rq, out))
-}
-
-func rerequestRun(rq *request) error {
-	run, err := rq.checkRun()
-	if err != nil {
-		return err
-	}
-	if err := run.rerequest(rq.actor.user); err != nil {
-		return err
-	}
-	rq.s.touch()
-	return rq.reply(http.StatusCreated, map[string]any{})
 }
 
 func listRunsForRef(rq *request, sha string) error {

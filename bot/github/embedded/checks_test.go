@@ -67,7 +67,7 @@ func TestCheckRun(t *testing.T) {
 	w.no(check.Rerequest("alice"))
 	w.no(check.RerequestSuite("alice"))
 	w.quiet()
-	if e := last[*github.CheckRunEvent](w); e.GetAction() != "rerequested" || e.CheckRun.GetStatus() != "queued" || e.CheckRun.CheckSuite.GetHeadBranch() != "faster" {
+	if e := last[*github.CheckRunEvent](w); e.GetAction() != "rerequested" || e.CheckRun.GetStatus() != "completed" || w.repo.Checks(pr.HeadSHA())[0].Status != "queued" || e.CheckRun.CheckSuite.GetHeadBranch() != "faster" {
 		t.Errorf("rerequested: %v", e)
 	}
 	if e := last[*github.CheckSuiteEvent](w); e.GetAction() != "rerequested" || e.CheckSuite.GetHeadSHA() != pr.HeadSHA() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ type comment struct {
 	body             string
 	created, updated time.Time
 	reactions        []*reaction
+	on               *line // nil in the conversation
 }
 
 // A Comment is a comment at one moment.
@@ -70,6 +72,9 @@ func (c Comment) Edit(user, body string) error {
 // React gives a comment a reaction as a person.
 func (c Comment) React(user, content string) error {
 	return c.c.pr.act(user, "react on", func(who *account) error {
+		if err := c.c.pr.reacts(); err != nil {
+			return err
+		}
 		_, _, err := react(c.c.pr.repo.s, &c.c.reactions, who, content)
 		return err
 	})
@@ -96,6 +101,9 @@ func checkCommentBody(body string) error {
 }
 
 func (pr *PR) comment(who *account, body string) (*comment, error) {
+	if err := pr.talks(who); err != nil {
+		return nil, err
+	}
 	if err := checkCommentBody(body); err != nil {
 		return nil, err
 	}
@@ -125,11 +133,7 @@ func (c *comment) edit(who *account, body string) error {
 func (c *comment) emit(who *account, action string, changes *github.EditChange) {
 	r := c.pr.repo
 	e := &github.IssueCommentEvent{Action: &action, Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)}
-	r.emit("issue_comment", action, nil, func(in *github.Installation) any {
-		e := *e
-		e.Installation = in
-		return &e
-	})
+	r.emit("issue_comment", action, nil, e)
 }
 
 func (c *comment) render() *github.IssueComment {
@@ -142,8 +146,11 @@ func (c *comment) render() *github.IssueComment {
 }
 
 func (rq *request) comment() (*comment, error) {
-	id := rq.pathInt("id")
-	for _, c := range rq.repo.comments {
+	id, all := rq.pathInt("id"), rq.repo.comments
+	if strings.Contains(rq.URL.Path, "/pulls/comments/") {
+		all = rq.repo.remarks
+	}
+	for _, c := range all {
 		if c.id == id {
 			return c, nil
 		}
@@ -151,11 +158,7 @@ func (rq *request) comment() (*comment, error) {
 	return nil, errNotFound()
 }
 
-func listComments(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
 	out := []*github.IssueComment{}
 	for _, c := range pr.comments() {
@@ -166,11 +169,7 @@ func listComments(rq *request) error {
 	return rq.ok(page(rq, out))
 }
 
-func postComment(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func postComment(rq *request, pr *PR) error {
 	var in struct{ Body string }
 	if err := rq.read(&in); err != nil {
 		return err
@@ -183,19 +182,11 @@ func postComment(rq *request) error {
 	return rq.reply(http.StatusCreated, c.render())
 }
 
-func getComment(rq *request) error {
-	c, err := rq.comment()
-	if err != nil {
-		return err
-	}
+func getComment(rq *request, c *comment) error {
 	return rq.ok(c.render())
 }
 
-func patchComment(rq *request) error {
-	c, err := rq.comment()
-	if err != nil {
-		return err
-	}
+func patchComment(rq *request, c *comment) error {
 	var in struct{ Body string }
 	if err := rq.read(&in); err != nil {
 		return err
@@ -206,11 +197,7 @@ func patchComment(rq *request) error {
 	return rq.ok(c.render())
 }
 
-func deleteComment(rq *request) error {
-	c, err := rq.comment()
-	if err != nil {
-		return err
-	}
+func deleteComment(rq *request, c *comment) error {
 	if who := rq.actor.user; who != c.author && !rq.repo.role(who).atLeast(Write) {
 		return forbidden("Must have admin rights to Repository.")
 	}

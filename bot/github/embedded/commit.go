@@ -28,6 +28,9 @@ func (r *Repo) Push(branch string, files map[string]string, message string) (str
 func (r *Repo) PushCommit(c Commit) (string, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
+	if err := r.writable(); err != nil {
+		return "", fmt.Errorf("push to %s of %s: %w", c.Branch, r.fullName(), err)
+	}
 	who := r.owner
 	if c.Author != "" {
 		who = r.s.user(c.Author)
@@ -47,16 +50,6 @@ func (r *Repo) PushCommit(c Commit) (string, error) {
 		return "", err
 	}
 	return r.heads[c.Branch], nil
-}
-
-// DeleteBranch deletes a branch; pull requests from it are closed.
-func (r *Repo) DeleteBranch(user, branch string) error {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	if _, err := r.git.run("update-ref", "-d", "refs/heads/"+branch); err != nil {
-		return fmt.Errorf("delete branch %s of %s: %w", branch, r.fullName(), err)
-	}
-	return r.reconcile(r.s.user(user))
 }
 
 // stream is the commit in git fast-import's language: one process a commit, and no

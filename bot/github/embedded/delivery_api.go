@@ -54,11 +54,7 @@ func flat(h http.Header) map[string]string {
 
 // listDeliveries is paged by a cursor, newest first. Those still under way are not
 // listed yet.
-func listDeliveries(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
+func listDeliveries(rq *request, h *Hook) error {
 	per := min(max(atoiOr(rq.query("per_page"), 30), 1), 100)
 	cursor, err := strconv.ParseInt(rq.query("cursor"), 10, 64)
 	if rq.query("cursor") != "" && err != nil {
@@ -83,11 +79,7 @@ func listDeliveries(rq *request) error {
 	return rq.ok(out)
 }
 
-func getDelivery(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
+func getDelivery(rq *request, h *Hook) error {
 	for _, d := range h.deliveries {
 		if d.ID == rq.pathInt("delivery") && !h.expired(d) {
 			return rq.ok(d.render(true))
@@ -96,11 +88,7 @@ func getDelivery(rq *request) error {
 	return errNotFound()
 }
 
-func postAttempt(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
+func postAttempt(rq *request, h *Hook) error {
 	if err := h.redeliver(rq.pathInt("delivery")); err != nil {
 		return err
 	}

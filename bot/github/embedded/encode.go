@@ -20,12 +20,22 @@ func encode(v any) ([]byte, error) {
 	return raw, nil
 }
 
-// nullable lists the fields that GitHub sends although they are empty.
-func nullable(t reflect.Type) string {
+// nullable lists the fields that GitHub sends although they are empty. Where it
+// refers to a thing in few words, it leaves them out.
+func nullable(v reflect.Value) string {
+	t := v.Type()
+	mark := map[reflect.Type]string{reflect.TypeFor[github.PullRequest](): "State", reflect.TypeFor[github.Repository](): "Owner",
+		reflect.TypeFor[github.Installation](): "Account", reflect.TypeFor[github.HeadCommit](): "Distinct", reflect.TypeFor[github.CheckSuite](): "App"}[t]
+	if mark != "" && v.FieldByName(mark).IsZero() {
+		return ""
+	}
 	switch t {
 	case reflect.TypeFor[github.PullRequest]():
-		return "body closed_at merged_at merge_commit_sha assignee assignees milestone mergeable merged_by rebaseable " +
-			"labels requested_reviewers requested_teams active_lock_reason auto_merge"
+		const listed = "body closed_at merged_at merge_commit_sha assignee assignees milestone labels requested_reviewers requested_teams active_lock_reason auto_merge"
+		if v.FieldByName("Merged").IsZero() {
+			return listed
+		}
+		return listed + " mergeable merged_by rebaseable"
 	case reflect.TypeFor[github.CheckRun]():
 		return "conclusion started_at completed_at external_id details_url html_url pull_requests check_suite app"
 	case reflect.TypeFor[github.CheckRunOutput]():
@@ -56,6 +66,10 @@ func nullable(t reflect.Type) string {
 		return "author committer parents"
 	case reflect.TypeFor[github.SignatureVerification]():
 		return "signature payload"
+	case reflect.TypeFor[github.PullRequestReview]():
+		return "body"
+	case reflect.TypeFor[github.PullRequestComment]():
+		return "pull_request_review_id position original_position start_line line original_line original_start_line side start_side"
 	case reflect.TypeFor[github.Reaction]():
 		return "user"
 	case reflect.TypeFor[github.PushEvent]():
@@ -105,7 +119,7 @@ func tree(v reflect.Value) any {
 
 func fields(v reflect.Value, out map[string]any) {
 	t := v.Type()
-	always := strings.Fields(nullable(t))
+	always := strings.Fields(nullable(v))
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")

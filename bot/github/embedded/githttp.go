@@ -24,6 +24,13 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 	owner, name, _ := strings.Cut(path, "/")
 	s.mu.Lock()
+	caller, _ := s.authenticate(r) // admitGit says what is wrong with it
+	if to := s.movedFrom(owner, name); to != nil && caller.sees(to) {
+		at := to.html(".git/%s?%s", rest, r.URL.RawQuery)
+		s.mu.Unlock()
+		http.Redirect(w, r, at, http.StatusMovedPermanently)
+		return
+	}
 	repo, who, err := s.admitGit(r, owner, name, service == "git-receive-pack")
 	s.mu.Unlock()
 	if err != nil {
@@ -45,6 +52,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 func (s *Server) admitGit(r *http.Request, owner, name string, push bool) (*Repo, *account, *apiError) {
 	a, err := s.authenticate(r)
 	if err != nil {
+		if api := asAPIError(err); api.Status != http.StatusUnauthorized {
+			return nil, nil, api
+		}
 		return nil, nil, unauthorised("Invalid username or password.")
 	}
 	repo := s.repo(owner, name)
@@ -54,9 +64,12 @@ func (s *Server) admitGit(r *http.Request, owner, name string, push bool) (*Repo
 		}
 		return nil, nil, &apiError{Status: 404, Message: "Repository not found."}
 	}
-	n := reads(Read, "contents")
+	n, open := reads(Read, "contents"), repo.usable
 	if push {
-		n = writes(Write, "contents")
+		n, open = writes(Write, "contents"), repo.writable
+	}
+	if err := open(); err != nil {
+		return nil, nil, asAPIError(err)
 	}
 	if err := n.check(a, repo); err != nil {
 		api := asAPIError(err)

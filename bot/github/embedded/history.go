@@ -67,13 +67,14 @@ func (r *Repo) diff(from, to string) ([]*github.CommitFile, error) {
 			f.PreviousFilename = ptr(name)
 			name, fields = fields[0], fields[1:]
 		}
+		at := to
 		if letter == 'D' {
-			f.SHA = ptr(meta[2])
+			at, f.SHA = from, ptr(meta[2])
 		}
 		f.Filename = ptr(name)
-		f.BlobURL = ptr(r.html("/blob/%s/%s", to, name))
-		f.RawURL = ptr(r.html("/raw/%s/%s", to, name))
-		f.ContentsURL = ptr(r.api("/contents/%s?ref=%s", name, to))
+		f.BlobURL = ptr(r.html("/blob/%s/%s", at, name))
+		f.RawURL = ptr(r.html("/raw/%s/%s", at, name))
+		f.ContentsURL = ptr(r.api("/contents/%s?ref=%s", name, at))
 		if n := len(files); n < len(patches) && patches[n] != "" {
 			f.Patch = ptr("@@" + patches[n])
 		}
@@ -108,6 +109,12 @@ func (r *Repo) renderCommit(c gitCommit) *github.RepositoryCommit {
 		out.Parents = append(out.Parents, &github.Commit{SHA: &p, URL: ptr(r.api("/commits/%s", p)), HTMLURL: ptr(r.html("/commit/%s", p))})
 	}
 	return out
+}
+
+// renderSimple is a commit in the fewest words.
+func renderSimple(c gitCommit) *github.HeadCommit {
+	who := &github.CommitAuthor{Name: &c.author, Email: &c.email}
+	return &github.HeadCommit{ID: &c.sha, TreeID: &c.tree, Message: &c.message, Author: who, Committer: who, Timestamp: &github.Timestamp{Time: c.when}}
 }
 
 func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
@@ -226,7 +233,7 @@ func getCommit(rq *request, sha string) error {
 		return nil
 	}
 	out := rq.repo.renderCommit(c)
-	from := "4b825dc642cb6eb9a060e54bf8d69288fbee4904" // git's empty tree
+	from := emptyTree
 	if len(c.parents) > 0 {
 		from = c.parents[0]
 	}

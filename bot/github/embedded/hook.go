@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -72,20 +73,22 @@ func (h *Hook) renderConfig() *github.HookConfig {
 // emit sends an event to everyone who listens: the Apps installed here that
 // subscribed, and the repository's own hooks; or to one App alone, which need not
 // have subscribed.
-func (r *Repo) emit(event, action string, only *App, build func(*github.Installation) any) {
+func (r *Repo) emit(event, action string, only *App, payload any) {
 	for _, app := range r.s.apps {
 		in := app.installationFor(r)
-		if in == nil || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
+		if in == nil || in.suspended() || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
 			continue
 		}
-		app.hook.send(event, action, r, build(&github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id))}))
+		body := tree(reflect.ValueOf(payload)).(map[string]any)
+		body["installation"] = in.renderShort()
+		app.hook.send(event, action, r, body)
 	}
 	if only != nil {
 		return
 	}
 	for _, h := range r.hooks {
 		if slices.Contains(h.events, event) || slices.Contains(h.events, "*") {
-			h.send(event, action, r, build(nil))
+			h.send(event, action, r, payload)
 		}
 	}
 }
@@ -131,58 +134,6 @@ func postHook(rq *request) error {
 		}
 	}
 	return rq.reply(http.StatusCreated, rq.repo.newHook(in.Config.URL, in.Config.Secret, in.Events).render())
-}
-
-func getHook(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	return rq.ok(h.render())
-}
-
-func deleteHook(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	rq.repo.hooks = slices.DeleteFunc(rq.repo.hooks, func(other *Hook) bool { return other == h })
-	return rq.noContent()
-}
-
-func pingHook(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	h.ping()
-	return rq.noContent()
-}
-
-func getHookConfig(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	return rq.ok(h.renderConfig())
-}
-
-func patchHookConfig(rq *request) error {
-	h, err := rq.hook()
-	if err != nil {
-		return err
-	}
-	var in struct{ URL, Secret *string }
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if in.URL != nil {
-		h.url = *in.URL
-	}
-	if in.Secret != nil {
-		h.secret = *in.Secret
-	}
-	return rq.ok(h.renderConfig())
 }
 
 // Deliveries reads the hook's deliveries, newest first.

@@ -1,9 +1,6 @@
 package embedded
 
 import (
-	"net/http"
-	"slices"
-
 	"github.com/google/go-github/v60/github"
 )
 
@@ -11,7 +8,7 @@ import (
 func (pr *PR) renderIssue() *github.Issue {
 	r := pr.repo
 	url, html := r.api("/issues/%d", pr.number), r.html("/pull/%d", pr.number)
-	out := &github.Issue{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(false),
+	out := &github.Issue{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(pr.locked), ActiveLockReason: orNil(pr.lockReason),
 		Title: ptr(pr.title), Body: orNil(pr.body), AuthorAssociation: ptr(r.association(pr.author)), User: pr.author.render(r.s.url),
 		Comments: ptr(len(pr.comments())), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated), ClosedAt: when(pr.closedAt), Draft: ptr(pr.draft),
 		URL: &url, HTMLURL: &html, CommentsURL: ptr(url + "/comments"), EventsURL: ptr(url + "/events"), LabelsURL: ptr(url + "/labels{/name}"),
@@ -24,11 +21,7 @@ func (pr *PR) renderIssue() *github.Issue {
 	return out
 }
 
-func getIssue(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func getIssue(rq *request, pr *PR) error {
 	return rq.ok(pr.renderIssue())
 }
 
@@ -37,13 +30,11 @@ func getIssue(rq *request) error {
 func getIssuePart(rq *request) error {
 	if rq.PathValue("number") == "comments" {
 		rq.SetPathValue("id", rq.PathValue("what"))
-		return getComment(rq)
+		return on((*request).comment, getComment)(rq)
 	}
 	switch rq.PathValue("what") {
 	case "comments":
-		return listComments(rq)
-	case "labels":
-		return listPullLabels(rq)
+		return on((*request).pull, listComments)(rq)
 	case "reactions":
 		return listReactions(rq)
 	}
@@ -53,16 +44,30 @@ func getIssuePart(rq *request) error {
 func postIssuePart(rq *request) error {
 	switch rq.PathValue("what") {
 	case "comments":
-		return postComment(rq)
+		return on((*request).pull, postComment)(rq)
 	case "labels":
 		if err := writes(Triage, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
 			return err
 		}
-		return postPullLabels(rq)
+		return on((*request).pull, postPullLabels)(rq)
 	case "reactions":
 		return postReaction(rq)
 	}
 	return errNotFound()
+}
+
+func deleteIssuePart(rq *request) error {
+	if rq.PathValue("number") == "comments" {
+		rq.SetPathValue("id", rq.PathValue("what"))
+		return on((*request).comment, deleteComment)(rq)
+	}
+	if rq.PathValue("what") != "lock" {
+		return errNotFound()
+	}
+	if err := writes(Write, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
+		return err
+	}
+	return on((*request).pull, putLock)(rq)
 }
 
 func (rq *request) replyLabels(labels []*label) error {
@@ -73,19 +78,7 @@ func (rq *request) replyLabels(labels []*label) error {
 	return rq.ok(page(rq, out))
 }
 
-func listPullLabels(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	return rq.replyLabels(pr.labels)
-}
-
-func postPullLabels(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func postPullLabels(rq *request, pr *PR) error {
 	var names []string
 	var wrapped struct{ Labels []string }
 	if rq.read(&names) != nil { // GitHub takes a bare list, or one in an object
@@ -101,35 +94,4 @@ func postPullLabels(rq *request) error {
 		pr.addLabel(rq.actor.user, name)
 	}
 	return rq.replyLabels(pr.labels)
-}
-
-func deletePullLabel(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	if !pr.removeLabel(rq.actor.user, rq.PathValue("label")) {
-		return &apiError{Status: 404, Message: "Label does not exist"}
-	}
-	return rq.replyLabels(pr.labels)
-}
-
-func listLabels(rq *request) error { return rq.replyLabels(rq.repo.labels) }
-
-func postLabel(rq *request) error {
-	var in struct{ Name, Color string }
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if err := checkLength("Label", "name", in.Name, 1, 50); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(rq.repo.labels, func(l *label) bool { return l.name == in.Name }) {
-		return invalid("Label", "name", "already_exists", "")
-	}
-	l := rq.repo.label(in.Name)
-	if in.Color != "" {
-		l.color = in.Color
-	}
-	return rq.reply(http.StatusCreated, l.render(rq.repo))
 }

@@ -33,13 +33,6 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// SetLimits changes the limits from the next request on; what was used stays used.
-func (s *Server) SetLimits(l Limits) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.opt.Limits = l.withDefaults()
-}
-
 // A meter is what one caller has used up.
 type meter struct {
 	used    int

@@ -3,7 +3,6 @@ package embedded
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 
 	"github.com/google/go-github/v60/github"
 )
@@ -66,11 +65,7 @@ func (pr *PR) merge(who *account, in mergeRequest) (string, error) {
 	return sha, r.reconcile(who)
 }
 
-func putMerge(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func putMerge(rq *request, pr *PR) error {
 	var in mergeRequest
 	if err := rq.read(&in); err != nil {
 		return err
@@ -80,55 +75,4 @@ func putMerge(rq *request) error {
 		return err
 	}
 	return rq.ok(&github.PullRequestMergeResult{SHA: &sha, Merged: ptr(true), Message: ptr("Pull Request successfully merged")})
-}
-
-func isMerged(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	if pr.mergedAt.IsZero() {
-		return errNotFound()
-	}
-	return rq.noContent()
-}
-
-// postMerges merges one branch into another without a pull request.
-func postMerges(rq *request) error {
-	var in struct {
-		Base, Head    string
-		CommitMessage string `json:"commit_message"`
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	r := rq.repo
-	base := r.heads[in.Base]
-	if base == "" {
-		return &apiError{Status: 404, Message: "Base does not exist"}
-	}
-	head, ok := r.git.resolve(in.Head)
-	if !ok {
-		return &apiError{Status: 404, Message: "Head does not exist"}
-	}
-	if r.git.isAncestor(head, base) {
-		return rq.noContent()
-	}
-	if missing := r.unmet(in.Base, head); len(missing) > 0 {
-		return refusal(missing)
-	}
-	sha, ok, err := r.git.merge(base, head, cmp.Or(in.CommitMessage, "Merge "+in.Head+" into "+in.Base), identity(rq.actor.user.login, rq.s.now()))
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return &apiError{Status: 409, Message: "Merge conflict"}
-	}
-	if _, err := r.git.run("update-ref", "refs/heads/"+in.Base, sha, base); err != nil {
-		return err
-	}
-	if err := r.reconcile(rq.actor.user); err != nil {
-		return err
-	}
-	return rq.reply(http.StatusCreated, r.renderCommit(r.git.log(1, sha)[0]))
 }

@@ -1,168 +1,238 @@
 package embedded
 
 import (
-	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/renderer/html"
 )
 
 //go:embed page.html
 var pageText string
 
-type pageAll struct {
+// A view is one page: where it is, what it is about, and boxes with lists, texts
+// and code.
+type view struct {
 	Title string
-	Repos []pageRepo
+	Note  string
+	Path  []row
+	Tabs  []row
+	Pull  *viewPull
+	Boxes []box
 }
 
-type pageRepo struct {
-	Name, Clone string
-	Pulls       []pagePull
+type viewPull struct {
+	State              string
+	Author, Head, Base row
+	Comments           []viewComment
 }
 
-type pagePull struct {
-	Number               int
-	Title, Author, State string
-	URL, Head, Base      string
-	Checks               []pageCheck
-	Comments             []pageComment
-}
-
-type pageCheck struct{ By, State, Mark, Text string }
-
-type pageComment struct {
-	By        string
+type viewComment struct {
+	ID, Did   string
+	By        row
 	Bot       bool
 	HTML      template.HTML
 	Reactions []string
 }
 
-var (
-	hiddenPattern  = regexp.MustCompile(`(?s)<!--.*?-->`)
-	tagPattern     = regexp.MustCompile(`</?([A-Za-z][A-Za-z0-9-]*)[^<>]*>`)
-	harmlessTags   = strings.Fields("a b blockquote br code del details em h1 h2 h3 h4 h5 h6 hr input li ol p pre strong sub summary sup table tbody td th thead tr ul")
-	escapedBracket = strings.NewReplacer("<", "&lt;", ">", "&gt;")
-)
-
-// rendered is Markdown as GitHub shows it: with tables, and such HTML as does no
-// more than text. Other tags are shown; and whatever slips through cannot run, for
-// the page's security policy allows no script.
-func rendered(text string) template.HTML {
-	var out bytes.Buffer
-	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe(), html.WithHardWraps()))
-	if err := md.Convert([]byte(text), &out); err != nil {
-		return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>")
-	}
-	text = tagPattern.ReplaceAllStringFunc(hiddenPattern.ReplaceAllString(out.String(), ""), func(tag string) string {
-		if name := strings.ToLower(tagPattern.FindStringSubmatch(tag)[1]); slices.Contains(harmlessTags, name) {
-			return tag
-		}
-		return escapedBracket.Replace(tag)
-	})
-	return template.HTML(text)
+type box struct {
+	Title string
+	Rows  []row
+	HTML  template.HTML
+	Code  string
 }
 
-// servePage shows what is there to a person: everything at /, one pull request at
-// its own address. It shows public repositories only, for it knows no one.
+// A row is one line of a list; without an address it is no link.
+type row struct{ URL, Text, Note, State string }
+
+// apiRoots are the first words of the API's paths; every other path is a page's.
+var apiRoots = strings.Fields("app app-manifests installation orgs rate_limit repos repositories user users")
+
+// isPage tells pages from the API, which share the root.
+func isPage(path string) bool {
+	root, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return !strings.HasPrefix(path, "/api/v3/") && !slices.Contains(apiRoots, root)
+}
+
+// servePage shows a person what is there. It shows public repositories only, for it
+// knows no one.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
-	owner, name, number := "", "", ""
-	if m := pullPage.FindStringSubmatch(r.URL.Path); m != nil {
-		owner, name, number = m[1], m[2], m[3]
-	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	s.mu.Lock()
-	repos := s.pageRepos(owner, name, number)
+	shown, at, text := s.view(r)
 	s.mu.Unlock()
-	if number != "" && (len(repos) == 0 || len(repos[0].Pulls) == 0) {
-		http.NotFound(w, r)
+	switch {
+	case at != "":
+		http.Redirect(w, r, at, http.StatusMovedPermanently)
+		return
+	case text != "":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(text)) // whoever hung up wants no answer
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	shown := pageAll{Repos: repos}
-	if number != "" {
-		shown.Title = repos[0].Pulls[0].Title
+	if shown == nil {
+		shown = &view{Title: "404: this is not the page you are looking for", Path: []row{home}}
+		w.WriteHeader(http.StatusNotFound)
 	}
-	if err := template.Must(template.New("page").Parse(pageText)).Execute(w, shown); err != nil {
+	page := template.Must(template.New("page").Funcs(template.FuncMap{"mark": mark}).Parse(pageText))
+	if err := page.Execute(w, shown); err != nil {
 		s.opt.Log.Info("page ended early", "err", err)
 	}
 }
 
-func (s *Server) pageRepos(owner, name, number string) []pageRepo {
-	var out []pageRepo
+var home = row{URL: "/", Text: "embedded GitHub"}
+
+// view is a page, an address where it has gone, or a plain text.
+func (s *Server) view(r *http.Request) (v *view, at, text string) {
+	part := strings.SplitN(strings.Trim(r.URL.Path, "/"), "/", 4)
+	part = append(part, "", "", "")
+	switch {
+	case part[0] == "":
+		return s.viewOwner(""), "", ""
+	case part[0] == "apps", part[0] == "settings" && part[1] == "installations":
+		return s.viewApp(part), "", ""
+	case part[0] == "avatars":
+		return nil, "", "a picture\n"
+	case part[1] == "":
+		return s.viewOwner(part[0]), "", ""
+	}
+	if to := s.movedFrom(part[0], part[1]); to != nil && !to.private {
+		return nil, to.html("/%s", strings.Join(part[2:4], "/")), ""
+	}
+	repo := s.repo(part[0], part[1])
+	if repo == nil || repo.private {
+		return nil, "", ""
+	}
+	if text = repo.plain(part[2], part[3]); text != "" {
+		return nil, "", text
+	}
+	if v = repo.view(part[2], part[3]); v == nil {
+		return nil, "", ""
+	}
+	v.Path = append([]row{home, {URL: "/" + repo.owner.login, Text: repo.owner.login}, {URL: repo.html(""), Text: repo.name}}, v.Path...)
+	v.Note = "git clone " + repo.html(".git")
+	v.Tabs = append([]row{{URL: repo.html(""), Text: "Code"}, {URL: repo.html("/pulls"), Text: "Pull requests"}, {URL: repo.html("/commits/%s", repo.branch), Text: "Commits"}}, v.Tabs...)
+	return v, "", ""
+}
+
+// viewOwner lists the repositories of an account, or all of them.
+func (s *Server) viewOwner(login string) *view {
+	v := &view{Title: login, Path: []row{home}}
 	for _, r := range s.repos {
-		if r.private || owner != "" && r.fullName() != owner+"/"+name {
+		if r.private || login != "" && r.owner.login != login {
 			continue
 		}
-		p := pageRepo{Name: r.fullName(), Clone: r.html(".git")}
+		b := box{Title: r.fullName(), Rows: []row{{URL: r.html(""), Text: "Code", Note: r.description}, {URL: r.html("/pulls"), Text: "Pull requests"}}}
 		for _, pr := range r.pulls {
-			if number == "" || number == strconv.Itoa(pr.number) {
-				p.Pulls = append(p.Pulls, pr.page())
+			b.Rows = append(b.Rows, pr.row())
+		}
+		v.Boxes = append(v.Boxes, b)
+	}
+	if login != "" && s.users[login] == nil {
+		return nil
+	}
+	return v
+}
+
+// viewApp is an App's page, or its settings in one account.
+func (s *Server) viewApp(part []string) *view {
+	for _, app := range s.apps {
+		v := &view{Title: cmp.Or(app.opt.Name, app.opt.Slug), Path: []row{home}, Boxes: []box{{Title: "A GitHub App", Rows: []row{
+			{URL: "/" + app.owner.login, Text: "by " + app.owner.login}, {URL: cmp.Or(app.opt.Site, s.url), Text: "its own site", Note: app.opt.Description}}}}}
+		if part[0] == "apps" && part[1] == app.opt.Slug {
+			return v
+		}
+		for _, in := range app.insts {
+			if part[0] == "settings" && part[2] == itoa(in.id) {
+				v.Boxes = append(v.Boxes, box{Title: "Installed for", Rows: []row{{URL: in.account.page(), Text: in.account.login}}})
+				return v
 			}
 		}
-		out = append(out, p)
+	}
+	return nil
+}
+
+func (pr *PR) row() row {
+	return row{URL: pr.repo.html("/pull/%d", pr.number), Text: fmt.Sprintf("#%d %s", pr.number, pr.title), Note: pr.word() + ", by " + pr.author.login}
+}
+
+// word is the state as the page shows it.
+func (pr *PR) word() string {
+	switch {
+	case !pr.mergedAt.IsZero():
+		return "merged"
+	case pr.draft && pr.state == "open":
+		return "draft"
+	}
+	return pr.state
+}
+
+// view is one of the pull request's tabs: its conversation, files, commits, checks.
+func (pr *PR) view(tab string) *view {
+	r := pr.repo
+	at := r.html("/pull/%d", pr.number)
+	v := &view{Title: fmt.Sprintf("%s #%d", pr.title, pr.number), Path: []row{{URL: at, Text: fmt.Sprintf("#%d", pr.number)}},
+		Tabs: []row{{URL: at, Text: "Conversation"}, {URL: at + "/commits", Text: "Its commits"}, {URL: at + "/checks", Text: "Checks"}, {URL: at + "/files", Text: "Files changed"}}}
+	switch tab {
+	case "":
+		v.Pull = &viewPull{State: pr.word(), Author: row{URL: pr.author.page(), Text: pr.author.login},
+			Head: row{URL: r.html("/commit/%s", pr.headSHA), Text: pr.headSHA[:12]}, Base: row{URL: r.html("/tree/%s", pr.baseRef), Text: pr.baseRef}, Comments: pr.conversation()}
+		v.Boxes = r.viewChecks(pr.headSHA)
+	case "checks":
+		v.Boxes = r.viewChecks(pr.headSHA)
+	case "commits":
+		v.Boxes = []box{r.viewLog(pr.commits())}
+	case "files":
+		v.Boxes = r.viewDiff(pr.fork(), pr.headSHA)
+	default:
+		return nil
+	}
+	return v
+}
+
+func (pr *PR) conversation() []viewComment {
+	var out []viewComment
+	said := func(id, did, body string, by *account, all []*reaction) {
+		out = append(out, viewComment{ID: id, Did: did, By: row{URL: by.page(), Text: by.login}, Bot: by.kind == "Bot", HTML: rendered(body), Reactions: shownReactions(all)})
+	}
+	if pr.body != "" {
+		said("top", "wrote", pr.body, pr.author, pr.reactions)
+	}
+	for _, c := range pr.comments() {
+		said(fmt.Sprintf("issuecomment-%d", c.id), "commented", c.body, c.author, c.reactions)
+	}
+	for _, v := range pr.repo.reviews {
+		if v.pr == pr && v.body != "" {
+			said(fmt.Sprintf("pullrequestreview-%d", v.id), "reviewed: "+strings.ToLower(v.state), v.body, v.author, nil)
+		}
+	}
+	for _, c := range pr.remarks() {
+		said(fmt.Sprintf("discussion_r%d", c.id), fmt.Sprintf("commented on %s:%d", c.on.path, c.on.number), c.body, c.author, c.reactions)
 	}
 	return out
 }
 
-func (pr *PR) page() pagePull {
-	p := pagePull{Number: pr.number, Title: pr.title, Author: pr.author.login, State: pr.state, URL: pr.repo.html("/pull/%d", pr.number), Head: pr.headSHA, Base: pr.baseRef}
-	switch {
-	case !pr.mergedAt.IsZero():
-		p.State = "merged"
-	case pr.draft && pr.state == "open":
-		p.State = "draft"
-	}
-	for _, run := range pr.repo.latestRuns(pr.headSHA) {
-		state := run.conclusion
-		if state == "" {
-			state = run.status
-		}
-		p.Checks = append(p.Checks, pageCheck{run.name, state, mark(state), run.title})
-	}
-	for _, st := range pr.repo.latestStatuses(pr.headSHA) {
-		p.Checks = append(p.Checks, pageCheck{st.context, st.state, mark(st.state), st.description})
-	}
-	for _, c := range pr.comments() {
-		shown := pageComment{By: c.author.login, Bot: strings.HasSuffix(c.author.login, "[bot]"), HTML: rendered(c.body)}
-		for _, kind := range slices.Sorted(maps.Keys(emoji)) {
-			n := 0
-			for _, r := range c.reactions {
-				if r.content == kind {
-					n++
-				}
-			}
-			if n > 0 {
-				shown.Reactions = append(shown.Reactions, fmt.Sprintf("%s %d", emoji[kind], n))
+func shownReactions(all []*reaction) []string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(emoji)) {
+		n := 0
+		for _, r := range all {
+			if r.content == kind {
+				n++
 			}
 		}
-		p.Comments = append(p.Comments, shown)
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", emoji[kind], n))
+		}
 	}
-	return p
+	return out
 }
 
 var emoji = map[string]string{
 	"+1": "👍", "-1": "👎", "laugh": "😄", "hooray": "🎉", "confused": "😕", "heart": "❤️", "rocket": "🚀", "eyes": "👀",
-}
-
-// mark is a check's state as one sign.
-func mark(state string) string {
-	switch state {
-	case "success":
-		return "✓"
-	case "failure", "error":
-		return "✗"
-	case "cancelled":
-		return "⊘"
-	}
-	return "●"
 }

@@ -37,14 +37,6 @@ func (r *Repo) ProtectBranch(branch string, p Protection) {
 	r.s.touch()
 }
 
-// Unprotect takes the protection away.
-func (r *Repo) Unprotect(branch string) {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	delete(r.protection, branch)
-	r.s.touch()
-}
-
 // unmet is a required check that does not let a commit through.
 type unmet struct {
 	name  string
@@ -144,57 +136,4 @@ func getProtection(rq *request) error {
 		return &apiError{Status: 404, Message: "Branch not protected"}
 	}
 	return rq.ok(rq.repo.renderProtection(branch))
-}
-
-func getRequired(rq *request) error {
-	branch := rq.PathValue("branch")
-	if rq.repo.protection[branch] == nil {
-		return &apiError{Status: 404, Message: "Branch not protected"}
-	}
-	return rq.ok(rq.repo.renderRequired(branch))
-}
-
-func putProtection(rq *request) error {
-	var in github.ProtectionRequest
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	branch := rq.PathValue("branch")
-	if rq.repo.heads[branch] == "" {
-		return &apiError{Status: 404, Message: "Branch not found"}
-	}
-	p := &Protection{}
-	if c := in.RequiredStatusChecks; c != nil {
-		p.Strict = c.Strict
-		if c.Checks != nil {
-			for _, check := range *c.Checks {
-				p.Checks = append(p.Checks, RequiredCheck{Context: check.Context, AppID: deref(check.AppID)})
-			}
-		} else if c.Contexts != nil {
-			for _, name := range *c.Contexts {
-				p.Checks = append(p.Checks, RequiredCheck{Context: name})
-			}
-		}
-	}
-	rq.repo.protection[branch] = p
-	rq.s.touch()
-	return rq.ok(rq.repo.renderProtection(branch))
-}
-
-func deleteProtection(rq *request) error {
-	branch := rq.PathValue("branch")
-	if rq.repo.protection[branch] == nil {
-		return &apiError{Status: 404, Message: "Branch not protected"}
-	}
-	delete(rq.repo.protection, branch)
-	rq.s.touch()
-	return rq.noContent()
-}
-
-func deref[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
 }

@@ -161,7 +161,7 @@ func TestMergeQueueForgetsAChangedPullRequest(t *testing.T) {
 	if heads := w.repo.QueueHeads(); len(heads) != 1 {
 		t.Fatalf("queue: %v", heads)
 	}
-	w.no(w.repo.Dequeue("alice", second))
+	w.no(second.Close("alice"))
 	if heads := w.repo.QueueHeads(); len(heads) != 0 || !first.State().Open {
 		t.Errorf("queue: %v", heads)
 	}

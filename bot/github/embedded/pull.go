@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -33,6 +34,8 @@ type PR struct {
 	headRepo           *Repo
 	headRef, headSHA   string
 	baseRef, baseSHA   string
+	locked             bool
+	lockReason         string
 	labels             []*label
 	reactions          []*reaction
 	created, updated   time.Time
@@ -58,6 +61,9 @@ func (r *Repo) OpenPR(opt PROptions) (*PR, error) {
 }
 
 func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
+	if err := r.writable(); err != nil {
+		return nil, err
+	}
 	pr := &PR{repo: r, title: opt.Title, body: opt.Body, author: who, state: "open", draft: opt.Draft,
 		headRepo: cmp.Or(opt.HeadRepo, r), headRef: opt.Head, baseRef: cmp.Or(opt.Base, r.branch), created: r.s.now(), updated: r.s.now()}
 	pr.headSHA, pr.baseSHA = pr.headRepo.heads[pr.headRef], r.heads[pr.baseRef]
@@ -169,11 +175,11 @@ func (pr *PR) emit(who *account, action string, more func(*github.PullRequestEve
 	if more != nil {
 		more(e)
 	}
-	r.emit("pull_request", action, nil, func(in *github.Installation) any {
-		e := *e
-		e.Installation = in
-		return &e
-	})
+	body := tree(reflect.ValueOf(e)).(map[string]any)
+	if action == "dequeued" {
+		body["reason"] = "MANUAL" // which go-github's struct lacks
+	}
+	r.emit("pull_request", action, nil, body)
 }
 
 func (r *Repo) pull(number int) *PR {

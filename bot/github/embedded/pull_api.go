@@ -41,6 +41,7 @@ func renderPulls(pulls []*PR) []*github.PullRequest {
 	for _, pr := range pulls {
 		p := pr.render()
 		p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
+		p.MaintainerCanModify = nil
 		p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
 		out = append(out, p)
 	}
@@ -84,26 +85,12 @@ func postPull(rq *request) error {
 	return rq.reply(http.StatusCreated, pr.render())
 }
 
-func getPull(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func getPull(rq *request, pr *PR) error {
 	for _, form := range []string{"diff", "patch"} {
-		accept := rq.Request.Header.Get("Accept")
-		if !strings.Contains(accept, "."+form) {
-			continue
+		if strings.Contains(rq.Request.Header.Get("Accept"), "."+form) {
+			rq.text("application/vnd.github."+form+"; charset=utf-8", pr.repo.span(form, pr.baseSHA, pr.headSHA))
+			return nil
 		}
-		args := []string{"diff", pr.baseSHA + "..." + pr.headSHA}
-		if form == "patch" {
-			args = []string{"format-patch", "--stdout", pr.baseSHA + "..." + pr.headSHA}
-		}
-		text, err := rq.repo.git.run(args...)
-		if err != nil {
-			return err
-		}
-		rq.text("application/vnd.github."+form+"; charset=utf-8", text+"\n")
-		return nil
 	}
 	return rq.ok(pr.render())
 }
@@ -125,30 +112,7 @@ func (pr *PR) commits() []gitCommit {
 	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
 }
 
-func patchPull(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
-	if who := rq.actor.user; rq.actor.inst() == nil && who != pr.author && !rq.repo.role(who).atLeast(Triage) {
-		return forbidden("Resource not accessible by personal access token")
-	}
-	var in pullEdit
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if err := pr.edit(rq.actor.user, in); err != nil {
-		return err
-	}
-	rq.s.touch()
-	return rq.ok(pr.render())
-}
-
-func listPullFiles(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listPullFiles(rq *request, pr *PR) error {
 	files, err := pr.files()
 	if err != nil {
 		return err
@@ -156,10 +120,6 @@ func listPullFiles(rq *request) error {
 	return rq.ok(page(rq, files))
 }
 
-func listPullCommits(rq *request) error {
-	pr, err := rq.pull()
-	if err != nil {
-		return err
-	}
+func listPullCommits(rq *request, pr *PR) error {
 	return rq.ok(page(rq, rq.repo.renderCommits(pr.commits())))
 }

@@ -50,7 +50,11 @@ func (pr *PR) act(login, doing string, do func(who *account) error) error {
 	s := pr.repo.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := do(s.user(login)); err != nil {
+	err := pr.repo.writable()
+	if err == nil {
+		err = do(s.user(login))
+	}
+	if err != nil {
 		return fmt.Errorf("%s %s#%d as %s: %w", doing, pr.repo.fullName(), pr.number, login, err)
 	}
 	s.touch()

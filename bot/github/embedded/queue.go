@@ -39,11 +39,6 @@ func (r *Repo) Enqueue(user string, pr *PR) error {
 	})
 }
 
-// Dequeue takes a pull request out of the merge queue.
-func (r *Repo) Dequeue(user string, pr *PR) error {
-	return pr.act(user, "dequeue", func(who *account) error { return r.dequeue(who, pr) })
-}
-
 // QueueHeads are the head SHAs of the queue's groups, first to merge first.
 func (r *Repo) QueueHeads() []string {
 	r.s.mu.Lock()
@@ -195,11 +190,7 @@ func (r *Repo) emitGroup(g *mergeGroup, action string, reason *string) {
 	e.MergeGroup.HeadSHA, e.MergeGroup.HeadRef = &g.head, ptr("refs/heads/"+g.branch)
 	e.MergeGroup.BaseSHA, e.MergeGroup.BaseRef = &g.base, ptr("refs/heads/"+g.pr.baseRef)
 	if tip := r.git.log(1, g.head); len(tip) == 1 {
-		e.MergeGroup.HeadCommit = r.renderHeadCommit(tip[0])
+		e.MergeGroup.HeadCommit = renderSimple(tip[0])
 	}
-	r.emit("merge_group", action, nil, func(in *github.Installation) any {
-		e := e
-		e.Installation = in
-		return e
-	})
+	r.emit("merge_group", action, nil, e)
 }

@@ -59,18 +59,25 @@ func (rq *request) renderReaction(r *reaction) reactionEntry {
 
 // reactionsOf finds what the path names: a comment, or the pull request itself.
 func (rq *request) reactionsOf() (*[]*reaction, error) {
+	var pr *PR
+	var all *[]*reaction
 	if rq.PathValue("id") != "" {
 		c, err := rq.comment()
 		if err != nil {
 			return nil, err
 		}
-		return &c.reactions, nil
+		pr, all = c.pr, &c.reactions
+	} else {
+		p, err := rq.pull()
+		if err != nil {
+			return nil, err
+		}
+		pr, all = p, &p.reactions
 	}
-	pr, err := rq.pull()
-	if err != nil {
-		return nil, err
+	if rq.Method != http.MethodGet {
+		return all, pr.reacts()
 	}
-	return &pr.reactions, nil
+	return all, nil
 }
 
 func listReactions(rq *request) error {

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -113,11 +112,7 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 			e.HeadCommit = r.renderHeadCommit(tip[0])
 		}
 	}
-	r.emit("push", "", nil, func(in *github.Installation) any {
-		e := e
-		e.Installation = in
-		return e
-	})
+	r.emit("push", "", nil, e)
 }
 
 func orZero(sha string) string {
@@ -125,15 +120,4 @@ func orZero(sha string) string {
 		return zeroSHA
 	}
 	return sha
-}
-
-// sortedHeads are the branches by name.
-func (r *Repo) sortedHeads() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, name := range slices.Sorted(maps.Keys(r.heads)) {
-			if !yield(name, r.heads[name]) {
-				return
-			}
-		}
-	}
 }

@@ -3,6 +3,8 @@ package embedded
 import (
 	"cmp"
 	"encoding/json"
+	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -17,13 +19,34 @@ func when(t time.Time) *github.Timestamp {
 }
 
 func (u *account) render(base string) *github.User {
-	api, html := base+"/users/"+u.login, base+"/"+u.login
+	api, html := base+"/users/"+url.PathEscape(u.login), base+u.page()
 	return &github.User{Login: &u.login, ID: &u.id, NodeID: ptr(nodeID("User", u.id)), Type: &u.kind, SiteAdmin: ptr(false),
-		AvatarURL: ptr(html + ".png"), GravatarID: ptr(""), URL: &api, HTMLURL: &html,
+		AvatarURL: ptr(base + "/avatars/" + itoa(u.id)), GravatarID: ptr(""), URL: &api, HTMLURL: &html,
 		FollowersURL: ptr(api + "/followers"), FollowingURL: ptr(api + "/following{/other_user}"), GistsURL: ptr(api + "/gists{/gist_id}"),
 		StarredURL: ptr(api + "/starred{/owner}{/repo}"), SubscriptionsURL: ptr(api + "/subscriptions"),
 		OrganizationsURL: ptr(api + "/orgs"), ReposURL: ptr(api + "/repos"), EventsURL: ptr(api + "/events{/privacy}"),
 		ReceivedEventsURL: ptr(api + "/received_events")}
+}
+
+// renderFull is an account's own answer, with all that nobody here has told.
+func (u *account) renderFull(s *Server) map[string]any {
+	out := tree(reflect.ValueOf(u.render(s.url))).(map[string]any)
+	for _, name := range strings.Fields("bio blog company email hireable location name") {
+		out[name] = nil
+	}
+	for _, name := range strings.Fields("followers following public_gists public_repos") {
+		out[name] = 0
+	}
+	out["created_at"], out["updated_at"] = s.begun, s.begun
+	return out
+}
+
+// page is where a browser finds the account. An App's bot has none of its own.
+func (u *account) page() string {
+	if slug, ok := strings.CutSuffix(u.login, "[bot]"); ok && u.kind == "Bot" {
+		return "/apps/" + slug
+	}
+	return "/" + u.login
 }
 
 // links are the addresses in a repository's answer, below its own.
@@ -99,9 +122,8 @@ func (r *Repo) render() *github.Repository {
 	out.CreatedAt, out.UpdatedAt, out.PushedAt = when(r.created), when(r.pushed), when(r.pushed)
 	out.OpenIssues, out.OpenIssuesCount, out.ForksCount = &open, &open, &forks
 	out.StargazersCount, out.WatchersCount, out.Watchers, out.Size = ptr(0), ptr(0), ptr(0), ptr(1)
-	out.SubscribersCount, out.NetworkCount = ptr(0), ptr(forks)
 	out.HasIssues, out.HasProjects, out.HasWiki, out.HasPages = ptr(true), ptr(false), ptr(false), ptr(false)
-	out.HasDownloads, out.HasDiscussions, out.Archived, out.Disabled = ptr(false), ptr(false), ptr(false), ptr(false)
+	out.HasDownloads, out.HasDiscussions, out.Archived, out.Disabled = ptr(false), ptr(false), &r.archived, &r.disabled
 	out.AllowForking, out.IsTemplate, out.WebCommitSignoffRequired = ptr(true), ptr(false), ptr(false)
 	out.AllowMergeCommit, out.AllowSquashMerge, out.AllowRebaseMerge = ptr(true), ptr(true), ptr(false)
 	out.Topics = []string{}
@@ -118,7 +140,7 @@ func (pr *PR) render() *github.PullRequest {
 	api, html, issue := r.api("/pulls/%d", pr.number), r.html("/pull/%d", pr.number), r.api("/issues/%d", pr.number)
 	link := func(to string) *github.PRLink { return &github.PRLink{HRef: &to} }
 	comments := len(pr.comments())
-	out := &github.PullRequest{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(false),
+	out := &github.PullRequest{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(pr.locked), ActiveLockReason: orNil(pr.lockReason),
 		Title: ptr(pr.title), Body: orNil(pr.body), User: pr.author.render(r.s.url), Draft: ptr(pr.draft), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated),
 		ClosedAt: when(pr.closedAt), MergedAt: when(pr.mergedAt), Merged: ptr(!pr.mergedAt.IsZero()), MergeCommitSHA: orNil(pr.mergeSHA),
 		Comments: &comments, ReviewComments: ptr(0), Commits: ptr(pr.size.commits), ChangedFiles: ptr(pr.size.files),
@@ -174,17 +196,7 @@ func (l *label) render(r *Repo) *github.Label {
 }
 
 func (a *App) render() *github.App {
-	count := len(a.insts)
 	return &github.App{ID: &a.id, Slug: &a.opt.Slug, NodeID: ptr(nodeID("App", a.id)), Owner: a.owner.render(a.s.url), Name: ptr(cmp.Or(a.opt.Name, a.opt.Slug)),
 		Description: orNil(a.opt.Description), ExternalURL: ptr(cmp.Or(a.opt.Site, a.s.url)), HTMLURL: ptr(a.s.url + "/apps/" + a.opt.Slug), CreatedAt: when(a.created), UpdatedAt: when(a.created),
-		Permissions: permissions(a.opt.Permissions), Events: a.opt.Events, InstallationsCount: &count}
-}
-
-func (in *Installation) render() *github.Installation {
-	s := in.app.s
-	return &github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id)), AppID: &in.app.id, AppSlug: &in.app.opt.Slug,
-		TargetID: &in.account.id, TargetType: &in.account.kind, Account: in.account.render(s.url),
-		AccessTokensURL: ptr(s.url + "/app/installations/" + itoa(in.id) + "/access_tokens"), RepositoriesURL: ptr(s.url + "/installation/repositories"),
-		HTMLURL: ptr(s.url + "/settings/installations/" + itoa(in.id)), RepositorySelection: ptr("selected"),
-		Permissions: permissions(in.app.opt.Permissions), Events: in.app.opt.Events, CreatedAt: when(in.created), UpdatedAt: when(in.created)}
+		Permissions: permissions(a.opt.Permissions), Events: a.opt.Events}
 }

@@ -25,17 +25,22 @@ type Repo struct {
 	name        string
 	branch      string
 	private     bool
+	archived    bool     // read-only
+	disabled    bool     // by GitHub
+	was         []string // the full names that lead here
 	description string
 	parent      *Repo
 	git         gitDir
 	created     time.Time
 	pushed      time.Time
 
-	roles      map[string]Role
+	roles      map[*account]Role
 	heads      map[string]string // branches as the hub last saw them
 	labels     []*label
 	pulls      []*PR
 	comments   []*comment
+	remarks    []*comment // on lines
+	reviews    []*review
 	runs       []*checkRun
 	suites     []*checkSuite
 	statuses   []*status
@@ -71,8 +76,8 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 	}
 	return &Repo{s: s, id: s.id(), owner: s.user(opt.Owner), name: opt.Name, private: opt.Private,
 		description: opt.Description, branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
-		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, opt.Name+".git"), ctx: s.ctx},
-		roles: map[string]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
+		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx},
+		roles: map[*account]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
 }
 
 // Fork copies the repository into a user's account.
@@ -108,8 +113,21 @@ func (s *Server) Repo(fullName string) (*Repo, bool) {
 }
 
 func (s *Server) repo(owner, name string) *Repo {
-	for _, r := range s.repos {
-		if strings.EqualFold(r.owner.login, owner) && strings.EqualFold(r.name, name) {
+	i := slices.IndexFunc(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
+	if i < 0 {
+		return nil
+	}
+	return s.repos[i]
+}
+
+// movedFrom finds a repository by a name that it had before, and that no other has
+// taken since.
+func (s *Server) movedFrom(owner, name string) *Repo {
+	if s.repo(owner, name) != nil {
+		return nil
+	}
+	for _, r := range slices.Backward(s.repos) {
+		if slices.ContainsFunc(r.was, func(old string) bool { return strings.EqualFold(old, owner+"/"+name) }) {
 			return r
 		}
 	}

@@ -62,8 +62,6 @@ func (rq *request) read(into any) error {
 	return nil
 }
 
-var pullPage = regexp.MustCompile(`^/([^/]+)/([^/]+)/pull/(\d+)$`)
-
 // handler tells git, the pages and the API apart.
 func (s *Server) handler() http.Handler {
 	api := s.routes()
@@ -73,19 +71,39 @@ func (s *Server) handler() http.Handler {
 		case strings.Contains(path, ".git/"):
 			s.serveGit(w, r)
 			return
-		case path == "/", pullPage.MatchString(path) && !strings.HasPrefix(path, "/repos/"):
-			s.servePage(w, r)
-			return
 		case newAppPage.MatchString(path):
 			s.serveNewApp(w, r)
+			return
+		case isPage(path):
+			s.servePage(w, r)
 			return
 		case strings.HasPrefix(path, "/api/v3/"):
 			mount = "/api/v3"
 		}
 		http.StripPrefix(mount, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.serveAPI(w, r, api, mount)
+			s.serveAPI(w, s.byName(r), api, mount)
 		})).ServeHTTP(w, r)
 	})
+}
+
+var byNumber = regexp.MustCompile(`^/repositories/(\d+)(/.*)?$`)
+
+// byName is a request with a repository's number in its path as one with its name,
+// under which the routes know it.
+func (s *Server) byName(r *http.Request) *http.Request {
+	m := byNumber.FindStringSubmatch(r.URL.Path)
+	if m == nil {
+		return r
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, repo := range s.repos {
+		if itoa(repo.id) == m[1] {
+			r = r.Clone(r.Context())
+			r.URL.Path, r.URL.RawPath = "/repos/"+repo.fullName()+m[2], ""
+		}
+	}
+	return r
 }
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handler, mount string) {

@@ -2,8 +2,8 @@
 // server with users, repositories in git, pull requests, checks, a merge queue
 // and webhooks, which answers a client as GitHub would, errors and limits
 // included. It keeps everything but the git objects in memory, serves no GraphQL
-// and no web interface beyond one plain page and the form that makes an App out
-// of a manifest, and is no place for real code.
+// and of the web interface plain pages to look at and the form that makes an App
+// out of a manifest, and is no place for real code.
 package embedded
 
 import (
@@ -47,6 +47,7 @@ type Server struct {
 
 	mu      sync.Mutex // guards everything below and every handle's fields
 	changed chan struct{}
+	begun   time.Time
 	rand    *rand.Rand
 	lastID  int64
 	users   map[string]*account
@@ -93,6 +94,7 @@ func New(opt Options) (*Server, error) {
 		users:   map[string]*account{}, tokens: map[string]*token{}, offers: map[string]*offer{}, meters: map[string]*meter{},
 		seen: map[string]uint64{}, queues: map[string]*outbox{},
 	}
+	s.begun = s.now()
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}
 	s.work.Go(func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -56,7 +56,7 @@ func (r *Repo) latestStatus(sha, context string) *status {
 
 func (st *status) render(r *Repo) *github.RepoStatus {
 	return &github.RepoStatus{ID: &st.id, NodeID: ptr(nodeID("StatusContext", st.id)), URL: ptr(r.api("/statuses/%s", st.sha)), State: &st.state,
-		TargetURL: orNil(st.targetURL), Description: orNil(st.description), Context: &st.context, AvatarURL: ptr(r.s.url + "/" + st.creator.login + ".png"),
+		TargetURL: orNil(st.targetURL), Description: orNil(st.description), Context: &st.context, AvatarURL: ptr(r.s.url + "/avatars/" + itoa(st.creator.id)),
 		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
 }
 
@@ -87,11 +87,7 @@ func postStatus(rq *request) error {
 	r.statuses = append(r.statuses, st)
 	e := &github.StatusEvent{ID: &st.id, SHA: &st.sha, State: &st.state, Description: orNil(st.description), TargetURL: orNil(st.targetURL),
 		Context: &st.context, Name: ptr(r.fullName()), CreatedAt: when(st.created), UpdatedAt: when(st.created), Repo: r.render(), Sender: st.creator.render(rq.s.url)}
-	r.emit("status", "", nil, func(in *github.Installation) any {
-		e := *e
-		e.Installation = in
-		return &e
-	})
+	r.emit("status", "", nil, e)
 	rq.s.touch()
 	if err := r.advance(); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -54,19 +53,16 @@ func (r *Repo) requestSuites(branch, before, after string) {
 func (s *checkSuite) emit(who *account, action string) {
 	r := s.repo
 	e := checkSuiteEvent{CheckSuite: s.entry()}
+	e.CheckSuite.Repository = nil // it stands beside the suite
 	e.Action, e.Repo, e.Sender = &action, r.render(), who.render(r.s.url)
-	r.emit("check_suite", action, s.app, func(in *github.Installation) any {
-		e := e
-		e.Installation = in
-		return e
-	})
+	r.emit("check_suite", action, s.app, e)
 }
 
 func (s *checkSuite) rerequest(who *account) {
+	s.emit(who, "rerequested")
 	for _, run := range s.runs() {
 		run.status, run.conclusion, run.completed = "queued", "", time.Time{}
 	}
-	s.emit(who, "rerequested")
 }
 
 func (s *checkSuite) runs() []*checkRun {
@@ -105,11 +101,10 @@ func (s *checkSuite) render() *github.CheckSuite {
 // suiteEntry has what go-github's struct lacks in a suite of the REST API.
 type suiteEntry struct {
 	*github.CheckSuite
-	Repository    *github.Repository `json:"repository"`
-	HeadCommit    *github.HeadCommit `json:"head_commit"`
-	LatestRuns    int                `json:"latest_check_runs_count"`
-	CheckRunsURL  string             `json:"check_runs_url"`
-	Rerequestable bool               `json:"rerequestable"`
+	Repository   *github.Repository `json:"repository,omitempty"`
+	HeadCommit   *github.HeadCommit `json:"head_commit"`
+	LatestRuns   int                `json:"latest_check_runs_count"`
+	CheckRunsURL string             `json:"check_runs_url"`
 }
 
 type checkSuiteEvent struct {
@@ -119,29 +114,11 @@ type checkSuiteEvent struct {
 
 func (s *checkSuite) entry() suiteEntry {
 	e := suiteEntry{CheckSuite: s.render(), Repository: s.repo.render(), LatestRuns: len(s.runs()),
-		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id), Rerequestable: true}
+		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id)}
 	if tip := s.repo.git.log(1, s.headSHA); len(tip) == 1 {
-		e.HeadCommit = s.repo.renderHeadCommit(tip[0])
+		e.HeadCommit = renderSimple(tip[0])
 	}
 	return e
-}
-
-func (rq *request) suite() (*checkSuite, error) {
-	id := rq.pathInt("id")
-	for _, s := range rq.repo.suites {
-		if s.id == id {
-			return s, nil
-		}
-	}
-	return nil, errNotFound()
-}
-
-func getSuite(rq *request) error {
-	s, err := rq.suite()
-	if err != nil {
-		return err
-	}
-	return rq.ok(s.entry())
 }
 
 func listSuites(rq *request, sha string) error {
@@ -153,45 +130,4 @@ func listSuites(rq *request, sha string) error {
 	}
 	total := len(out)
 	return rq.ok(map[string]any{"total_count": total, "check_suites": page(rq, out)})
-}
-
-func postSuite(rq *request) error {
-	var in struct {
-		HeadSHA string `json:"head_sha"`
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	sha, ok := rq.repo.git.resolve(in.HeadSHA)
-	if !ok || sha != in.HeadSHA {
-		return invalid("CheckSuite", "head_sha", "invalid", "No commit found for SHA: "+in.HeadSHA)
-	}
-	known := len(rq.repo.suites)
-	s := rq.repo.suite(rq.actor.inst().app, sha)
-	if len(rq.repo.suites) == known {
-		return rq.ok(s.entry())
-	}
-	return rq.reply(http.StatusCreated, s.entry())
-}
-
-func rerequestSuite(rq *request) error {
-	s, err := rq.suite()
-	if err != nil {
-		return err
-	}
-	s.rerequest(rq.actor.user)
-	rq.s.touch()
-	return rq.reply(http.StatusCreated, map[string]any{})
-}
-
-func listSuiteRuns(rq *request) error {
-	s, err := rq.suite()
-	if err != nil {
-		return err
-	}
-	runs := s.runs()
-	if rq.query("filter") == "all" {
-		runs = slices.DeleteFunc(slices.Clone(s.repo.runs), func(run *checkRun) bool { return run.suite != s })
-	}
-	return rq.replyRuns(runs)
 }

@@ -40,9 +40,10 @@ func (r Role) legacy() string {
 }
 
 type account struct {
-	id    int64
-	login string
-	kind  string // User, Organization or Bot
+	id     int64
+	login  string
+	kind   string // User, Organization or Bot
+	closed bool   // by an IP allow list that has no address of ours
 }
 
 // A token is a personal access token, or an installation's.
@@ -101,7 +102,7 @@ func (r *Repo) Grant(login string, role Role) error {
 	}
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	r.roles[r.s.user(login).login] = role
+	r.roles[r.s.user(login)] = role
 	r.s.touch()
 	return nil
 }
@@ -112,7 +113,7 @@ func (r *Repo) role(u *account) Role {
 	if u == r.owner {
 		return Admin
 	}
-	if role := r.roles[u.login]; role.rank() > 0 {
+	if role := r.roles[u]; role.rank() > 0 {
 		return role
 	}
 	if r.private {
@@ -123,7 +124,7 @@ func (r *Repo) role(u *account) Role {
 
 // association is the word GitHub puts beside an author's name.
 func (r *Repo) association(u *account) string {
-	role := r.roles[u.login]
+	role := r.roles[u]
 	switch {
 	case u == r.owner:
 		return "OWNER"

@@ -68,6 +68,7 @@ func newWorld(t *testing.T, opt embedded.Options) *world {
 		if err := errors.Join(w.hub.Quiet(ctx), w.hub.Close()); err != nil {
 			t.Error(err)
 		}
+		w.checkWebhooks()
 	})
 	key, err := testKey()
 	w.no(err)

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,19 +11,26 @@ import (
 var used = map[string][]string{
 	"pull_request": {"opened", "synchronize", "reopened", "ready_for_review", "converted_to_draft", "labeled", "unlabeled", "edited", "closed"},
 	// Who edits a comment could put words into another's mouth.
-	"issue_comment":             {"created"},
-	"merge_group":               {"checks_requested", "destroyed"},
-	"check_run":                 {"rerequested", "requested_action"},
-	"check_suite":               {"rerequested"},
-	"installation":              {"created", "deleted", "suspend", "unsuspend", "new_permissions_accepted"},
-	"installation_repositories": {"added", "removed"},
-	"push":                      nil,
-	"ping":                      nil,
+	"issue_comment":               {"created"},
+	"pull_request_review":         {"submitted"},
+	"pull_request_review_comment": {"created"},
+	"merge_group":                 {"checks_requested", "destroyed"},
+	"check_run":                   {"rerequested", "requested_action"},
+	"check_suite":                 {"rerequested"},
+	"repository":                  {"renamed", "transferred", "archived", "unarchived", "deleted"},
+	"installation":                {"created", "deleted", "suspend", "unsuspend", "new_permissions_accepted"},
+	"installation_repositories":   {"added", "removed"},
+	"installation_target":         {"renamed"},
+	"push":                        nil,
+	"ping":                        nil,
 }
 
 // Decode reads the body of a delivery. Events and actions that are not used are
 // Ignored, whatever their bodies hold. Otherwise the commit ids, numbers and
 // names in the result have been checked; an error names the field.
+//
+// An event and an error are as small as what they say, however large the body:
+// texts longer than GitHub's own are refused, and nothing refers to the body.
 func Decode(event string, body []byte) (Event, error) {
 	actions, known := used[event]
 	if !known {
@@ -49,6 +57,10 @@ func (p *payload) event(event, action string) Event {
 		return p.pullRequest(action)
 	case "issue_comment":
 		return p.issueComment()
+	case "pull_request_review":
+		return p.review()
+	case "pull_request_review_comment":
+		return p.reviewComment()
 	case "merge_group":
 		return p.mergeGroup(action)
 	case "check_run":
@@ -57,10 +69,15 @@ func (p *payload) event(event, action string) Event {
 		return p.checkSuite()
 	case "push":
 		return p.push()
+	case "repository":
+		return p.repositoryChange(action)
 	case "installation":
 		return Installation{p.installed(), action, p.account(), p.repositories("repositories")}
 	case "installation_repositories":
 		return InstallationRepositories{p.installed(), p.account(), p.repositories("repositories_added"), p.repositories("repositories_removed")}
+	case "installation_target":
+		return InstallationTarget{p.installed(), p.user("account", required[wireUser](p, "account")),
+			p.name("changes.login.from", required[wireChanges](p, "changes").Login.From)}
 	}
 	o := p.origin()
 	if o.Repository.ID != 0 {
@@ -73,29 +90,30 @@ func (p *payload) pullRequest(action string) Event {
 	pr := required[wirePullRequest](p, "pull_request")
 	const at = "pull_request."
 	e := PullRequest{
-		Origin: p.inRepository(), Action: action, Number: p.number(at+"number", pr.Number), Title: pr.Title, Author: pr.User.user(),
+		Origin: p.inRepository(), Action: action, Number: p.number(at+"number", pr.Number), Title: p.text(at+"title", pr.Title, maxTitle), Author: p.user(at+"user", pr.User),
 		Draft: pr.Draft, Open: pr.State == "open", Merged: pr.Merged, MergeCommit: pr.MergeCommit, UpdatedAt: pr.UpdatedAt,
-		HeadSHA: p.sha(at+"head.sha", pr.Head.SHA), HeadRef: p.filled(at+"head.ref", pr.Head.Ref),
-		BaseSHA: p.sha(at+"base.sha", pr.Base.SHA), BaseRef: p.filled(at+"base.ref", pr.Base.Ref),
+		HeadSHA: p.sha(at+"head.sha", pr.Head.SHA), HeadRef: p.name(at+"head.ref", pr.Head.Ref),
+		BaseSHA: p.sha(at+"base.sha", pr.Base.SHA), BaseRef: p.name(at+"base.ref", pr.Base.Ref),
 	}
 	if pr.MergeCommit != "" {
 		p.sha(at+"merge_commit_sha", pr.MergeCommit)
 	}
 	if repo := pr.Head.Repo; repo != nil {
-		e.HeadRepo = repo.repository()
+		e.HeadRepo = p.repository(at+"head.repo", *repo)
 		p.checkRepository(at+"head.repo", e.HeadRepo)
 	}
-	for _, label := range pr.Labels {
-		e.Labels = append(e.Labels, label.Name)
+	p.atMost(at+"labels", len(pr.Labels), maxLabels)
+	for i, label := range pr.Labels[:min(len(pr.Labels), maxLabels)] {
+		e.Labels = append(e.Labels, p.text(fmt.Sprintf("%slabels[%d].name", at, i), label.Name, maxName))
 	}
 	switch action {
 	case "synchronize":
 		e.Before = p.sha("before", optional[string](p, "before"))
 	case "labeled", "unlabeled":
-		e.Label = p.filled("label.name", required[wireLabel](p, "label").Name)
+		e.Label = p.name("label.name", required[wireLabel](p, "label").Name)
 	case "edited":
 		changes := required[wireChanges](p, "changes")
-		e.BaseWas, e.TitleWas = changes.Base.Ref.From, changes.Title.From
+		e.BaseWas, e.TitleWas = p.text("changes.base.ref.from", changes.Base.Ref.From, maxName), p.text("changes.title.from", changes.Title.From, maxTitle)
 		if e.BaseWas == "" && e.TitleWas == "" {
 			return Ignored{"neither base nor title was edited"}
 		}
@@ -109,30 +127,64 @@ func (p *payload) issueComment() Event {
 		return Ignored{"the comment is on an issue, not on a pull request"}
 	}
 	c := required[wireComment](p, "comment")
-	p.filled("comment.user.login", c.User.Login) // commands need to know who
 	return IssueComment{
 		Origin: p.inRepository(), Number: p.number("issue.number", issue.Number), Open: issue.State == "open",
-		ID: c.ID, Body: c.Body, Author: c.User.user(),
+		ID: c.ID, Body: p.text("comment.body", c.Body, maxBody), Author: p.author("comment.user", c.User),
 	}
+}
+
+func (p *payload) reviewComment() Event {
+	pr, c := required[wireIssue](p, "pull_request"), required[wireComment](p, "comment")
+	return ReviewComment{
+		Origin: p.inRepository(), Number: p.number("pull_request.number", pr.Number), Open: pr.State == "open",
+		ID: c.ID, Body: p.text("comment.body", c.Body, maxBody), Author: p.author("comment.user", c.User),
+	}
+}
+
+func (p *payload) review() Event {
+	pr, r := required[wireIssue](p, "pull_request"), required[wireComment](p, "review")
+	return Review{
+		Origin: p.inRepository(), Number: p.number("pull_request.number", pr.Number), Open: pr.State == "open",
+		ID: r.ID, Body: p.text("review.body", r.Body, maxBody), Author: p.author("review.user", r.User),
+		State: p.name("review.state", r.State), HeadSHA: p.sha("review.commit_id", r.CommitID),
+	}
+}
+
+func (p *payload) repositoryChange(action string) Event {
+	e := RepositoryChange{Origin: p.inRepository(), Action: action}
+	was := e.Repository
+	switch action {
+	case "renamed":
+		was.FullName = was.Owner() + "/" + required[wireChanges](p, "changes").Repository.Name.From
+		p.checkRepository("changes.repository.name.from, repository", was)
+		e.FullNameWas = was.FullName
+	case "transferred":
+		from := required[wireChanges](p, "changes").Owner.From
+		was.FullName = cmp.Or(from.User.Login, from.Organization.Login) + "/" + was.Name()
+		p.checkRepository("changes.owner.from, repository", was)
+		e.FullNameWas = was.FullName
+	}
+	return e
 }
 
 func (p *payload) mergeGroup(action string) Event {
 	g := required[wireMergeGroup](p, "merge_group")
 	return MergeGroup{
-		Origin: p.inRepository(), Action: action, Reason: optional[string](p, "reason"),
-		HeadSHA: p.sha("merge_group.head_sha", g.HeadSHA), HeadRef: p.filled("merge_group.head_ref", g.HeadRef),
-		BaseSHA: p.sha("merge_group.base_sha", g.BaseSHA), BaseRef: p.filled("merge_group.base_ref", g.BaseRef),
+		Origin: p.inRepository(), Action: action, Reason: p.text("reason", optional[string](p, "reason"), maxName),
+		HeadSHA: p.sha("merge_group.head_sha", g.HeadSHA), HeadRef: p.name("merge_group.head_ref", g.HeadRef),
+		BaseSHA: p.sha("merge_group.base_sha", g.BaseSHA), BaseRef: p.name("merge_group.base_ref", g.BaseRef),
 	}
 }
 
 func (p *payload) checkRun(action string) Event {
 	run, o := required[wireCheck](p, "check_run"), p.inRepository()
 	e := CheckRun{
-		Origin: o, Action: action, ID: run.ID, Name: run.Name, AppID: run.App.ID, ExternalID: run.ExternalID,
-		HeadSHA: p.sha("check_run.head_sha", run.HeadSHA), HeadBranch: run.Suite.HeadBranch, PullRequests: run.numbers(o.Repository),
+		Origin: o, Action: action, ID: run.ID, Name: p.text("check_run.name", run.Name, maxName), AppID: run.App.ID,
+		ExternalID: p.text("check_run.external_id", run.ExternalID, maxName), HeadSHA: p.sha("check_run.head_sha", run.HeadSHA),
+		HeadBranch: p.text("check_run.check_suite.head_branch", run.Suite.HeadBranch, maxName), PullRequests: p.numbers("check_run", run, o.Repository),
 	}
 	if action == "requested_action" {
-		e.Button = p.filled("requested_action.identifier", required[wireButton](p, "requested_action").Identifier)
+		e.Button = p.name("requested_action.identifier", required[wireButton](p, "requested_action").Identifier)
 	}
 	return e
 }
@@ -141,7 +193,8 @@ func (p *payload) checkSuite() Event {
 	suite, o := required[wireCheck](p, "check_suite"), p.inRepository()
 	return CheckSuite{
 		Origin: o, ID: suite.ID, AppID: suite.App.ID,
-		HeadSHA: p.sha("check_suite.head_sha", suite.HeadSHA), HeadBranch: suite.HeadBranch, PullRequests: suite.numbers(o.Repository),
+		HeadSHA:    p.sha("check_suite.head_sha", suite.HeadSHA),
+		HeadBranch: p.text("check_suite.head_branch", suite.HeadBranch, maxName), PullRequests: p.numbers("check_suite", suite, o.Repository),
 	}
 }
 
@@ -155,7 +208,7 @@ func (p *payload) push() Event {
 		return Ignored{"the push deletes a branch"}
 	}
 	return Push{
-		Origin: p.inRepository(), Branch: p.filled("ref", branch), Forced: optional[bool](p, "forced"),
+		Origin: p.inRepository(), Branch: p.name("ref", branch), Forced: optional[bool](p, "forced"),
 		Before: p.sha("before", optional[string](p, "before")), After: p.sha("after", optional[string](p, "after")),
 	}
 }

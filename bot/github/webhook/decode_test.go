@@ -35,6 +35,28 @@ var payloads = map[string]webhook.Event{
 	"issue_comment.created": webhook.IssueComment{
 		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/rebench\r\n", Author: webhook.User{ID: 12, Login: "bob[bot]", Bot: true},
 	},
+	"pull_request_review.submitted": webhook.Review{
+		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{ID: 13, Login: "bob"}, State: "approved", HeadSHA: a,
+	},
+	"pull_request_review.no-body": webhook.Review{
+		Origin: origin, Number: 5, ID: 1235, Author: webhook.User{ID: 13, Login: "bob"}, State: "commented", HeadSHA: a,
+	},
+	"pull_request_review_comment.created": webhook.ReviewComment{
+		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/rebench", Author: webhook.User{ID: 12, Login: "bob[bot]", Bot: true},
+	},
+	"repository.renamed":             webhook.RepositoryChange{Origin: origin, Action: "renamed", FullNameWas: "acme/cuda"},
+	"repository.transferred":         webhook.RepositoryChange{Origin: origin, Action: "transferred", FullNameWas: "oldco/kernels"},
+	"repository.transferred-by-user": webhook.RepositoryChange{Origin: origin, Action: "transferred", FullNameWas: "ann/kernels"},
+	"repository.archived": webhook.RepositoryChange{
+		Action: "archived", Origin: webhook.Origin{Installation: 99, Sender: ann,
+			Repository: webhook.Repository{ID: 7, FullName: "acme/kernels", DefaultBranch: "main", Private: true, Archived: true, Disabled: true}},
+	},
+	"installation.suspend": webhook.Installation{
+		Origin: webhook.Origin{Installation: 99, Sender: ann}, Action: "suspend", Account: webhook.User{ID: 1, Login: "acme"},
+	},
+	"installation_target.renamed": webhook.InstallationTarget{
+		Origin: webhook.Origin{Installation: 99, Sender: ann}, Account: webhook.User{ID: 1, Login: "acme"}, LoginWas: "oldco",
+	},
 	"issue_comment.on-issue": webhook.Ignored{Reason: "the comment is on an issue, not on a pull request"},
 	"merge_group.destroyed": webhook.MergeGroup{
 		Origin: origin, Action: "destroyed", Reason: "dequeued",
@@ -155,6 +177,16 @@ func TestDecodeMistakes(t *testing.T) {
 		{"comment without a repository", "issue_comment", sub(comment, `"repository"`, `"was"`), "repository.id is missing or not positive"},
 		{"button without a name", "check_run", sub(button, `"identifier": "rebench"`, `"x": 1`), "requested_action.identifier is missing or empty"},
 		{"push to nothing", "push", sub("push.forced", "refs/heads/main", "refs/heads/"), "ref is missing or empty"},
+		{"review by nobody", "pull_request_review", sub("pull_request_review.submitted", `"login": "bob"`, `"was": ""`), "review.user.login is missing or empty"},
+		{"review of no commit", "pull_request_review", sub("pull_request_review.submitted", `"commit_id": "a`, `"commit_id": "z`), "review.commit_id is no commit id"},
+		{"review comment nowhere", "pull_request_review_comment", sub("pull_request_review_comment.created", `"number": 5`, `"number": -5`), "pull_request.number is missing or not positive"},
+		{"renamed from a path", "repository", sub("repository.renamed", `"from": "cuda"`, `"from": ".."`), "changes.repository.name.from, repository.full_name is not owner/name"},
+		{"transferred from nobody", "repository", sub("repository.transferred", `"login": "oldco"`, `"x": ""`), "changes.owner.from, repository.full_name is not owner/name"},
+		{"account renamed from nothing", "installation_target", sub("installation_target.renamed", `"from": "oldco"`, `"x": ""`), "changes.login.from is missing or empty"},
+		{"comment too long", "issue_comment", sub(comment, "/rebench", strings.Repeat("x", 4*65536+1)), "comment.body has 262147 bytes, which is more than 262144"},
+		{"title too long", "pull_request", sub(pr, "perf: cp.async", strings.Repeat("x", 1025)), "pull_request.title has 1025 bytes, which is more than 1024"},
+		{"labels without end", "pull_request", sub(pr, `"labels": [`, `"labels": [`+strings.Repeat("{},", 99)), "pull_request.labels has 101 entries, which is more than 100"},
+		{"a date of a megabyte", "pull_request", sub(pr, `"draft"`, `"updated_at": "`+strings.Repeat("9", 1<<20)+`", "draft"`), `pull_request: parsing time "` + strings.Repeat("9", 186)},
 		{"installation without an id", "installation", `{"action":"created"}`, "installation.id is missing or not positive"},
 		{"installed repository", "installation", `{"action":"created","installation":{"id":1},"repositories":[{"id":1,"full_name":"a/b"},{"id":2}]}`, "repositories[1].full_name is not owner/name"},
 	}

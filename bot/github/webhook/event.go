@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// An Event is one of PullRequest, IssueComment, MergeGroup, CheckRun,
-// CheckSuite, Push, Installation, InstallationRepositories, Ping and Ignored.
+// An Event is one of PullRequest, IssueComment, Review, ReviewComment, MergeGroup,
+// CheckRun, CheckSuite, Push, RepositoryChange, Installation,
+// InstallationRepositories, InstallationTarget, Ping and Ignored.
 type Event interface{ isEvent() }
 
 // Origin is where an event came from.
@@ -23,6 +24,8 @@ type Repository struct {
 	FullName      string // owner/name
 	DefaultBranch string
 	Private       bool
+	Archived      bool // read-only, until it is unarchived
+	Disabled      bool // by GitHub
 }
 
 // Owner is the account in FullName.
@@ -75,7 +78,7 @@ type PullRequest struct {
 // repository is gone counts as one.
 func (p PullRequest) Fork() bool { return p.HeadRepo.ID != p.Repository.ID }
 
-// An IssueComment was written on a pull request.
+// An IssueComment was written in the conversation of a pull request.
 type IssueComment struct {
 	Origin
 	Number int // of the pull request
@@ -83,6 +86,24 @@ type IssueComment struct {
 	ID     int64
 	Body   string
 	Author User
+}
+
+// A ReviewComment was written on a line of a pull request. Its ID is of another
+// kind than an IssueComment's: the two may have the same number, and reactions go
+// to another address.
+type ReviewComment IssueComment
+
+// A Review of a pull request was submitted. Its ID is of a kind of its own, and
+// nobody can react to it.
+type Review struct {
+	Origin
+	Number  int // of the pull request
+	Open    bool
+	ID      int64
+	Body    string // often empty
+	Author  User
+	State   string // approved, changes_requested or commented
+	HeadSHA string // the commit that the reviewer saw
 }
 
 // A MergeGroup asks for checks (checks_requested) or is gone (destroyed).
@@ -142,6 +163,22 @@ type Installation struct {
 	Repositories []Repository
 }
 
+// An InstallationTarget is an account with the App in it that got another name:
+// all its repositories have other full names now.
+type InstallationTarget struct {
+	Origin
+	Account  User
+	LoginWas string
+}
+
+// A RepositoryChange says that a repository was renamed, transferred, archived,
+// unarchived or deleted. The Repository is the one after that.
+type RepositoryChange struct {
+	Origin
+	Action      string
+	FullNameWas string // renamed, transferred: owner/name before
+}
+
 // InstallationRepositories were added to an installation or removed.
 type InstallationRepositories struct {
 	Origin
@@ -161,11 +198,15 @@ type Ignored struct{ Reason string }
 
 func (PullRequest) isEvent()              {}
 func (IssueComment) isEvent()             {}
+func (Review) isEvent()                   {}
+func (ReviewComment) isEvent()            {}
 func (MergeGroup) isEvent()               {}
 func (CheckRun) isEvent()                 {}
 func (CheckSuite) isEvent()               {}
 func (Push) isEvent()                     {}
+func (RepositoryChange) isEvent()         {}
 func (Installation) isEvent()             {}
 func (InstallationRepositories) isEvent() {}
+func (InstallationTarget) isEvent()       {}
 func (Ping) isEvent()                     {}
 func (Ignored) isEvent()                  {}

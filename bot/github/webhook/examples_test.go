@@ -24,13 +24,14 @@ func sources(t testing.TB) map[string]string {
 	t.Helper()
 	out, err := exec.Command("testdata/fetch-examples.sh", "--check").Output()
 	if err != nil {
-		const missing = "no example payloads: run bot/webhook/testdata/fetch-examples.sh"
+		const missing = "no example payloads: run bot/github/webhook/testdata/fetch-examples.sh"
 		if os.Getenv("CI") == "true" {
 			t.Fatal(missing)
 		}
 		t.Skip(missing)
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*", "index.json"))
+	folder, _, _ := strings.Cut(string(out), "\n")
+	files, err := filepath.Glob(filepath.Join(folder, "*", "index.json"))
 	if err != nil || len(files) != 6 {
 		t.Fatalf("found %d files: %v", len(files), err)
 	}
@@ -72,7 +73,8 @@ func TestDecodeExamples(t *testing.T) {
 		}
 	}
 	// Its comments are all on issues.
-	for _, kind := range []string{"PullRequest", "MergeGroup", "CheckRun", "CheckSuite", "Push", "Installation", "InstallationRepositories", "Ping", "Ignored"} {
+	for _, kind := range []string{"PullRequest", "MergeGroup", "CheckRun", "CheckSuite", "Push", "Review", "ReviewComment", "RepositoryChange",
+		"Installation", "InstallationRepositories", "Ping", "Ignored"} {
 		if seen["webhook."+kind] == 0 {
 			t.Errorf("no example is a %s", kind)
 		}
@@ -124,6 +126,27 @@ func checkExample(t *testing.T, at string, body []byte, got webhook.Event) {
 		same(e.Author.Login, "pull_request", "user", "login")
 		same(e.MergeCommit, "pull_request", "merge_commit_sha")
 		same(e.Label, "label", "name")
+	case webhook.Review:
+		inRepository(e.Origin)
+		same(e.Number, "pull_request", "number")
+		same(float64(e.ID), "review", "id")
+		same(e.Body, "review", "body")
+		same(e.Author.Login, "review", "user", "login")
+		same(e.State, "review", "state")
+		same(e.HeadSHA, "review", "commit_id")
+	case webhook.ReviewComment:
+		inRepository(e.Origin)
+		same(e.Number, "pull_request", "number")
+		same(float64(e.ID), "comment", "id")
+		same(e.Body, "comment", "body")
+		same(e.Author.Login, "comment", "user", "login")
+	case webhook.RepositoryChange:
+		inRepository(e.Origin)
+		same(e.Action, "action")
+		same(e.Repository.Archived, "repository", "archived")
+		if moved := e.Action == "renamed" || e.Action == "transferred"; moved != (e.FullNameWas != "") {
+			t.Errorf("%s: %s after %s was %q before", at, e.Repository.FullName, e.Action, e.FullNameWas)
+		}
 	case webhook.MergeGroup:
 		inRepository(e.Origin)
 		same(e.HeadSHA, "merge_group", "head_sha")

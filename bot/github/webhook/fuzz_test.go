@@ -9,7 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-var events = []string{"pull_request", "issue_comment", "merge_group", "check_run", "check_suite", "push", "installation", "installation_repositories", "ping", "star"}
+var events = []string{"pull_request", "issue_comment", "pull_request_review", "pull_request_review_comment", "merge_group", "check_run", "check_suite",
+	"push", "repository", "installation", "installation_repositories", "installation_target", "ping", "star"}
 
 // Whatever a body holds, Decode gives an event whose commit ids are commit ids,
 // or an error, and never both.
@@ -27,10 +28,13 @@ func FuzzDecode(f *testing.F) {
 		if (got == nil) != (err != nil) {
 			t.Fatalf("got %#v, %v", got, err)
 		}
+		checkWeight(t, got, err)
 		var commits []string
 		switch e := got.(type) {
 		case webhook.PullRequest:
 			commits = []string{e.HeadSHA, e.BaseSHA}
+		case webhook.Review:
+			commits = []string{e.HeadSHA}
 		case webhook.MergeGroup:
 			commits = []string{e.HeadSHA, e.BaseSHA}
 		case webhook.CheckRun:

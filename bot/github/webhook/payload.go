@@ -54,9 +54,9 @@ func optional[T any](p *payload, field string) (value T) {
 		if wrong.Field != "" {
 			field += "." + wrong.Field
 		}
-		p.fail("%s is a JSON %s and should be a Go %s", field, wrong.Value, wrong.Type)
-	case err != nil:
-		p.fail("%s: %w", field, err)
+		p.fail("%.*s is a JSON %.*s and should be a Go %s", maxShown, field, maxShown, wrong.Value, wrong.Type)
+	case err != nil: // its text may quote what it could not read, all of it
+		p.fail("%s: %.*s", field, maxShown, err)
 	}
 	return value
 }
@@ -83,11 +83,70 @@ func (p *payload) number(path string, value int) int {
 	return value
 }
 
-func (p *payload) filled(path, value string) string {
+// What an event may hold. GitHub's own limits are: 65,536 characters of up to four
+// bytes for a comment, 256 for a title, 100 labels a pull request, and some 250
+// bytes or less for names of all kinds.
+const (
+	maxBody         = 4 * 65536
+	maxTitle        = 4 * 256
+	maxName         = 1024
+	maxLabels       = 100
+	maxNumbers      = 100
+	maxRepositories = 10_000
+
+	maxShown = 200 // of a text in an error
+)
+
+// text refuses what is longer than GitHub sends.
+func (p *payload) text(path, value string, most int) string {
+	if len(value) > most {
+		p.fail("%s has %d bytes, which is more than %d", path, len(value), most)
+		return ""
+	}
+	return value
+}
+
+func (p *payload) atMost(path string, n, most int) {
+	if n > most {
+		p.fail("%s has %d entries, which is more than %d", path, n, most)
+	}
+}
+
+// name is a text that must be there.
+func (p *payload) name(path, value string) string {
 	if value == "" {
 		p.fail("%s is missing or empty", path)
 	}
-	return value
+	return p.text(path, value, maxName)
+}
+
+func (p *payload) user(path string, u wireUser) User {
+	return User{u.ID, p.text(path+".login", u.Login, maxName), u.Type == "Bot"}
+}
+
+// author is a user who must have a name: commands need to know who.
+func (p *payload) author(path string, u wireUser) User {
+	p.name(path+".login", u.Login)
+	return p.user(path, u)
+}
+
+// repository leaves the name to checkRepository.
+func (p *payload) repository(path string, r wireRepository) Repository {
+	p.text(path+".default_branch", r.DefaultBranch, maxName)
+	return Repository(r)
+}
+
+// numbers are those of the pull requests in the repository. GitHub also lists
+// what is open elsewhere with the same head, such as in a fork.
+func (p *payload) numbers(path string, c wireCheck, in Repository) []int {
+	var numbers []int
+	for _, pr := range c.PullRequests {
+		if pr.Base.Repo.ID == in.ID && pr.Number > 0 {
+			numbers = append(numbers, pr.Number)
+		}
+	}
+	p.atMost(path+".pull_requests", len(numbers), maxNumbers)
+	return numbers
 }
 
 // checkRepository refuses names that would mean something as a path.
@@ -102,9 +161,9 @@ func (p *payload) checkRepository(path string, r Repository) {
 
 func (p *payload) origin() Origin {
 	return Origin{
-		Repository:   optional[wireRepository](p, "repository").repository(),
+		Repository:   p.repository("repository", optional[wireRepository](p, "repository")),
 		Installation: optional[wireInstallation](p, "installation").ID,
-		Sender:       optional[wireUser](p, "sender").user(),
+		Sender:       p.user("sender", optional[wireUser](p, "sender")),
 	}
 }
 
@@ -125,14 +184,17 @@ func (p *payload) installed() Origin {
 }
 
 func (p *payload) account() User {
-	return optional[wireInstallation](p, "installation").Account.user()
+	return p.user("installation.account", optional[wireInstallation](p, "installation").Account)
 }
 
 func (p *payload) repositories(field string) []Repository {
 	var list []Repository
-	for i, r := range optional[[]wireRepository](p, field) {
-		list = append(list, r.repository())
-		p.checkRepository(fmt.Sprintf("%s[%d]", field, i), list[i])
+	all := optional[[]wireRepository](p, field)
+	p.atMost(field, len(all), maxRepositories)
+	for i, r := range all[:min(len(all), maxRepositories)] {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		list = append(list, p.repository(at, r))
+		p.checkRepository(at, list[i])
 	}
 	return list
 }

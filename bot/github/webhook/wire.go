@@ -10,10 +10,8 @@ type wireRepository struct {
 	FullName      string `json:"full_name"`
 	DefaultBranch string `json:"default_branch"`
 	Private       bool   `json:"private"`
-}
-
-func (r wireRepository) repository() Repository {
-	return Repository(r)
+	Archived      bool   `json:"archived"`
+	Disabled      bool   `json:"disabled"`
 }
 
 type wireUser struct {
@@ -21,8 +19,6 @@ type wireUser struct {
 	Login string `json:"login"`
 	Type  string `json:"type"`
 }
-
-func (u wireUser) user() User { return User{u.ID, u.Login, u.Type == "Bot"} }
 
 type wireInstallation struct {
 	ID      int64    `json:"id"`
@@ -58,22 +54,36 @@ type wireChanges struct {
 	Base  struct {
 		Ref wireChange `json:"ref"`
 	} `json:"base"`
+	Login      wireChange `json:"login"`
+	Repository struct {
+		Name wireChange `json:"name"`
+	} `json:"repository"`
+	Owner struct {
+		From struct {
+			User         wireUser `json:"user"`
+			Organization wireUser `json:"organization"`
+		} `json:"from"`
+	} `json:"owner"`
 }
 
 type wireChange struct {
 	From string `json:"from"`
 }
 
+// A wireIssue is one, or a pull request.
 type wireIssue struct {
 	Number      int       `json:"number"`
 	State       string    `json:"state"`
 	PullRequest *struct{} `json:"pull_request"`
 }
 
+// A wireComment is a comment of either kind, or a review.
 type wireComment struct {
-	ID   int64    `json:"id"`
-	Body string   `json:"body"`
-	User wireUser `json:"user"`
+	ID       int64    `json:"id"`
+	Body     string   `json:"body"`
+	User     wireUser `json:"user"`
+	State    string   `json:"state"`
+	CommitID string   `json:"commit_id"`
 }
 
 type wireMergeGroup struct {
@@ -100,18 +110,6 @@ type wireCheck struct {
 			Repo wireThis `json:"repo"`
 		} `json:"base"`
 	} `json:"pull_requests"`
-}
-
-// numbers are those of the pull requests in the repository. GitHub also lists
-// what is open elsewhere with the same head, such as in a fork.
-func (c wireCheck) numbers(in Repository) []int {
-	var numbers []int
-	for _, pr := range c.PullRequests {
-		if pr.Base.Repo.ID == in.ID && pr.Number > 0 {
-			numbers = append(numbers, pr.Number)
-		}
-	}
-	return numbers
 }
 
 type wireThis struct {

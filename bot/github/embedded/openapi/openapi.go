@@ -5,10 +5,13 @@ package openapi
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,28 +26,45 @@ type Description struct {
 // fails in CI, where tests must not skip.
 func Load(t testing.TB) *Description {
 	t.Helper()
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(home, ".cache")
-	}
-	path := filepath.Join(cache, "kernelgate", "octokit-openapi-"+version, "api.github.com.json")
-	raw, err := os.ReadFile(path)
-	if err != nil {
+	d, err := read()
+	if errors.Is(err, fs.ErrNotExist) {
 		const remedy = "GitHub's API description is not here; run bot/github/embedded/testdata/fetch-openapi.sh"
 		if os.Getenv("CI") == "true" {
 			t.Fatal(remedy)
 		}
 		t.Skip(remedy)
 	}
-	d := &Description{}
-	if err := json.Unmarshal(raw, &d.root); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// read takes a second, which the tests of a package share.
+var read = sync.OnceValues(func() (*Description, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(filepath.Join(cache, "octokit-openapi-"+version, "api.github.com.json"))
+	if err != nil {
+		return nil, err
+	}
+	d := &Description{}
+	return d, json.Unmarshal(raw, &d.root)
+})
+
+// cacheDir is where the scripts put what they fetch.
+func cacheDir() (string, error) {
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "kernelgate"), nil
 }
 
 // An Operation is one method of one path.

@@ -1,0 +1,196 @@
+package embedded
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// An Installation is an App in one account.
+type Installation struct {
+	app         *App
+	id          int64
+	account     *account
+	repos       []*Repo
+	created     time.Time
+	suspendedAt time.Time
+	suspendedBy *account
+
+	noTokens  *apiError // what whoever wants a token is told
+	throttled FaultKind // how its calls are refused until then
+	until     time.Time
+}
+
+// Install puts the App into the account that owns the repositories.
+func (a *App) Install(repos ...*Repo) (*Installation, error) {
+	if len(repos) == 0 {
+		return nil, fmt.Errorf("install app %s: no repository given", a.opt.Slug)
+	}
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	in := &Installation{app: a, id: a.s.id(), account: repos[0].owner, created: a.s.now()}
+	for _, r := range repos {
+		if r.owner != in.account {
+			return nil, fmt.Errorf("install app %s: %s and %s have different owners; install it once for each", a.opt.Slug, repos[0].fullName(), r.fullName())
+		}
+		in.repos = append(in.repos, r)
+	}
+	a.insts = append(a.insts, in)
+	in.emit("created")
+	return in, nil
+}
+
+// Uninstall takes the App out again; its tokens end.
+func (in *Installation) Uninstall() {
+	in.app.s.mu.Lock()
+	defer in.app.s.mu.Unlock()
+	in.uninstall()
+}
+
+func (in *Installation) uninstall() {
+	in.app.insts = slices.DeleteFunc(in.app.insts, func(other *Installation) bool { return other == in })
+	maps.DeleteFunc(in.app.s.tokens, func(_ string, t *token) bool { return t.inst == in })
+	in.emit("deleted")
+}
+
+// Suspend stops the App in the account until Unsuspend: it gets no tokens, its old
+// ones are refused, and it hears of nothing.
+func (in *Installation) Suspend() {
+	in.app.s.mu.Lock()
+	defer in.app.s.mu.Unlock()
+	in.suspend()
+}
+
+// Unsuspend ends that.
+func (in *Installation) Unsuspend() {
+	in.app.s.mu.Lock()
+	defer in.app.s.mu.Unlock()
+	in.unsuspend()
+}
+
+func (in *Installation) suspend() {
+	if !in.suspended() {
+		in.suspendedAt, in.suspendedBy = in.app.s.now(), in.account
+		in.emit("suspend")
+	}
+}
+
+func (in *Installation) unsuspend() {
+	if in.suspended() {
+		in.suspendedAt, in.suspendedBy = time.Time{}, nil
+		in.emit("unsuspend")
+	}
+}
+
+func (in *Installation) suspended() bool { return !in.suspendedAt.IsZero() }
+
+// emit tells the App what became of its installation, which it need not have asked
+// for.
+func (in *Installation) emit(action string) {
+	e := &github.InstallationEvent{Action: &action, Installation: in.render(), Sender: in.account.render(in.app.s.url)}
+	if action == "created" || action == "deleted" {
+		e.Repositories = renderShorts(in.repos)
+	}
+	in.app.hook.send("installation", action, nil, e)
+	in.app.s.touch()
+}
+
+// move puts a repository into the installation or takes it out.
+func (in *Installation) move(r *Repo, action string) {
+	e := map[string]any{"action": action, "installation": in.render(), "sender": in.account.render(in.app.s.url), "repository_selection": "selected",
+		"repositories_added": []any{}, "repositories_removed": []any{}, "requester": nil}
+	e["repositories_"+action] = renderShorts([]*Repo{r})
+	if action == "added" {
+		in.repos = append(in.repos, r)
+	} else {
+		in.repos = slices.DeleteFunc(in.repos, func(other *Repo) bool { return other == r })
+	}
+	in.app.hook.send("installation_repositories", action, nil, e)
+}
+
+func renderShorts(repos []*Repo) []*github.Repository {
+	var out []*github.Repository
+	for _, r := range repos {
+		out = append(out, r.renderShort())
+	}
+	return out
+}
+
+// RefuseTokens answers whoever wants a token for this installation with a status
+// and a text; status 0 ends it. Tokens that exist stay good.
+func (in *Installation) RefuseTokens(status int, message string) {
+	in.app.s.mu.Lock()
+	defer in.app.s.mu.Unlock()
+	in.noTokens = nil
+	if status != 0 {
+		in.noTokens = &apiError{Status: status, Message: message}
+	}
+}
+
+// Throttle refuses every call with this installation's tokens for a time, by
+// TooMany or Secondary, and tells the caller how long that is.
+func (in *Installation) Throttle(how FaultKind, d time.Duration) {
+	in.app.s.mu.Lock()
+	defer in.app.s.mu.Unlock()
+	in.throttled, in.until = how, in.app.s.opt.Clock().Add(d)
+}
+
+// refused says why a call with one of the installation's tokens is not heard.
+func (in *Installation) refused() error {
+	left := in.until.Sub(in.app.s.opt.Clock())
+	switch {
+	case in.suspended():
+		return forbidden("This installation has been suspended")
+	case left > 0:
+		err := secondary(left+time.Second-1, "Please wait a few minutes before you try again.")
+		if in.throttled == TooMany {
+			err.Status = http.StatusTooManyRequests
+		}
+		return err
+	}
+	return nil
+}
+
+// ID is the installation's number.
+func (in *Installation) ID() int64 { return in.id }
+
+// Token makes an installation token without the detour over a JWT.
+func (in *Installation) Token() string {
+	in.app.s.mu.Lock()
+	defer in.app.s.mu.Unlock()
+	return in.issue(nil, nil).value
+}
+
+// issue makes a token; nil perms and repos mean all that the installation has.
+func (in *Installation) issue(perms map[string]string, repos []*Repo) *token {
+	s := in.app.s
+	if perms == nil {
+		perms = in.app.opt.Permissions
+	}
+	t := &token{value: s.secret("ghs_"), inst: in, user: in.app.bot, perms: perms, repos: repos,
+		expires: s.now().Add(in.app.opt.TokenLife)}
+	s.tokens[t.value] = t
+	return t
+}
+
+func (in *Installation) render() *github.Installation {
+	s := in.app.s
+	out := &github.Installation{ID: &in.id, AppID: &in.app.id, AppSlug: &in.app.opt.Slug,
+		TargetID: &in.account.id, TargetType: &in.account.kind, Account: in.account.render(s.url),
+		AccessTokensURL: ptr(s.url + "/app/installations/" + itoa(in.id) + "/access_tokens"), RepositoriesURL: ptr(s.url + "/installation/repositories"),
+		HTMLURL: ptr(s.url + "/settings/installations/" + itoa(in.id)), RepositorySelection: ptr("selected"), SuspendedAt: when(in.suspendedAt),
+		Permissions: permissions(in.app.opt.Permissions), Events: in.app.opt.Events, CreatedAt: when(in.created), UpdatedAt: when(in.created)}
+	if in.suspendedBy != nil {
+		out.SuspendedBy = in.suspendedBy.render(s.url)
+	}
+	return out
+}
+
+// renderShort is the form in the events of a repository.
+func (in *Installation) renderShort() *github.Installation {
+	return &github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id))}
+}

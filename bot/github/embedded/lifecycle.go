@@ -1,0 +1,224 @@
+package embedded
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/google/go-github/v60/github"
+)
+
+// Archive makes the repository read-only, as its owner; Unarchive ends that.
+func (r *Repo) Archive()   { r.alter(func() { r.archive(r.owner, true) }) }
+func (r *Repo) Unarchive() { r.alter(func() { r.archive(r.owner, false) }) }
+
+// Disable shuts the repository for everybody, as GitHub does to those that break
+// its rules. Nobody is told.
+func (r *Repo) Disable() { r.alter(func() { r.disabled = true }) }
+
+// Rename gives the repository another name in the same account. The old one leads
+// to the new.
+func (r *Repo) Rename(name string) error {
+	var err error
+	r.alter(func() { err = r.rename(r.owner, name) })
+	return err
+}
+
+// Transfer gives the repository to another account. Apps keep it if they are
+// installed there.
+func (r *Repo) Transfer(to string) error {
+	var err error
+	r.alter(func() { err = r.transfer(r.owner, r.s.user(to)) })
+	return err
+}
+
+// Delete takes the repository away.
+func (r *Repo) Delete() { r.alter(func() { r.remove(r.owner) }) }
+
+func (r *Repo) alter(do func()) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	do()
+	r.s.touch()
+}
+
+// writable is nil unless nothing may change here.
+func (r *Repo) writable() error {
+	if r.archived {
+		return forbidden("Repository was archived so is read-only.")
+	}
+	return r.usable()
+}
+
+func (r *Repo) usable() error {
+	if r.disabled {
+		return forbidden("Repository access blocked")
+	}
+	return nil
+}
+
+func (r *Repo) archive(who *account, archived bool) {
+	if r.archived == archived {
+		return
+	}
+	r.archived = archived
+	action := "unarchived"
+	if archived {
+		action = "archived"
+	}
+	r.emitChange(who, action, nil)
+}
+
+func (r *Repo) rename(who *account, name string) error {
+	if r.s.repo(r.owner.login, name) != nil {
+		return invalid("Repository", "name", "custom", "name already exists on this account")
+	}
+	from := r.name
+	r.was, r.name = append(r.was, r.fullName()), name
+	r.emitChange(who, "renamed", &github.EditChange{Repo: &github.EditRepo{Name: &github.RepoName{From: &from}}})
+	return nil
+}
+
+func (r *Repo) transfer(who, to *account) error {
+	if r.s.repo(to.login, r.name) != nil {
+		return invalid("Repository", "name", "custom", "name already exists on this account")
+	}
+	from := r.owner
+	r.was, r.owner = append(r.was, r.fullName()), to
+	for _, app := range r.s.apps {
+		for _, in := range app.insts {
+			if in.account == from && slices.Contains(in.repos, r) {
+				in.move(r, "removed")
+			}
+		}
+		for _, in := range app.insts {
+			if in.account == to {
+				in.move(r, "added")
+			}
+		}
+	}
+	info := &github.OwnerInfo{User: from.render(r.s.url)}
+	if from.kind == "Organization" {
+		info = &github.OwnerInfo{Org: from.render(r.s.url)}
+	}
+	r.emitChange(who, "transferred", &github.EditChange{Owner: &github.EditOwner{OwnerInfo: info}})
+	return nil
+}
+
+func (r *Repo) remove(who *account) {
+	r.emitChange(who, "deleted", nil)
+	r.s.repos = slices.DeleteFunc(r.s.repos, func(other *Repo) bool { return other == r })
+	for _, app := range r.s.apps {
+		for _, in := range app.insts {
+			in.repos = slices.DeleteFunc(in.repos, func(other *Repo) bool { return other == r })
+		}
+	}
+}
+
+func (r *Repo) emitChange(who *account, action string, changes *github.EditChange) {
+	r.emit("repository", action, nil, &github.RepositoryEvent{Action: &action, Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)})
+}
+
+// RenameAccount gives a person or an organisation another login. Its repositories
+// are found under their old names too.
+func (s *Server) RenameAccount(from, to string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.users[from]
+	if u == nil || s.users[to] != nil {
+		return fmt.Errorf("rename account %s to %s: there must be the one and not the other", from, to)
+	}
+	for _, r := range s.repos {
+		if r.owner == u {
+			r.was = append(r.was, r.fullName())
+		}
+	}
+	delete(s.users, from)
+	u.login, s.users[to] = to, u
+	for _, app := range s.apps {
+		for _, in := range app.insts {
+			if in.account == u {
+				app.hook.send("installation_target", "renamed", nil, &github.InstallationTargetEvent{Action: ptr("renamed"), Account: u.render(s.url),
+					Changes: &github.InstallationChanges{Login: &github.InstallationLoginChange{From: &from}}, TargetType: &u.kind, Installation: in.renderShort()})
+			}
+		}
+	}
+	s.touch()
+	return nil
+}
+
+// SetAllowList turns an account's IP allow list on or off. No caller's address is on
+// it.
+func (s *Server) SetAllowList(login string, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.user(login).closed = on
+}
+
+func (u *account) closedTo() error {
+	return forbidden(fmt.Sprintf("Although you appear to have the correct authorization credentials, the `%s` organization has an IP allow list enabled, "+
+		"and your IP address is not permitted to access this resource.", u.login))
+}
+
+// redirect answers whoever calls a repository by a name that it has no more.
+func (rq *request) redirect(to *Repo, rest string) error {
+	status := http.StatusTemporaryRedirect
+	if rq.Method == http.MethodGet {
+		status = http.StatusMovedPermanently
+	}
+	at := fmt.Sprintf("%s%s/repositories/%d%s", rq.s.url, rq.mount, to.id, rest)
+	if rq.URL.RawQuery != "" {
+		at += "?" + rq.URL.RawQuery
+	}
+	rq.header.Set("Location", at)
+	return rq.reply(status, map[string]string{"message": "Moved Permanently", "url": at, "documentation_url": docs + "/guides/best-practices-for-using-the-rest-api#follow-redirects"})
+}
+
+func patchRepo(rq *request) error {
+	var in struct {
+		Name     *string
+		Archived *bool
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	r, who := rq.repo, rq.actor.user
+	thaws := in.Archived != nil && !*in.Archived
+	if err := r.writable(); err != nil && !thaws {
+		return err
+	}
+	if in.Name != nil && *in.Name != r.name {
+		if err := r.rename(who, *in.Name); err != nil {
+			return err
+		}
+	}
+	if in.Archived != nil {
+		r.archive(who, *in.Archived)
+	}
+	rq.s.touch()
+	return rq.ok(rq.renderRepo(r))
+}
+
+func postTransfer(rq *request) error {
+	var in struct {
+		NewOwner string `json:"new_owner"`
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	to := rq.s.users[in.NewOwner]
+	if to == nil {
+		return invalid("Repository", "new_owner", "invalid", "new_owner is not a user")
+	}
+	if err := rq.repo.transfer(rq.actor.user, to); err != nil {
+		return err
+	}
+	rq.s.touch()
+	return rq.reply(http.StatusAccepted, rq.repo.render())
+}
+
+func deleteRepo(rq *request) error {
+	rq.repo.remove(rq.actor.user)
+	rq.s.touch()
+	return rq.noContent()
+}

@@ -1,0 +1,232 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+const webhooksVersion = "7.6.1" // as in bot/github/webhook/testdata/fetch-examples.sh
+
+// Schemas are those that GitHub publishes of its webhooks. They are not perfect:
+// GitHub's own examples break some of them in places, and where they do, anybody
+// may.
+type Schemas struct {
+	compiled map[string]*jsonschema.Schema // by event, or event$action
+	forgiven map[string]bool
+	examples int // GitHub's own
+	valid    int // and how many of them need no forgiveness
+}
+
+var template = regexp.MustCompile(`\{[^{}]*\}`)
+
+// ReadSchemas reads the schemas and GitHub's examples out of the cache, once. The
+// error is fs.ErrNotExist if they are not there.
+var ReadSchemas = sync.OnceValues(readSchemas)
+
+// LoadSchemas reads the schemas and examples out of the cache. Without them the
+// test is skipped, or fails in CI, where tests must not skip.
+func LoadSchemas(t testing.TB) *Schemas {
+	t.Helper()
+	s, err := ReadSchemas()
+	if errors.Is(err, fs.ErrNotExist) {
+		const remedy = "GitHub's webhook schemas are not here; run bot/github/webhook/testdata/fetch-examples.sh"
+		if os.Getenv("CI") == "true" {
+			t.Fatal(remedy)
+		}
+		t.Skip(remedy)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func readSchemas() (*Schemas, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(filepath.Join(cache, "webhooks-schemas-"+webhooksVersion, "schema.json"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("read the webhook schemas: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	// The validator does not know the operators of templates, as in {/sha}.
+	compiler.RegisterFormat(&jsonschema.Format{Name: "uri-template", Validate: func(v any) error {
+		text, ok := v.(string)
+		if u, err := url.Parse(template.ReplaceAllString(text, "")); ok && (err != nil || !u.IsAbs()) {
+			return fmt.Errorf("%q is no address", text)
+		}
+		return nil
+	}})
+	if err := compiler.AddResource("webhooks.json", doc); err != nil {
+		return nil, fmt.Errorf("read the webhook schemas: %w", err)
+	}
+	s := &Schemas{compiled: map[string]*jsonschema.Schema{}, forgiven: map[string]bool{}}
+	definitions, _ := at(doc, "definitions").(map[string]any)
+	for name := range definitions {
+		if !strings.Contains(name, "$") {
+			continue
+		}
+		schema, err := compiler.Compile("webhooks.json#/definitions/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("compile the schema of %s: %w", name, err)
+		}
+		s.compiled[strings.TrimSuffix(name, "$event")] = schema
+	}
+	for _, rule := range []string{
+		// The lists of events lack one that GitHub's API description has.
+		"app/properties/events/items merge_group is not on the list", "installation/properties/events/items merge_group is not on the list",
+		"webhook-events/oneOf/0/items merge_group is not on the list",
+		// A suite of skipped checks is skipped, as the description says.
+		"check_suite$completed/properties/check_suite/properties/conclusion skipped is not on the list",
+		"check_run$completed/properties/check_run/properties/check_suite/properties/conclusion skipped is not on the list",
+		"check_run$created/properties/check_run/properties/check_suite/properties/conclusion skipped is not on the list",
+		// All examples are of repositories' hooks. An App's has no address of its own.
+		"ping$event/properties/hook url is missing", "ping$event/properties/hook ping_url is missing",
+	} {
+		s.forgiven[rule] = true
+	}
+	return s, s.learn(filepath.Join(cache, "webhooks-examples-"+webhooksVersion, "api.github.com", "index.json"))
+}
+
+// learn finds out where GitHub's own examples break the schemas.
+func (s *Schemas) learn(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var events []struct {
+		Name     string
+		Examples []json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &events); err != nil {
+		return fmt.Errorf("read GitHub's example webhooks: %w", err)
+	}
+	for _, event := range events {
+		for _, example := range event.Examples {
+			s.examples++
+			faults, known := s.faults(event.Name, example)
+			if known && len(faults) == 0 {
+				s.valid++
+			}
+			for _, f := range faults {
+				s.forgiven[f.rule] = true
+			}
+		}
+	}
+	return nil
+}
+
+// Check lists what is wrong with a payload that is not wrong in the same way with
+// one of GitHub's own. Known is false if GitHub sends no such event.
+func (s *Schemas) Check(event string, payload []byte) (wrong []string, known bool) {
+	faults, known := s.faults(event, payload)
+	for _, f := range faults {
+		if !s.forgiven[f.rule] {
+			wrong = append(wrong, f.text)
+		}
+	}
+	slices.Sort(wrong)
+	return slices.Compact(wrong), known
+}
+
+// Examples is how many examples GitHub has, and how many of them are valid.
+func (s *Schemas) Examples() (all, valid int) { return s.examples, s.valid }
+
+// A fault is one broken rule of a schema, in one place of a payload.
+type fault struct{ rule, text string }
+
+func (s *Schemas) faults(event string, payload []byte) ([]fault, bool) {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(payload))
+	if err != nil {
+		return []fault{{"JSON", err.Error()}}, true
+	}
+	schema := s.compiled[event]
+	if action, _ := at(value, "action").(string); action != "" && schema == nil {
+		schema = s.compiled[event+"$"+action]
+	}
+	if schema == nil {
+		return nil, false
+	}
+	problem, _ := schema.Validate(value).(*jsonschema.ValidationError)
+	return leaves(problem, nil), true
+}
+
+// leaves are the rules at the ends of a tree of complaints, one for each property.
+func leaves(e *jsonschema.ValidationError, out []fault) []fault {
+	if e == nil {
+		return out
+	}
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		if len(e.Causes) > 0 {
+			return append(out, nearest(e.Causes)...)
+		}
+	}
+	for _, cause := range e.Causes {
+		out = leaves(cause, out)
+	}
+	if len(e.Causes) > 0 {
+		return out
+	}
+	_, where, _ := strings.Cut(e.SchemaURL, "#/definitions/")
+	place := "/" + strings.Join(e.InstanceLocation, "/")
+	add := func(what string) {
+		rule := where + " " + what
+		out = append(out, fault{rule, fmt.Sprintf("%s: %s (%s)", place, what, where)})
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			add(name + " is missing")
+		}
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			add(name + " is not GitHub's")
+		}
+	case *kind.Type:
+		add(fmt.Sprintf("is %s, want %s", k.Got, strings.Join(k.Want, " or ")))
+	case *kind.Enum:
+		add(fmt.Sprintf("%v is not on the list", k.Got))
+	default:
+		add(strings.Join(e.ErrorKind.KeywordPath(), "/"))
+	}
+	return out
+}
+
+// nearest is the choice that was meant: one of the right type if there is one, with
+// as little wrong as possible.
+func nearest(choices []*jsonschema.ValidationError) []fault {
+	var least []fault
+	best := 0
+	for i, choice := range choices {
+		wrong := leaves(choice, nil)
+		cost := len(wrong)
+		if _, other := choice.ErrorKind.(*kind.Type); other {
+			cost += 1000
+		}
+		if i == 0 || cost < best {
+			least, best = wrong, cost
+		}
+	}
+	return least
+}

@@ -1,0 +1,373 @@
+package embedded_test
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
+)
+
+// described is a client whose answers are held against GitHub's description.
+func (w *world) described(d *openapi.Description, token string) *github.Client {
+	w.Helper()
+	eye := &witness{t: w.T, d: d, seen: map[string]bool{}}
+	c, err := github.NewClient(&http.Client{Transport: eye}).WithAuthToken(token).WithEnterpriseURLs(w.hub.URL(), w.hub.URL())
+	w.no(err)
+	return c
+}
+
+// refused fails unless err is a 403 with this text.
+func (w *world) refused(err error, text string) {
+	w.Helper()
+	if refusal := w.wantStatus(err, 403); !strings.Contains(refusal.Message, text) {
+		w.Errorf("refused with %q, want %q", refusal.Message, text)
+	}
+}
+
+func TestLockedConversation(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	pr := w.opened()
+	w.no(w.repo.Grant("walt", embedded.Write))
+	before, err := pr.Comment("rita", "/rebench")
+	w.no(err)
+	alice, bot := w.described(d, w.hub.CreateToken("alice")), w.described(d, w.inst.Token())
+	_, err = alice.Issues.Lock(w.ctx, "alice", "kernels", 1, &github.LockIssueOptions{LockReason: "too heated"})
+	w.no(err)
+
+	say := &github.IssueComment{Body: github.String("hello")}
+	_, _, err = bot.Issues.CreateComment(w.ctx, "alice", "kernels", 1, say)
+	w.refused(err, "Unable to create comment because issue is locked.")
+	_, _, err = w.person("rita").Issues.CreateComment(w.ctx, "alice", "kernels", 1, say)
+	w.refused(err, "issue is locked")
+	_, _, err = w.person("walt").Issues.CreateComment(w.ctx, "alice", "kernels", 1, say)
+	w.no(err)
+	for name, c := range map[string]*github.Client{"the App": bot, "one who may write": w.person("walt"), "the owner": alice} {
+		if _, _, err := c.Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", before.ID, "eyes"); err == nil {
+			t.Errorf("%s could react", name)
+		} else {
+			w.refused(err, "locked")
+		}
+	}
+	if before.React("walt", "eyes") == nil || pr.Review("rita", "COMMENT", "words") == nil {
+		t.Error("a reaction or a stranger's review went through")
+	}
+	got, _, err := bot.PullRequests.Get(w.ctx, "alice", "kernels", 1)
+	w.no(err)
+	if !got.GetLocked() || got.GetActiveLockReason() != "too heated" {
+		t.Errorf("locked %v for %q", got.GetLocked(), got.GetActiveLockReason())
+	}
+	w.check(w.bot(), pr.HeadSHA(), "kernelgate", "success") // a verdict needs no conversation
+	if pr.Unlock("rita") == nil {
+		t.Error("a stranger could unlock")
+	}
+	_, err = bot.Issues.Unlock(w.ctx, "alice", "kernels", 1)
+	w.no(err)
+	_, _, err = bot.Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", before.ID, "eyes")
+	w.no(err)
+	w.quiet()
+	if names := w.hooks.names(); count(names, "pull_request.locked") != 1 || count(names, "pull_request.unlocked") != 1 {
+		t.Errorf("events: %v", names)
+	}
+}
+
+func TestArchivedRepositoryIsReadOnly(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	pr := w.opened()
+	alice, bot := w.described(d, w.hub.CreateToken("alice")), w.described(d, w.inst.Token())
+	edited, _, err := alice.Repositories.Edit(w.ctx, "alice", "kernels", &github.Repository{Archived: github.Bool(true)})
+	w.no(err)
+	if !edited.GetArchived() {
+		t.Error("it is not archived")
+	}
+	const why = "Repository was archived so is read-only."
+	_, _, err = bot.Checks.CreateCheckRun(w.ctx, "alice", "kernels", github.CreateCheckRunOptions{Name: "kernelgate", HeadSHA: pr.HeadSHA()})
+	w.refused(err, why)
+	_, _, err = w.bot().Issues.CreateComment(w.ctx, "alice", "kernels", 1, &github.IssueComment{Body: github.String("hello")})
+	w.refused(err, why)
+	_, _, err = alice.Repositories.Edit(w.ctx, "alice", "kernels", &github.Repository{Name: github.String("other")})
+	w.refused(err, why)
+	if _, err := w.repo.Push("faster", map[string]string{"a.cu": "x\n"}, "x"); err == nil {
+		t.Error("a push went through")
+	}
+	if _, err := pr.Comment("alice", "hello"); err == nil {
+		t.Error("a comment went through")
+	}
+	listed, _, err := bot.Apps.ListRepos(w.ctx, nil)
+	w.no(err)
+	if !listed.Repositories[0].GetArchived() {
+		t.Error("the list does not say so")
+	}
+	w.quiet()
+	if e := last[*github.RepositoryEvent](w); e.GetAction() != "archived" || !e.Repo.GetArchived() || e.Installation.GetID() != w.inst.ID() {
+		t.Errorf("event: %s", e.GetAction())
+	}
+	_, _, err = alice.Repositories.Edit(w.ctx, "alice", "kernels", &github.Repository{Archived: github.Bool(false)})
+	w.no(err)
+	w.check(w.bot(), pr.HeadSHA(), "kernelgate", "success")
+	w.repo.Disable()
+	_, _, err = w.bot().Repositories.Get(w.ctx, "alice", "kernels")
+	w.refused(err, "Repository access blocked")
+	listed, _, err = bot.Apps.ListRepos(w.ctx, nil)
+	w.no(err)
+	if !listed.Repositories[0].GetDisabled() {
+		t.Error("the list does not say that it is disabled")
+	}
+}
+
+func TestRenamedRepositoryIsFoundUnderItsOldName(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	pr := w.opened()
+	old := w.repo.CloneURL()
+	alice, bot := w.described(d, w.hub.CreateToken("alice")), w.described(d, w.inst.Token())
+	_, _, err := alice.Repositories.Edit(w.ctx, "alice", "kernels", &github.Repository{Name: github.String("cuda")})
+	w.no(err)
+	w.quiet()
+	if e := last[*github.RepositoryEvent](w); e.GetAction() != "renamed" || e.Repo.GetFullName() != "alice/cuda" || *e.Changes.Repo.Name.From != "kernels" {
+		t.Errorf("event: %s of %s", e.GetAction(), e.Repo.GetFullName())
+	}
+	direct := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for method, status := range map[string]int{"GET": 301, "POST": 307} {
+		rq, err := http.NewRequest(method, w.hub.URL()+"/repos/alice/kernels/issues/1/comments?per_page=5", strings.NewReader(`{"body":"x"}`))
+		w.no(err)
+		rq.Header.Set("Authorization", "Bearer "+w.inst.Token())
+		answer, err := direct.Do(rq)
+		w.no(err)
+		_ = answer.Body.Close()
+		if at := answer.Header.Get("Location"); answer.StatusCode != status || !strings.Contains(at, "/repositories/") || !strings.HasSuffix(at, "/issues/1/comments?per_page=5") {
+			t.Errorf("%s answers %d, at %s", method, answer.StatusCode, at)
+		}
+	}
+	found, _, err := bot.Repositories.Get(w.ctx, "alice", "kernels") // the client follows
+	w.no(err)
+	if found.GetFullName() != "alice/cuda" || found.GetID() != w.repo.ID() {
+		t.Errorf("found %s", found.GetFullName())
+	}
+	_, _, err = w.bot().Issues.CreateComment(w.ctx, "alice", "kernels", 1, &github.IssueComment{Body: github.String("still here")})
+	w.no(err)
+	if got := pr.Comments(); len(got) != 1 || got[0].Body != "still here" {
+		t.Errorf("comments: %v", got)
+	}
+	dir := t.TempDir()
+	w.mustGit(dir, "clone", "--quiet", withToken(old, w.inst.Token()), filepath.Join(dir, "work"))
+
+	other, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "acme", Name: "others"})
+	w.no(err)
+	theirs, err := w.app.Install(other)
+	w.no(err)
+	req := &github.TransferRequest{NewOwner: "acme"}
+	if _, _, err := alice.Repositories.Transfer(w.ctx, "alice", "cuda", *req); !isAccepted(err) {
+		t.Fatal(err)
+	}
+	w.quiet()
+	if e := last[*github.RepositoryEvent](w); e.GetAction() != "transferred" || e.Repo.GetFullName() != "acme/cuda" || e.Installation.GetID() != theirs.ID() {
+		t.Errorf("event: %s of %s", e.GetAction(), e.Repo.GetFullName())
+	}
+	for _, name := range []string{"kernels", "cuda"} {
+		found, _, err := w.client(theirs.Token()).Repositories.Get(w.ctx, "alice", name)
+		w.no(err)
+		if found.GetFullName() != "acme/cuda" {
+			t.Errorf("alice/%s leads to %s", name, found.GetFullName())
+		}
+	}
+	_, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "alice", Name: "kernels"}) // whoever takes the name has it
+	w.no(err)
+	found, _, err = w.client(theirs.Token()).Repositories.Get(w.ctx, "alice", "kernels")
+	w.no(err)
+	if found.GetID() == w.repo.ID() {
+		t.Error("a name that was taken again still leads away")
+	}
+}
+
+func TestRenamedAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, embedded.Options{})
+	w.no(w.hub.RenameAccount("alice", "alicia"))
+	w.quiet()
+	e := last[*github.InstallationTargetEvent](w)
+	if e.Account.GetLogin() != "alicia" || e.Changes.Login.GetFrom() != "alice" || e.Installation.GetID() != w.inst.ID() {
+		t.Errorf("event: %v", e)
+	}
+	found, _, err := w.bot().Repositories.Get(w.ctx, "alice", "kernels")
+	w.no(err)
+	if found.GetFullName() != "alicia/kernels" {
+		t.Errorf("found %s", found.GetFullName())
+	}
+	if w.hub.RenameAccount("alice", "x") == nil {
+		t.Error("nobody was renamed")
+	}
+}
+
+func TestSuspendedAndDeletedInstallation(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	key, err := testKey()
+	w.no(err)
+	app := w.described(d, w.jwt(key, 5*time.Minute))
+	token := w.inst.Token()
+	_, err = app.Apps.SuspendInstallation(w.ctx, w.inst.ID())
+	w.no(err)
+	_, _, err = app.Apps.CreateInstallationToken(w.ctx, w.inst.ID(), nil)
+	w.refused(err, "This installation has been suspended")
+	_, _, err = w.client(token).Repositories.Get(w.ctx, "alice", "kernels")
+	w.refused(err, "This installation has been suspended")
+	seen, _, err := app.Apps.GetInstallation(w.ctx, w.inst.ID())
+	w.no(err)
+	if seen.GetSuspendedAt().IsZero() || seen.GetSuspendedBy().GetLogin() != "alice" {
+		t.Errorf("installation: suspended at %s", seen.GetSuspendedAt())
+	}
+	w.quiet()
+	heard := len(w.hooks.all())
+	w.opened()
+	w.quiet()
+	if n := len(w.hooks.all()); n != heard {
+		t.Errorf("a suspended App was told of %v", w.hooks.names()[heard:])
+	}
+	_, err = app.Apps.UnsuspendInstallation(w.ctx, w.inst.ID())
+	w.no(err)
+	_, _, err = w.client(token).Repositories.Get(w.ctx, "alice", "kernels")
+	w.no(err)
+	_, err = app.Apps.DeleteInstallation(w.ctx, w.inst.ID())
+	w.no(err)
+	_, _, err = app.Apps.CreateInstallationToken(w.ctx, w.inst.ID(), nil)
+	w.wantStatus(err, 404)
+	_, _, err = w.client(token).Repositories.Get(w.ctx, "alice", "kernels")
+	w.wantStatus(err, 401)
+	w.quiet()
+	for _, name := range []string{"installation.suspend", "installation.unsuspend", "installation.deleted"} {
+		if count(w.hooks.names(), name) != 1 {
+			t.Errorf("%d of %s", count(w.hooks.names(), name), name)
+		}
+	}
+}
+
+// TestTroubleOfOneInstallation refuses one installation, and serves the other.
+func TestTroubleOfOneInstallation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, embedded.Options{})
+	theirRepo, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "acme", Name: "others"})
+	w.no(err)
+	theirs, err := w.app.Install(theirRepo)
+	w.no(err)
+	key, err := testKey()
+	w.no(err)
+	app := w.client(w.jwt(key, 5*time.Minute))
+	tokens := func(in *embedded.Installation) error {
+		_, _, err := app.Apps.CreateInstallationToken(w.ctx, in.ID(), nil)
+		return err
+	}
+	calls := func(in *embedded.Installation, owner, name string) error {
+		_, _, err := w.client(in.Token()).Repositories.Get(w.ctx, owner, name)
+		return err
+	}
+	w.inst.RefuseTokens(http.StatusUnauthorized, "Bad credentials")
+	w.wantStatus(tokens(w.inst), 401)
+	w.no(tokens(theirs))
+	w.inst.RefuseTokens(0, "")
+	w.no(tokens(w.inst))
+
+	w.hub.SetAllowList("alice", true)
+	w.refused(tokens(w.inst), "the `alice` organization has an IP allow list enabled")
+	w.refused(calls(w.inst, "alice", "kernels"), "IP allow list")
+	_, _, err = w.nobody().Repositories.Get(w.ctx, "alice", "kernels") // it is public
+	w.no(err)
+	w.no(calls(theirs, "acme", "others"))
+	w.hub.SetAllowList("alice", false)
+	w.no(calls(w.inst, "alice", "kernels"))
+
+	for how, status := range map[embedded.FaultKind]int{embedded.Secondary: 403, embedded.TooMany: 429} {
+		w.inst.Throttle(how, 90*time.Second)
+		w.clock.Advance(30 * time.Second)
+		rq, err := http.NewRequest("GET", w.hub.URL()+"/repos/alice/kernels", nil)
+		w.no(err)
+		rq.Header.Set("Authorization", "Bearer "+w.inst.Token())
+		answer, err := http.DefaultClient.Do(rq)
+		w.no(err)
+		_ = answer.Body.Close()
+		if answer.StatusCode != status || answer.Header.Get("Retry-After") != "60" {
+			t.Errorf("%s: %d, try again after %s", how, answer.StatusCode, answer.Header.Get("Retry-After"))
+		}
+		if _, ok := errors.AsType[*github.AbuseRateLimitError](calls(w.inst, "alice", "kernels")); !ok && status == 403 {
+			t.Error("the client does not know it for a secondary limit")
+		}
+		w.no(calls(theirs, "acme", "others"))
+		w.clock.Advance(time.Minute)
+		w.no(calls(w.inst, "alice", "kernels"))
+	}
+}
+
+func TestReviews(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	pr := w.opened()
+	bob, bot := w.described(d, w.hub.CreateToken("bob")), w.described(d, w.inst.Token())
+	v, _, err := bob.PullRequests.CreateReview(w.ctx, "alice", "kernels", 1, &github.PullRequestReviewRequest{Event: github.String("APPROVE"), Body: github.String("/rebench")})
+	w.no(err)
+	if v.GetState() != "APPROVED" || v.GetCommitID() != pr.HeadSHA() {
+		t.Errorf("review: %s of %s", v.GetState(), v.GetCommitID())
+	}
+	if err := pr.Review("alice", "APPROVE", ""); err == nil {
+		t.Error("an author approved her own")
+	}
+	c, _, err := bob.PullRequests.CreateComment(w.ctx, "alice", "kernels", 1, &github.PullRequestComment{Body: github.String("/rebench"), Path: github.String("a.cu"),
+		Line: github.Int(1), CommitID: github.String(pr.HeadSHA()), Side: github.String("RIGHT")})
+	w.no(err)
+	if _, err := pr.CommentOn("bob", "b.cu", 1, "not in the diff"); err == nil {
+		t.Error("a comment stands outside of the diff")
+	}
+	_, _, err = bot.Reactions.CreatePullRequestCommentReaction(w.ctx, "alice", "kernels", c.GetID(), "eyes")
+	w.no(err)
+	_, _, err = w.bot().Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", c.GetID(), "eyes") // another kind of id
+	w.wantStatus(err, 404)
+	reviews, _, err := bot.PullRequests.ListReviews(w.ctx, "alice", "kernels", 1, nil)
+	w.no(err)
+	comments, _, err := bot.PullRequests.ListComments(w.ctx, "alice", "kernels", 1, nil)
+	w.no(err)
+	if len(reviews) != 2 || len(comments) != 1 || comments[0].GetPullRequestReviewID() != reviews[1].GetID() {
+		t.Errorf("%d reviews, %d comments", len(reviews), len(comments))
+	}
+	if got := pr.LineComments(); len(got) != 1 || len(got[0].Reactions["eyes"]) != 1 || len(pr.Comments()) != 0 {
+		t.Errorf("comments on lines: %v", got)
+	}
+	w.quiet()
+	if e := last[*github.PullRequestReviewEvent](w); e.Review.GetState() != "approved" || e.Review.GetBody() != "/rebench" || e.PullRequest.GetNumber() != 1 {
+		t.Errorf("event: %v", e.Review)
+	}
+	if e := last[*github.PullRequestReviewCommentEvent](w); e.Comment.GetID() != c.GetID() {
+		t.Errorf("event: %v", e.Comment)
+	}
+}
+
+func TestUserOfAToken(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	me, _, err := w.described(d, w.hub.CreateToken("alice")).Users.Get(w.ctx, "")
+	w.no(err)
+	if me.GetLogin() != "alice" || me.GetHTMLURL() != w.hub.URL()+"/alice" {
+		t.Errorf("alice is %s at %s", me.GetLogin(), me.GetHTMLURL())
+	}
+	_, _, err = w.bot().Users.Get(w.ctx, "")
+	w.refused(err, "Resource not accessible by integration")
+	_, _, err = w.nobody().Users.Get(w.ctx, "")
+	w.wantStatus(err, 401)
+	bot, _, err := w.described(d, w.inst.Token()).Users.Get(w.ctx, "kernelgate[bot]")
+	w.no(err)
+	if bot.GetType() != "Bot" || bot.GetHTMLURL() != w.hub.URL()+"/apps/kernelgate" || bot.GetURL() != w.hub.URL()+"/users/kernelgate%5Bbot%5D" {
+		t.Errorf("the bot is a %s at %s and %s", bot.GetType(), bot.GetHTMLURL(), bot.GetURL())
+	}
+}

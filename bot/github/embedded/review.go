@@ -1,0 +1,213 @@
+package embedded
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v60/github"
+)
+
+type review struct {
+	id        int64
+	pr        *PR
+	author    *account
+	body      string
+	state     string // APPROVED, CHANGES_REQUESTED or COMMENTED
+	commit    string
+	submitted time.Time
+}
+
+// A line is what a comment in the code is about.
+type line struct {
+	path   string
+	number int
+	commit string
+	hunk   string
+	review *review
+}
+
+// Review submits a review as a person. The event is APPROVE, REQUEST_CHANGES or
+// COMMENT.
+func (pr *PR) Review(user, event, body string) error {
+	return pr.act(user, "review", func(who *account) error {
+		_, err := pr.review(who, event, body, "")
+		return err
+	})
+}
+
+// CommentOn writes a comment on a line of a file as a person.
+func (pr *PR) CommentOn(user, path string, number int, body string) (Comment, error) {
+	var out Comment
+	err := pr.act(user, "comment on a line of", func(who *account) error {
+		c, err := pr.remark(who, body, line{path: path, number: number, commit: pr.headSHA})
+		if err == nil {
+			out = c.snapshot()
+		}
+		return err
+	})
+	return out, err
+}
+
+// LineComments reads the comments in the code, oldest first.
+func (pr *PR) LineComments() []Comment {
+	pr.repo.s.mu.Lock()
+	defer pr.repo.s.mu.Unlock()
+	var out []Comment
+	for _, c := range pr.remarks() {
+		out = append(out, c.snapshot())
+	}
+	return out
+}
+
+func (pr *PR) remarks() []*comment {
+	return slices.DeleteFunc(slices.Clone(pr.repo.remarks), func(c *comment) bool { return c.pr != pr })
+}
+
+func (pr *PR) review(who *account, event, body, commit string) (*review, error) {
+	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
+	if err := pr.talks(who); err != nil {
+		return nil, err
+	}
+	switch {
+	case states[event] == "":
+		return nil, invalid("PullRequestReview", "event", "invalid", event+" is not an event")
+	case event != "COMMENT" && who == pr.author:
+		return nil, &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
+	case event != "APPROVE" && body == "":
+		return nil, invalid("PullRequestReview", "body", "missing_field", "")
+	}
+	s := pr.repo.s
+	v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: cmp.Or(commit, pr.headSHA), submitted: s.now()}
+	pr.repo.reviews = append(pr.repo.reviews, v)
+	pr.updated = v.submitted
+	out := v.render()
+	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
+	pr.repo.emit("pull_request_review", "submitted", nil, map[string]any{"action": "submitted", "review": out,
+		"pull_request": renderPulls([]*PR{pr})[0], "repository": pr.repo.render(), "sender": who.render(s.url)})
+	s.touch()
+	return v, nil
+}
+
+// remark writes a comment on a line. GitHub makes a review of its own for each.
+func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
+	if err := pr.talks(who); err != nil {
+		return nil, err
+	}
+	if err := checkCommentBody(body); err != nil {
+		return nil, err
+	}
+	files, err := pr.files()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(files, func(f *github.CommitFile) bool { return f.GetFilename() == at.path })
+	switch {
+	case i < 0:
+		return nil, invalid("PullRequestReviewComment", "path", "invalid", "path is not part of the diff")
+	case at.number < 1:
+		return nil, invalid("PullRequestReviewComment", "line", "invalid", "line must be part of the diff")
+	}
+	s := pr.repo.s
+	at.hunk = files[i].GetPatch()
+	at.review = &review{id: s.id(), pr: pr, author: who, state: "COMMENTED", commit: at.commit, submitted: s.now()}
+	pr.repo.reviews = append(pr.repo.reviews, at.review)
+	c := &comment{id: s.id(), pr: pr, author: who, body: body, created: s.now(), updated: s.now(), on: &at}
+	pr.repo.remarks = append(pr.repo.remarks, c)
+	pr.updated = c.created
+	pr.repo.emit("pull_request_review_comment", "created", nil, map[string]any{"action": "created", "comment": c.renderOnLine(),
+		"pull_request": renderPulls([]*PR{pr})[0], "repository": pr.repo.render(), "sender": who.render(s.url)})
+	s.touch()
+	return c, nil
+}
+
+// reviewEntry and lineEntry have the links that go-github's structs lack.
+type reviewEntry struct {
+	github.PullRequestReview
+	Links map[string]any `json:"_links"`
+}
+
+type lineEntry struct {
+	github.PullRequestComment
+	Links map[string]any `json:"_links"`
+}
+
+func (v *review) render() *reviewEntry {
+	r := v.pr.repo
+	html, pull := r.html("/pull/%d#pullrequestreview-%d", v.pr.number, v.id), r.api("/pulls/%d", v.pr.number)
+	return &reviewEntry{Links: links("html", html, "pull_request", pull), PullRequestReview: github.PullRequestReview{
+		ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: ptr(v.body), SubmittedAt: when(v.submitted),
+		CommitID: &v.commit, HTMLURL: &html, PullRequestURL: &pull, State: &v.state, AuthorAssociation: ptr(r.association(v.author))}}
+}
+
+func (c *comment) renderOnLine() *lineEntry {
+	r, on := c.pr.repo, c.on
+	url, html := r.api("/pulls/comments/%d", c.id), r.html("/pull/%d#discussion_r%d", c.pr.number, c.id)
+	pull := r.api("/pulls/%d", c.pr.number)
+	return &lineEntry{Links: links("self", url, "html", html, "pull_request", pull), PullRequestComment: github.PullRequestComment{
+		ID: &c.id, NodeID: ptr(nodeID("PullRequestReviewComment", c.id)), Body: ptr(c.body), Path: &on.path, DiffHunk: &on.hunk,
+		PullRequestReviewID: &on.review.id, Position: &on.number, OriginalPosition: &on.number, Line: &on.number, OriginalLine: &on.number, Side: ptr("RIGHT"),
+		CommitID: &on.commit, OriginalCommitID: &on.commit, User: c.author.render(r.s.url), Reactions: renderReactions(c.reactions, url),
+		CreatedAt: when(c.created), UpdatedAt: when(c.updated), AuthorAssociation: ptr(r.association(c.author)), URL: &url, HTMLURL: &html,
+		PullRequestURL: &pull, SubjectType: ptr("line")}}
+}
+
+// links are pairs of a name and an address.
+func links(pairs ...string) map[string]any {
+	out := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = map[string]string{"href": pairs[i+1]}
+	}
+	return out
+}
+
+func listReviews(rq *request, pr *PR) error {
+	out := []*reviewEntry{}
+	for _, v := range rq.repo.reviews {
+		if v.pr == pr {
+			out = append(out, v.render())
+		}
+	}
+	return rq.ok(page(rq, out))
+}
+
+func postReview(rq *request, pr *PR) error {
+	var in struct {
+		Body, Event string
+		CommitID    string `json:"commit_id"`
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	v, err := pr.review(rq.actor.user, in.Event, in.Body, in.CommitID)
+	if err != nil {
+		return err
+	}
+	return rq.ok(v.render())
+}
+
+func listLineComments(rq *request, pr *PR) error {
+	out := []*lineEntry{}
+	for _, c := range pr.remarks() {
+		out = append(out, c.renderOnLine())
+	}
+	return rq.ok(page(rq, out))
+}
+
+func postLineComment(rq *request, pr *PR) error {
+	var in struct {
+		Body, Path string
+		CommitID   string `json:"commit_id"`
+		Line       int
+	}
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	c, err := pr.remark(rq.actor.user, in.Body, line{path: in.Path, number: in.Line, commit: cmp.Or(in.CommitID, pr.headSHA)})
+	if err != nil {
+		return err
+	}
+	return rq.reply(http.StatusCreated, c.renderOnLine())
+}
