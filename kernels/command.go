@@ -15,7 +15,7 @@ type Rival struct {
 }
 
 func (r *Rival) ValidateStrict(n *strict.Node) {
-	if n.Has("name") && !plainName.MatchString(r.Name) {
+	if n.Has("name") && !strict.IsName(r.Name) {
 		n.Child("name").Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	checkArgv(n, "command", r.Command)

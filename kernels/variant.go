@@ -31,7 +31,7 @@ type Variants []Variant
 func (v *Variants) UnmarshalStrict(n *strict.Node) {
 	*v = nil
 	eachNamed(n, "stage1: {source: stage1.cu}", func(p strict.Pair) {
-		if !plainName.MatchString(p.Key) {
+		if !strict.IsName(p.Key) {
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		}
 		variant := Variant{Name: p.Key}

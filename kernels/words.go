@@ -36,10 +36,7 @@ func joinWords[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-var (
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-	plainName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-)
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // keywords are the words of C and C++ that can name nothing.
 var keywords = strings.Fields(`

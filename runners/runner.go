@@ -5,56 +5,13 @@ package runners
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 )
-
-// A Job is one kernel of one change, with everything that a backend needs and
-// nothing of GitHub.
-type Job struct {
-	Manifest   *kernels.Manifest // of the base
-	Policy     *policies.Policy  // of the base
-	Change     policies.Change
-	Trusted    string // folder of the base's kernel: manifest and reference
-	Baseline   *Side  // nil for a kernel that the base does not have
-	Candidate  Side
-	Provenance gates.Provenance
-	Notes      []string
-	// Noise says that both sides are the same on purpose: what is measured is the
-	// machine.
-	Noise bool
-
-	Rounds  int    // of a further attempt; 0 is as many as the policy's last look asks
-	Profile bool   // profile once more, whether or not that was done before
-	Record  Record // of what was measured before; nil where nobody remembers
-}
-
-// Rule is what the policy asks of this kernel's change.
-func (j Job) Rule() *policies.Rule {
-	change := j.Change
-	change.Kernel = j.Manifest.Name
-	return j.Policy.RuleFor(change)
-}
-
-// A Role is a side's part in the comparison.
-type Role string
-
-const (
-	Baseline  Role = "baseline"
-	Candidate Role = "candidate"
-)
-
-// A Side is one state of the kernel's sources.
-type Side struct {
-	Dir     string // folder to compile in
-	Variant string
-}
 
 // A Backend measures on one kind of device. Its errors are its own faults; what
 // the kernel does wrong is evidence.
@@ -74,31 +31,20 @@ type Backend interface {
 	Profile(ctx context.Context, gate *policies.ProfileGate, p Progress) (*gates.Profile, error)
 }
 
-// Progress is told what a run is doing. Calls come from one goroutine.
-type Progress interface {
-	Report(Event)
-}
-
-// An Event is one thing worth showing while a run goes on.
-type Event struct {
-	Gate   string
-	Text   string        // what is being done: a shape, a case, a side
-	Done   int           // of Total, in the gate's own unit
-	Total  int           // 0 where it is not known
-	Unit   string        // cases, rounds
-	Detail string        // the interval so far
-	Left   time.Duration // 0 where it is not known
+// Measured is what measuring a job leaves behind.
+type Measured struct {
+	Evidence  *gates.Evidence
+	BuildLog  string   // what the compilers printed
+	Artifacts []string // files worth keeping; their base names are their names
 }
 
 // Gather collects evidence until the verdict can fall. It returns evidence in
 // every case: an error of the backend becomes its Fault. Only a cancelled
 // context returns an error.
 func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
-	e := &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Mode: string(job.Manifest.Mode),
-		Provenance: job.Provenance, Change: job.Change, Device: b.Device(), Notes: job.Notes,
-	}
-	e.Provenance.Tools = b.Tools()
+	job.Policy.Narrow(job.Shapes, job.Seeds)
+	e := job.evidence()
+	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error
 	if e.Shapes, err = job.shapes(); err != nil {
 		e.Fault = err.Error()
@@ -123,42 +69,6 @@ func (g *gatherer) run(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// supported is the shapes that both sides can be run on.
-func (j Job) supported() []kernels.Shape {
-	return slices.DeleteFunc(j.Manifest.ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
-		return j.Baseline != nil && !j.Manifest.Supports(j.Baseline.Variant, s.Dims)
-	})
-}
-
-// ShapeNames lists the shapes that both sides can be run on.
-func (j Job) ShapeNames() []string {
-	var names []string
-	for _, s := range j.supported() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// shapes is the same for the record, with the work that each takes at least.
-func (j Job) shapes() ([]gates.Shape, error) {
-	m := j.Manifest
-	var shapes []gates.Shape
-	for _, s := range j.supported() {
-		shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
-		if m.Work != nil {
-			var errF, errB error
-			shape.FLOPs, errF = m.FLOPs(s.Dims)
-			shape.Bytes, errB = m.Bytes(s.Dims)
-			if err := errors.Join(errF, errB); err != nil {
-				return nil, fmt.Errorf("computing the work of %s: %w", s, err)
-			}
-			shape.Peak = string(m.Work.Peak)
-		}
-		shapes = append(shapes, shape)
-	}
-	return shapes, nil
 }
 
 // A gatherer is one run on its way.
@@ -331,19 +241,6 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 		e.Detail = gates.SoFar(g.rule, g.evidence)
 	}
 	return e
-}
-
-// withinRound adds what a backend says during a round, the shape at hand, to what
-// is known of the round.
-type withinRound struct {
-	to  Progress
-	now Event
-}
-
-func (w withinRound) Report(e Event) {
-	now := w.now
-	now.Text += " " + e.Text
-	w.to.Report(now)
 }
 
 func (g *gatherer) profile(ctx context.Context) error {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 const (
@@ -77,14 +79,11 @@ func readTune(arguments string) (Command, error) {
 	switch {
 	case more != "":
 		return nil, fmt.Errorf("%s is too much: it takes one kernel at most (write a comment for each)", code(more))
-	case kernel != "" && !plainName.MatchString(kernel):
+	case kernel != "" && !strict.IsName(kernel):
 		return nil, fmt.Errorf("kernel: %s", noName(kernel))
 	}
 	return Tune{kernel}, nil
 }
-
-// plainName is how manifests name kernels and shapes.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func noName(text string) string {
 	return code(text) + " is no name (write letters, digits, `.`, `_` and `-`)"
@@ -102,7 +101,7 @@ func readRebench(arguments string) (Command, error) {
 			option = true
 		}
 		if !option {
-			if !plainName.MatchString(word) {
+			if !strict.IsName(word) {
 				return nil, fmt.Errorf("kernel: %s", noName(word))
 			}
 			r.Kernels = append(r.Kernels, word)
@@ -165,7 +164,7 @@ func checkNames(argument string, names []string, most int) error {
 		switch {
 		case name == "":
 			return fmt.Errorf("%s: a name is empty (write them with commas and no blanks, such as `%[1]s=a,b`)", argument)
-		case !plainName.MatchString(name):
+		case !strict.IsName(name):
 			return fmt.Errorf("%s: %s", argument, noName(name))
 		case seen[name]:
 			return fmt.Errorf("%s: %s is named twice (delete one)", argument, code(name))

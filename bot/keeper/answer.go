@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // followed are the commands that the bot obeys.
@@ -210,7 +210,7 @@ func (k *Keeper) sideways(ctx context.Context, s *change.State, runs []change.Ru
 
 // badRequest tells the author of a command what does not exist.
 func badRequest(err error) (change.Answered, error) {
-	var bad plan.BadInput
+	var bad strict.Mistake
 	if errors.As(err, &bad) {
 		return refused("```text\n%s\n```", strings.ReplaceAll(bad.Error(), "```", "'''")), nil
 	}

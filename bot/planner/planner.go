@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
-	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -191,12 +191,9 @@ func (s *survey) problem(file string, err error) bool {
 		return false
 	}
 	var many strict.Problems
-	var bad plan.BadInput
+	var bad strict.Mistake
 	var disk *fs.PathError
-	var unfit bundle.Unfit
 	switch {
-	case errors.As(err, &unfit):
-		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "the kernel's folder cannot be sent to a runner: " + unfit.Why})
 	case errors.As(err, &many):
 		for _, one := range many {
 			message := one.Message
@@ -229,7 +226,7 @@ func (s *survey) options(policyAt string) plan.Options {
 }
 
 // kernel packs a job.
-func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
+func (s *survey) kernel(ctx context.Context, job runners.Job) (change.Kernel, error) {
 	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Label: label(job)}
 	if job.Removed {
 		s.out.Evidence[k.Name] = job.RemovedEvidence()
@@ -242,13 +239,13 @@ func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error
 	if k.Asks, err = asks(job); err != nil {
 		return k, err
 	}
-	k.Bundle, err = s.planner.pack(ctx, wrap(job))
+	k.Bundle, err = s.planner.pack(ctx, job)
 	return k, err
 }
 
 // name is the kernel's own or, where another one bears it too (it was moved,
 // say), with its folder: checks are told apart by their names.
-func (s *survey) name(job plan.Job) string {
+func (s *survey) name(job runners.Job) string {
 	for _, k := range s.out.Kernels {
 		if k.Name == job.Manifest.Name {
 			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Folder)
@@ -258,7 +255,7 @@ func (s *survey) name(job plan.Job) string {
 }
 
 // label is the kind of runner that may measure the kernel.
-func label(job plan.Job) string {
+func label(job runners.Job) string {
 	if len(job.Policy.Devices) > 0 {
 		return job.Policy.Devices[0]
 	}
@@ -266,8 +263,4 @@ func label(job plan.Job) string {
 		return "cpu"
 	}
 	return "gpu"
-}
-
-func wrap(job plan.Job) bundle.Job {
-	return bundle.Job{Job: job.Job, Folder: job.Folder, ManifestText: job.ManifestText, PolicyFile: job.PolicyFile, PolicyText: job.PolicyText}
 }

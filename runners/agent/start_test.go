@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 func TestStartRefuses(t *testing.T) {
@@ -89,7 +90,7 @@ func TestKeep(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.keep(LeaseAnswer{Job: "a-b-1", Token: 12}, Outcome{
+	k, err := s.keep(LeaseAnswer{Job: "a-b-1", Token: 12}, runners.Measured{
 		Evidence:  &gates.Evidence{Kernel: "twice"},
 		BuildLog:  strings.Repeat("é", MaxLog),
 		Artifacts: []string{file("good", 3), file("big", MaxArtifact+1), file("a name", 1), link, filepath.Join(dir, "none")},

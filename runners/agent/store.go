@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A store keeps finished results on disk until they are delivered.
@@ -78,7 +80,7 @@ var artifactName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}$`)
 func ArtifactName(name string) bool { return artifactName.MatchString(name) }
 
 // keep puts a result on disk. It appears under its name when it is whole.
-func (s store) keep(l LeaseAnswer, found Outcome) (kept, error) {
+func (s store) keep(l LeaseAnswer, found runners.Measured) (kept, error) {
 	k := kept{dir: filepath.Join(s.results, fmt.Sprintf("%d-%s", l.Token, l.Job)), job: l.Job, token: l.Token}
 	part, err := os.MkdirTemp(s.results, unfinished)
 	if err != nil {
