@@ -116,12 +116,15 @@ type Build struct {
 	Resources   *Resources     `json:"resources,omitempty"`
 }
 
-// A Diagnostic is a compiler's message about one line.
+// A Diagnostic is a message about one line of a file: a compiler's, a sanitizer's, or
+// about a mistake in a policy or a manifest.
 type Diagnostic struct {
+	Tool     string `json:"tool,omitempty"` // the program that names itself (ptxas, nvlink, gcc …); none where a compiler names the source alone
 	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Severity string `json:"severity"`
+	Line     int    `json:"line,omitempty"`   // 0: not said
+	Column   int    `json:"column,omitempty"` // 0: not said
+	Severity string `json:"severity"`         // error, warning, remark or note
+	Code     string `json:"code,omitempty"`   // as printed: #177-D, C7511, -Wunused-function; none for most errors
 	Message  string `json:"message"`
 }
 

@@ -187,25 +187,21 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 // problem notes a mistake in a file of the repository, and tells whether it was
 // one.
 func (s *survey) problem(file string, err error) bool {
-	if err == nil {
-		return false
-	}
 	var many strict.Problems
 	var bad strict.Mistake
 	var disk *fs.PathError
+	note := func(file string, line int, message string) {
+		s.out.Problems = append(s.out.Problems, gates.Diagnostic{File: file, Line: line, Severity: "error", Message: message})
+	}
 	switch {
 	case errors.As(err, &many):
 		for _, one := range many {
-			message := one.Message
-			if one.Path != "" {
-				message = one.Path + ": " + message
-			}
-			s.out.Problems = append(s.out.Problems, change.Problem{File: one.File, Line: one.Line, Message: message})
+			note(one.File, one.Line, one.Text())
 		}
 	case errors.As(err, &bad):
-		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: bad.Error()})
+		note(file, 1, bad.Error())
 	case errors.Is(err, fs.ErrNotExist) && !errors.As(err, &disk): // git has the name, and no file
-		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "it is not a regular file (put the file itself in place of the link)"})
+		note(file, 1, "it is not a regular file (put the file itself in place of the link)")
 	default:
 		return false
 	}

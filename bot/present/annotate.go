@@ -69,7 +69,7 @@ func inRepository(folder, file string) (string, bool) {
 	return file, file != "." && file != ".." && !strings.HasPrefix(file, "../")
 }
 
-func problemAnnotations(problems []change.Problem) []Annotation {
+func problemAnnotations(problems []gates.Diagnostic) []Annotation {
 	var all []Annotation
 	for _, p := range problems[:min(len(problems), maxAnnotations)] {
 		file, ok := inRepository("", p.File)

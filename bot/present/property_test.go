@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
@@ -87,7 +88,7 @@ func (d dice) event(s *story) change.Event {
 	case 1, 2:
 		p := change.Plan{Key: s.state.Facts.PlanKey(), Head: s.state.Facts.Head, Base: base, Check: pick(d, "kernelgate", "gpu"), PolicyFile: d.word(), NoPolicy: d.maybe(1, 6), Forks: pick(d, "never", "")}
 		for range d.IntN(2) * d.IntN(2) * d.IntN(40) {
-			p.Problems = append(p.Problems, change.Problem{File: d.word(), Line: d.IntN(5), Message: d.word()})
+			p.Problems = append(p.Problems, gates.Diagnostic{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}
 		for i := range pick(d, 0, 1, 1, 1, 2, 2, 3, 3, 9) {
 			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: d.word(), Rule: d.word(), Label: d.word(), Kept: d.maybe(1, 2)}

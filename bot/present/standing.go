@@ -76,7 +76,7 @@ func (v View) judged() standing {
 // mistakes keeps everything from being measured: what is asked is not known.
 func mistakes(plan *change.Plan) standing {
 	title := "A manifest has mistakes"
-	if slices.ContainsFunc(plan.Problems, func(p change.Problem) bool { return p.File == plan.PolicyFile }) {
+	if slices.ContainsFunc(plan.Problems, func(p gates.Diagnostic) bool { return p.File == plan.PolicyFile }) {
 		title = "The policy has mistakes"
 	}
 	items := make([]string, len(plan.Problems))
@@ -87,7 +87,7 @@ func mistakes(plan *change.Plan) standing {
 		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
 }
 
-func place(p change.Problem) string {
+func place(p gates.Diagnostic) string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}

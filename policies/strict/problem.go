@@ -16,19 +16,19 @@ type Problem struct {
 	Message      string
 }
 
+// Text is what is wrong with which field.
+func (p Problem) Text() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
 func (p Problem) String() string {
-	var b strings.Builder
-	b.WriteString(p.File)
 	if p.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", p.Line, max(p.Column, 1))
+		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, max(p.Column, 1), p.Text())
 	}
-	b.WriteString(": ")
-	if p.Path != "" {
-		b.WriteString(p.Path)
-		b.WriteString(": ")
-	}
-	b.WriteString(p.Message)
-	return b.String()
+	return p.File + ": " + p.Text()
 }
 
 // Problems is every mistake of one file, in the order of its lines. It is the

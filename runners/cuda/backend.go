@@ -141,14 +141,14 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
-		build.Error, build.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
+		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
 		return build, nil
 	}
 	if err != nil {
 		return build, err
 	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.EntryLine
-	build.Diagnostics = runners.Diagnostics(cubin.Diagnostics)
+	build.Diagnostics = cubin.Diagnostics
 	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
 		return build, err
 	}
