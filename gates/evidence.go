@@ -191,8 +191,8 @@ type Errors struct {
 
 // A Failure is how a launch ended that did not end well.
 type Failure struct {
-	Kind   string `json:"kind"`   // crash, timeout, exit, illegal-address, launch, out-of-memory, …
-	Detail string `json:"detail"` // one line for people
+	Kind   FailureKind `json:"kind"`
+	Detail string      `json:"detail"` // one line for people
 }
 
 // CorrectnessSummary is what older reports say: so many cases passed.
@@ -235,32 +235,19 @@ type SanitizerRun struct {
 	Seconds       float64   `json:"seconds,omitempty"`
 }
 
-// Kinds of findings.
-const (
-	KindRace          = "race"
-	KindOutOfBounds   = "out-of-bounds"
-	KindMisaligned    = "misaligned"
-	KindUninitialised = "uninitialised-read"
-	KindBarrier       = "barrier"
-	KindUseAfterFree  = "use-after-free"
-	KindUndefined     = "undefined" // what the language gives no meaning, such as a signed overflow
-	KindLeak          = "leak"
-	KindOther         = "other"
-)
-
 // A Finding is one mistake of the kernel, as often as it was seen.
 type Finding struct {
-	Tool      string `json:"tool,omitempty"` // in a verdict
-	Kind      string `json:"kind"`
-	Text      string `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
-	Severity  string `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
-	File      string `json:"file,omitempty"`     // from the kernel's folder
-	Line      int    `json:"line,omitempty"`
-	OtherFile string `json:"other_file,omitempty"` // a race's second access
-	OtherLine int    `json:"other_line,omitempty"`
-	Kernel    string `json:"kernel,omitempty"` // the function
-	Shape     string `json:"shape,omitempty"`  // the case, where the tool can tell
-	Count     int    `json:"count,omitempty"`
+	Tool      string      `json:"tool,omitempty"` // in a verdict
+	Kind      FindingKind `json:"kind"`
+	Text      string      `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
+	Severity  string      `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
+	File      string      `json:"file,omitempty"`     // from the kernel's folder
+	Line      int         `json:"line,omitempty"`
+	OtherFile string      `json:"other_file,omitempty"` // a race's second access
+	OtherLine int         `json:"other_line,omitempty"`
+	Kernel    string      `json:"kernel,omitempty"` // the function
+	Shape     string      `json:"shape,omitempty"`  // the case, where the tool can tell
+	Count     int         `json:"count,omitempty"`
 }
 
 // Performance is every timing sample in the order it was taken, or summaries

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // Progress is told what a run is doing. Calls come from one goroutine.
@@ -16,7 +18,7 @@ type Progress interface {
 
 // An Event is one thing worth showing while a run goes on.
 type Event struct {
-	Gate   string
+	Gate   gates.Gate    // or what is done beside them, such as rivals
 	Text   string        // what is being done: a shape, a case, a side
 	Done   int           // of Total, in the gate's own unit
 	Total  int           // 0 where it is not known
@@ -27,7 +29,7 @@ type Event struct {
 
 // String is an event in one line.
 func (e Event) String() string {
-	parts := []string{e.Gate + ": " + e.Text}
+	parts := []string{string(e.Gate) + ": " + e.Text}
 	if e.Total > 0 {
 		singular := strings.TrimSuffix(e.Unit, "s")
 		parts = append(parts, fmt.Sprintf("%s %d of %d", singular, min(e.Done+1, e.Total), e.Total))
@@ -80,7 +82,7 @@ func (l *Line) Clear() {
 // never repeats itself for every case.
 type Plain struct {
 	Out  io.Writer
-	gate string
+	gate gates.Gate
 	done int
 }
 

@@ -62,7 +62,7 @@ func (g *gatherer) run(ctx context.Context) error {
 			return nil
 		}
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
-		if err == nil && need.Gate == "build" && g.job.Record != nil && g.evidence.Fault == "" {
+		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {
 			err = g.step(ctx, func() error { return g.recall(ctx) })
 		}
 		if err != nil || g.evidence.Fault != "" {
@@ -100,15 +100,15 @@ func (g *gatherer) step(ctx context.Context, do func() error) error {
 
 func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 	switch need.Gate {
-	case "build":
+	case gates.GateBuild:
 		return g.build(ctx)
-	case "correctness":
+	case gates.GateCorrectness:
 		return g.correctness(ctx)
-	case "sanitize":
+	case gates.GateSanitize:
 		return g.sanitize(ctx)
-	case "performance":
+	case gates.GatePerformance:
 		return g.performance(ctx, need.Rounds)
-	case "profile":
+	case gates.GateProfile:
 		return g.profile(ctx)
 	}
 	return fmt.Errorf("the %s gate asks for evidence that no runner gathers", need.Gate)
@@ -127,7 +127,7 @@ func (g *gatherer) build(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Build.Enforcement)
 	defer cancel()
 	build := func(role Role, side Side) (*gates.Build, error) {
-		g.progress.Report(Event{Gate: "build", Text: "compiling the " + string(role)})
+		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
 		b, err := g.backend.Build(within, role, side)
 		if err != nil {
 			return nil, fmt.Errorf("compiling the %s: %w", role, err)
@@ -169,7 +169,7 @@ func (g *gatherer) correctness(ctx context.Context) error {
 func (g *gatherer) sanitize(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Sanitize.Enforcement)
 	defer cancel()
-	g.progress.Report(Event{Gate: "sanitize", Text: "looking for races and bad accesses"})
+	g.progress.Report(Event{Gate: gates.GateSanitize, Text: "looking for races and bad accesses"})
 	start := time.Now()
 	s, err := g.backend.Sanitize(within, g.rule.Gates.Sanitize, g.progress)
 	if err != nil {
@@ -235,7 +235,7 @@ func (g *gatherer) begin(ctx context.Context) (err error) {
 // roundEvent tells the interval so far, and the time that is left to the next
 // look.
 func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
-	e := Event{Gate: "performance", Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
+	e := Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
 		e.Left = time.Duration(p.Seconds / float64(n) * float64(until-n) * float64(time.Second))
 		e.Detail = gates.SoFar(g.rule, g.evidence)
@@ -246,7 +246,7 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 func (g *gatherer) profile(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Profile.Enforcement)
 	defer cancel()
-	g.progress.Report(Event{Gate: "profile", Text: "profiling"})
+	g.progress.Report(Event{Gate: gates.GateProfile, Text: "profiling"})
 	p, err := g.backend.Profile(within, g.rule.Gates.Profile, g.progress)
 	if err != nil {
 		return fmt.Errorf("profiling: %w", err)

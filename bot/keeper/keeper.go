@@ -149,7 +149,7 @@ func (k *Keeper) Progress(job string, p agent.Progress) {
 	}
 	k.mu.Lock()
 	k.progress[job] = present.Progress{
-		Gate: p.Gate, Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail, Left: p.Event().Left, At: k.Now(),
+		Gate: string(p.Gate), Text: p.Text, Done: p.Done, Total: p.Total, Unit: p.Unit, Detail: p.Detail, Left: p.Event().Left, At: k.Now(),
 	}
 	due := k.Now().Sub(k.shown[id.String()]) >= k.ProgressEvery
 	if due {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -57,13 +58,13 @@ type Beat struct {
 
 // Progress is a runners.Event on the wire.
 type Progress struct {
-	Gate   string  `json:"gate,omitempty"`
-	Text   string  `json:"text,omitempty"`
-	Done   int     `json:"done,omitempty"`
-	Total  int     `json:"total,omitempty"`
-	Unit   string  `json:"unit,omitempty"`
-	Detail string  `json:"detail,omitempty"`
-	Left   float64 `json:"left_seconds,omitempty"`
+	Gate   gates.Gate `json:"gate,omitempty"`
+	Text   string     `json:"text,omitempty"`
+	Done   int        `json:"done,omitempty"`
+	Total  int        `json:"total,omitempty"`
+	Unit   string     `json:"unit,omitempty"`
+	Detail string     `json:"detail,omitempty"`
+	Left   float64    `json:"left_seconds,omitempty"`
 }
 
 // Event is what was sent.

@@ -80,7 +80,7 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 func (b *bench) compare(candidate, baseline, image []byte) (interleave.Difference, error) {
 	var d interleave.Difference
 	if inputs, outside := b.layout.changed(candidate, image, b.args); len(inputs) > 0 {
-		return d, &interleave.Failed{Failure: gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
+		return d, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
 	} else if outside {
 		return d, outOfBounds()
 	}
@@ -106,7 +106,7 @@ func (b *bench) compare(candidate, baseline, image []byte) (interleave.Differenc
 }
 
 func outOfBounds() error {
-	return &interleave.Failed{Failure: gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
+	return &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
 }
 
 // Keep implements [interleave.Bench].

@@ -29,7 +29,7 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped after %d of %d cases: %w", i, len(cases), err)
 		}
-		p.Report(runners.Event{Gate: "correctness", Text: c.Name(), Done: i, Total: len(cases), Unit: "cases"})
+		p.Report(runners.Event{Gate: gates.GateCorrectness, Text: c.Name(), Done: i, Total: len(cases), Unit: "cases"})
 		evidence, err := desk.run(c)
 		if err != nil {
 			return nil, fmt.Errorf("case %s: %w", c.Name(), err)
@@ -149,7 +149,7 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil || !equal(first, once) {
 		return failure, err
 	}
-	return &gates.Failure{Kind: "state", Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
+	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
 }
 
 // last launches the candidate on inputs one after the other, in one process, and

@@ -70,7 +70,7 @@ func TestSanitizersFindMistakes(t *testing.T) {
 	for _, c := range []struct {
 		variant string
 		tool    policies.Sanitizer
-		kind    string
+		kind    gates.FindingKind
 		says    string
 	}{
 		{"heap", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside the argument x in heap.c:"},

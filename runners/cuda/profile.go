@@ -38,7 +38,7 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 	metrics = slices.Compact(metrics)
 	result, start := &gates.Profile{}, time.Now()
 	for _, name := range gate.Shapes.Pick(b.job.ShapeNames()) {
-		p.Report(runners.Event{Gate: "profile", Text: name})
+		p.Report(runners.Event{Gate: gates.GateProfile, Text: name})
 		launches, problem, err := b.profileShape(ctx, ncu, name, metrics)
 		if err != nil {
 			return nil, err

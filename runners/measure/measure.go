@@ -137,7 +137,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string) (back
 
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (backend, error) {
 	config := cuda.Config{
-		Scratch: scratch, Cache: c.Cache, Manifest: job.ManifestText, Program: c.Worker, Ordinal: c.Device,
+		Scratch: scratch, Cache: c.Cache, Program: c.Worker, Ordinal: c.Device,
 		Seed: c.Seed, Getenv: c.Getenv,
 	}
 	if c.Static {

@@ -156,7 +156,7 @@ func (b backend) wrong() bool {
 }
 
 func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
-	p.Report(runners.Event{Gate: "performance", Text: "mission"})
+	p.Report(runners.Event{Gate: gates.GatePerformance, Text: "mission"})
 	if strings.Contains(b.script(b.job.Candidate), "HOLD") {
 		select {
 		case <-b.Hold:

@@ -184,7 +184,7 @@ func (k *Kernel) Wait() error {
 			return nil
 		}
 		if spins%64 == 63 && time.Now().After(deadline) {
-			return &Failure{gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v and was killed", k.timeout)}}
+			return &Failure{gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v and was killed", k.timeout)}}
 		}
 	}
 }
@@ -201,12 +201,12 @@ func Blame(err error) error {
 	if !ok {
 		return err
 	}
-	kind := "launch"
+	kind := gates.FailureLaunch
 	switch {
 	case failed.Code == driver.IllegalAddress || failed.Code == driver.MisalignedAddress:
-		kind = "illegal-address"
+		kind = gates.FailureIllegalAddress
 	case failed.KernelFault():
-		kind = "crash"
+		kind = gates.FailureCrash
 	case failed.Code == driver.OutOfMemory:
 		return err
 	}

@@ -218,9 +218,9 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	for i := range all {
 		switch {
 		case touched[i].Input != "":
-			return nil, &interleave.Failed{Failure: gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + touched[i].Input}}
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + touched[i].Input}}
 		case touched[i].Outside:
-			return nil, &interleave.Failed{Failure: gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
 		}
 		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i]}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
@@ -41,9 +42,9 @@ func (s *session) startSides() error {
 	s.rng = rand.New(rand.NewPCG(s.request.Seed, 1))
 	s.sides = map[rune]*side.Process{}
 	round := s.request.Task == TaskRound
-	who := map[rune]string{gates.SideCandidate: "candidate"}
+	who := map[rune]string{gates.SideCandidate: string(runners.Candidate)}
 	if s.request.Baseline != nil {
-		who[gates.SideBaseline] = "baseline"
+		who[gates.SideBaseline] = string(runners.Baseline)
 	}
 	if round {
 		who[gates.SideControl] = "control"
@@ -120,7 +121,7 @@ func (s *session) open(c *driver.Context) error {
 func blame(p *side.Process, err error) error {
 	failed, ok := errors.AsType[*side.Failure](err)
 	switch {
-	case ok && p.Who == "candidate":
+	case ok && p.Who == string(runners.Candidate):
 		return &interleave.Failed{Failure: failed.Failure}
 	case ok:
 		return fmt.Errorf("the %s: %w", p.Who, err)
