@@ -53,8 +53,8 @@ const (
 
 var layers = []Layer{Structure, Micro}
 
-func (l *Layer) UnmarshalStrict(n *strict.Node) { readWord(n, l, layers) }
-func (l *Layer) JSONSchema() map[string]any     { return wordSchema(layers) }
+func (l *Layer) UnmarshalStrict(n *strict.Node) { strict.Word(n, l, layers) }
+func (l *Layer) JSONSchema() map[string]any     { return strict.WordSchema(layers) }
 
 // A Toggle is a macro with the values that it may have.
 type Toggle struct {

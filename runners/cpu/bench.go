@@ -24,7 +24,7 @@ type bench struct {
 
 // Draw implements [interleave.Bench]. The sides get the inputs when it is their turn,
 // and until then nothing of them runs.
-func (b *bench) Draw(dist tensor.Distribution, seeds []uint64) error {
+func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 // A kept output waits for the reference. Its input is drawn again from the seed.
 type kept struct {
 	bench  *bench
-	dist   tensor.Distribution
+	dist   kernels.Distribution
 	seed   uint64
 	output [][]byte
 }
@@ -141,7 +141,7 @@ func (k *kept) Drop() { k.output = nil }
 
 // referenceSize is what the reference needs of memory for a shape.
 func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {
-	p, err := problem.New(m, shape, toggles, tensor.Zero, 0)
+	p, err := problem.New(m, shape, toggles, kernels.Zero, 0)
 	if err != nil {
 		return 0, err
 	}

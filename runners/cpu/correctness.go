@@ -8,10 +8,10 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/problem"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Correctness runs every case of the gate and as many secret ones as it asks.
@@ -154,7 +154,7 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 
 // last launches the candidate on inputs one after the other, in one process, and
 // returns its outputs of the last.
-func (d *desk) last(in *drawer, dist tensor.Distribution, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
+func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
 	if err := in.draw(dist, seeds); err != nil {
 		return nil, nil, err
 	}

@@ -51,7 +51,7 @@ func sanitizer(t *testing.T, variant, source string) *Worker {
 
 func sanitizeGate(tools ...policies.Sanitizer) *policies.SanitizeGate {
 	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal"}, SecretCases: 1, Tools: tools,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1, Tools: tools,
 	}
 }
 

@@ -43,7 +43,7 @@ func TestSanitizersOnGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal"}, SecretCases: 1,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
 		Tools: []policies.Sanitizer{policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck},
 	}
 	for variant, want := range map[string]struct {

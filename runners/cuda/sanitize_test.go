@@ -74,7 +74,7 @@ func recordedDir(t *testing.T) string {
 
 func gateOf(tools ...policies.Sanitizer) *policies.SanitizeGate {
 	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal", "large"}, SecretCases: 1, Tools: tools,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal", "large"}, SecretCases: 1, Tools: tools,
 	}
 }
 

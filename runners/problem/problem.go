@@ -23,16 +23,16 @@ type Problem struct {
 // An Arg is one argument.
 type Arg struct {
 	Name     string
-	DType    tensor.DType
+	DType    kernels.DType
 	Access   kernels.Access
 	Shape    []int  // nil for a scalar
 	Elements int    // 1 for a scalar
 	Bytes    []byte // what the kernel is given; nil for an array that it only writes, or that was not drawn
 	IsScale  bool   // holds the scales of another argument, which the reference does not see
 
-	Fixed  tensor.Distribution // how it is drawn whatever the policy says; "" where the policy decides
-	Scales int                 // the argument that holds its scales; -1 where it is not quantised
-	Groups tensor.Grouping     // of what shares a scale
+	Fixed  kernels.Distribution // how it is drawn whatever the policy says; "" where the policy decides
+	Scales int                  // the argument that holds its scales; -1 where it is not quantised
+	Groups tensor.Grouping      // of what shares a scale
 
 	// Real is what the bytes mean, scales applied; Original is what was drawn,
 	// before it was quantised. They are the same slice where nothing was.
@@ -76,7 +76,7 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 }
 
 func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles map[string]int) (Arg, error) {
-	arg := Arg{Name: a.Name, DType: tensor.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
+	arg := Arg{Name: a.Name, DType: kernels.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
 	if a.Access == kernels.Scalar {
 		value, err := m.ScalarValue(a, at.Dims, toggles)
 		if err != nil {
@@ -95,7 +95,7 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 		return arg, err
 	}
 	if a.Init != kernels.ByPolicy && a.Init != "" {
-		arg.Fixed = tensor.Distribution(a.Init)
+		arg.Fixed = kernels.Distribution(a.Init)
 	}
 	if a.Quantize != nil {
 		arg.Groups, err = tensor.NewGrouping(arg.Shape, a.GroupAxes())
@@ -104,13 +104,13 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 }
 
 // Distribution is how an argument is drawn where the policy asks for one.
-func (a Arg) Distribution(asked tensor.Distribution) tensor.Distribution {
+func (a Arg) Distribution(asked kernels.Distribution) kernels.Distribution {
 	return cmp.Or(a.Fixed, asked)
 }
 
 // New draws the arguments. The same manifest, shape, distribution and seed give
 // the same bytes on every machine.
-func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist tensor.Distribution, seed uint64) (*Problem, error) {
+func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist kernels.Distribution, seed uint64) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist 
 	return p, nil
 }
 
-func (p *Problem) draw(a *Arg, dist tensor.Distribution, seed uint64) error {
+func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
 	values := make([]float64, a.Elements)
 	if a.Scales < 0 {
 		a.Bytes = make([]byte, a.Size())
@@ -161,7 +161,7 @@ func (p *Problem) ReferenceArgs(original bool) []Arg {
 			continue
 		}
 		if a.Array() {
-			ref := Arg{Name: a.Name, DType: tensor.F64, Access: a.Access, Elements: a.Elements}
+			ref := Arg{Name: a.Name, DType: kernels.F64, Access: a.Access, Elements: a.Elements}
 			if a.Reads() {
 				values := a.Real
 				if original {

@@ -3,10 +3,12 @@ package tensor
 import (
 	"math"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 func TestPoison(t *testing.T) {
-	for _, d := range DTypes() {
+	for _, d := range kernels.DTypes() {
 		t.Run(string(d), func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, 3, 7, 100} {
 				buf := make([]byte, n*d.Size())
@@ -38,15 +40,15 @@ func TestPoison(t *testing.T) {
 
 // The pattern must be a signalling NaN, so that arithmetic on it does not give it back.
 func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
-	single := math.Float32frombits(PoisonWord(F32))
-	double := math.Float64frombits(uint64(PoisonWord(F64))<<32 | uint64(PoisonWord(F64)))
+	single := math.Float32frombits(PoisonWord(kernels.F32))
+	double := math.Float64frombits(uint64(PoisonWord(kernels.F64))<<32 | uint64(PoisonWord(kernels.F64)))
 	buf := make([]byte, 12)
 	le.PutUint32(buf, math.Float32bits(single+1))
 	le.PutUint64(buf[4:], math.Float64bits(double*2))
-	if CountPoison(F32, buf[:4]) != 0 || CountPoison(F64, buf[4:]) != 0 {
+	if CountPoison(kernels.F32, buf[:4]) != 0 || CountPoison(kernels.F64, buf[4:]) != 0 {
 		t.Errorf("poison plus one is % x, times two % x: still poison", buf[:4], buf[4:])
 	}
-	quiet := map[DType]uint32{E5M2: 0x02, F16: 0x0200, BF16: 0x0040, F32: 0x00400000, F64: 0x00080000}
+	quiet := map[kernels.DType]uint32{kernels.E5M2: 0x02, kernels.F16: 0x0200, kernels.BF16: 0x0040, kernels.F32: 0x00400000, kernels.F64: 0x00080000}
 	for d, bit := range quiet {
 		if PoisonWord(d)&bit != 0 {
 			t.Errorf("%s: the poison %#x is a quiet NaN", d, PoisonWord(d))

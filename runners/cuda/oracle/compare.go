@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/problem"
@@ -38,8 +39,8 @@ const (
 type Target struct {
 	Places  Places
 	Layout  problem.Layout
-	Outputs []int          // the arguments that are outputs, in order
-	DTypes  []tensor.DType // of them
+	Outputs []int           // the arguments that are outputs, in order
+	DTypes  []kernels.DType // of them
 }
 
 // TargetOf is the outputs of a kernel's slots.
@@ -75,7 +76,7 @@ func (o *Oracle) Compare(p *problem.Problem, got, want Target, tolerance tensor.
 		elements := p.Args[arg].Elements
 		spec := words(uint64(got.Places.table.Ptr), uint64(want.Places.table.Ptr),
 			uint64(got.Layout.Offsets[arg]), uint64(want.Layout.Offsets[want.Outputs[k]]),
-			code(tensor.DTypes(), got.DTypes[k]), code(tensor.DTypes(), want.DTypes[k]), uint64(elements),
+			code(kernels.DTypes(), got.DTypes[k]), code(kernels.DTypes(), want.DTypes[k]), uint64(elements),
 			math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), uint64(o.partial.Ptr))
 		grid := func(blocks, threads int) driver.Launch {
 			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}

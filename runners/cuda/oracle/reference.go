@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -27,7 +28,7 @@ func (o *Oracle) NewReference(p *problem.Problem) (*Reference, error) {
 			continue
 		}
 		if a.Array() {
-			a.DType, a.Bytes = tensor.F32, nil
+			a.DType, a.Bytes = kernels.F32, nil
 		}
 		r.Args, r.of = append(r.Args, a), append(r.of, i)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
 	"github.com/kernelgate/kernelgate/runners/problem"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // cases runs the candidate twice or, where it keeps state, three times and the
@@ -103,7 +102,7 @@ func (s *session) openDesk() (*desk, error) {
 }
 
 // prepare draws a case into every room and tells the sides its shape.
-func (d *desk) prepare(p *problem.Problem, dist tensor.Distribution, seed uint64) (*oracle.Sheet, error) {
+func (d *desk) prepare(p *problem.Problem, dist kernels.Distribution, seed uint64) (*oracle.Sheet, error) {
 	sheet, err := d.oracle.NewSheet(p, 1)
 	if err != nil {
 		return nil, err
@@ -235,7 +234,7 @@ func (s *session) calibrate(d *desk) error {
 		if err != nil {
 			return err
 		}
-		sheet, err := d.prepare(p, tensor.Normal, 1)
+		sheet, err := d.prepare(p, kernels.Normal, 1)
 		if failure, err := interleave.Failure(err); err != nil {
 			return err
 		} else if failure != nil {

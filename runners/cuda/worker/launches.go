@@ -3,10 +3,10 @@ package worker
 import (
 	"fmt"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/problem"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // launches runs one kernel a few times on every case, for a tool around this
@@ -59,7 +59,7 @@ func (s *session) arguments(c Case) ([]problem.Arg, error) {
 			continue
 		}
 		if a.Array() {
-			a.DType = tensor.F32
+			a.DType = kernels.F32
 			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result
 		}
 		args = append(args, a)

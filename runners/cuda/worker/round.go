@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
 	"github.com/kernelgate/kernelgate/runners/problem"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -116,7 +116,7 @@ type bench struct {
 	reference *oracle.Reference
 	lone      *oracle.Sheet // one launch, drawn again for the reference
 	drawn     []uint64
-	dist      tensor.Distribution
+	dist      kernels.Distribution
 	spare     []*output
 }
 
@@ -160,7 +160,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	return b, err
 }
 
-func (b *bench) Draw(dist tensor.Distribution, seeds []uint64) error {
+func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	b.drawn, b.dist = seeds, dist
 	if err := b.sheet.Draw(dist, seeds); err != nil {
 		return err
@@ -236,7 +236,7 @@ type output struct {
 	memory driver.Buffer
 	places oracle.Places
 	seed   uint64
-	dist   tensor.Distribution
+	dist   kernels.Distribution
 }
 
 func (b *bench) Keep(launch int) (interleave.Kept, error) {
