@@ -71,10 +71,7 @@ type judgement struct {
 func (j *judgement) run() {
 	g := j.rule.Gates
 	stopped := false
-	step := func(name Gate, on bool, enforcement policies.Enforcement, judge func() GateResult) {
-		if !on {
-			return
-		}
+	step := func(name Gate, enforcement policies.Enforcement, judge func() GateResult) {
 		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
 		if !stopped {
 			r = judge()
@@ -88,21 +85,21 @@ func (j *judgement) run() {
 		stopped = stopped || r.Status == Failed || r.Status == Open || (r.Status == Missing && j.evidence.Imported == "")
 		j.results = append(j.results, r)
 	}
-	step(GateBuild, true, g.Build.Enforcement, j.build)
+	step(GateBuild, g.Build.Enforcement, j.build)
 	if g.PTXAS != nil {
-		step(GatePTXAS, true, g.PTXAS.Enforcement, j.ptxas)
+		step(GatePTXAS, g.PTXAS.Enforcement, j.ptxas)
 	}
 	if g.Correctness != nil {
-		step(GateCorrectness, true, g.Correctness.Enforcement, j.correctness)
+		step(GateCorrectness, g.Correctness.Enforcement, j.correctness)
 	}
 	if g.Sanitize != nil {
-		step(GateSanitize, true, g.Sanitize.Enforcement, j.sanitize)
+		step(GateSanitize, g.Sanitize.Enforcement, j.sanitize)
 	}
 	if g.Performance != nil {
-		step(GatePerformance, true, g.Performance.Enforcement, j.performance)
+		step(GatePerformance, g.Performance.Enforcement, j.performance)
 	}
 	if g.Profile != nil {
-		step(GateProfile, true, g.Profile.Enforcement, j.profile)
+		step(GateProfile, g.Profile.Enforcement, j.profile)
 	}
 }
 

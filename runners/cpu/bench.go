@@ -41,7 +41,7 @@ func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
 	var t interleave.Times
 	if err == nil && failure == nil {
 		c.memory.load(b.images[:launches])
-		t, failure, err = c.launch(0, b.layout.Size, launches)
+		t, failure, err = c.launch(b.layout.Size, launches)
 	}
 	switch {
 	case err != nil:

@@ -31,7 +31,7 @@ func BenchmarkSample(b *testing.B) {
 					b.Fatal(f, err)
 				}
 				c.memory.load(d.images[:launches])
-				t, f, err := c.launch(0, d.layout.Size, launches)
+				t, f, err := c.launch(d.layout.Size, launches)
 				if f != nil || err != nil {
 					b.Fatal(f, err)
 				}

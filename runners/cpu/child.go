@@ -145,7 +145,7 @@ func (c *child) ready() (*gates.Failure, error) {
 // ends it. The time is what the processor spent on the side from the moment at
 // which both its processes were stopped with the inputs in place, to the moment at
 // which they are again. A Failure is how the kernel went wrong.
-func (c *child) launch(first, stride, count int) (interleave.Times, *gates.Failure, error) {
+func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, error) {
 	var times interleave.Times
 	if failure, err := c.ready(); err != nil || failure != nil {
 		return times, failure, err
@@ -158,8 +158,7 @@ func (c *child) launch(first, stride, count int) (interleave.Times, *gates.Failu
 	}
 	defer unix.Close(exit)
 	defer unix.PidfdSendSignal(exit, unix.SIGKILL, nil, 0) // it fails only when the process is dead
-	var message [24]byte
-	binary.NativeEndian.PutUint64(message[0:], uint64(first))
+	var message [24]byte // of the first slot, which is where the memory begins, the stride and the count
 	binary.NativeEndian.PutUint64(message[8:], uint64(stride))
 	binary.NativeEndian.PutUint64(message[16:], uint64(count))
 	if _, err := unix.Write(c.command, message[:]); err != nil {

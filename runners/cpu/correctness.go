@@ -163,7 +163,7 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 	}
 	m := d.candidate.memory
 	m.load(in.images[:len(seeds)])
-	if _, failure, err := d.candidate.launch(0, in.layout.Size, len(seeds)); err != nil || failure != nil {
+	if _, failure, err := d.candidate.launch(in.layout.Size, len(seeds)); err != nil || failure != nil {
 		return nil, failure, err
 	}
 	outside := m.beyond()
@@ -212,7 +212,7 @@ func (c *child) run(l layout, args []problem.Arg) (*gates.Failure, error) {
 	image := make([]byte, l.Size)
 	l.image(image, 0, args)
 	c.memory.load([][]byte{image})
-	_, failure, err := c.launch(0, l.Size, 1)
+	_, failure, err := c.launch(l.Size, 1)
 	return failure, err
 }
 

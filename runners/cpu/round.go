@@ -205,7 +205,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 				return n, failure, err
 			}
 			c.memory.load(d.images[:n])
-			took, failure, err := c.launch(0, d.layout.Size, n)
+			took, failure, err := c.launch(d.layout.Size, n)
 			if err != nil || failure != nil {
 				return n, failure, err
 			}

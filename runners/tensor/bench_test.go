@@ -82,7 +82,7 @@ func BenchmarkPoison(b *testing.B) {
 	})
 	b.Run("count", func(b *testing.B) {
 		for b.Loop() {
-			CountPoison(kernels.F16, buf)
+			countPoison(kernels.F16, buf)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func TestNaNStaysNaNAndIsNeverPoison(t *testing.T) {
 			if back[0] == back[0] {
 				t.Errorf("%s: NaN became %v", d, back[0])
 			}
-			if CountPoison(d, buf) != 0 {
+			if countPoison(d, buf) != 0 {
 				t.Errorf("%s: an encoded NaN is % x, which is poison", d, buf)
 			}
 		}

@@ -41,20 +41,6 @@ func Poison(d kernels.DType, dst []byte) {
 	}
 }
 
-// CountPoison is the number of elements that still are exactly what Poison wrote. For integers that is an upper
-// bound of the unwritten ones.
-func CountPoison(d kernels.DType, src []byte) int {
-	check(d, len(src), len(src)/d.Size())
-	p := patternOf(d)
-	count := 0
-	for i := range len(src) / p.size {
-		if p.at(src, i) {
-			count++
-		}
-	}
-	return count
-}
-
 // A pattern is one poisoned element, looked up once for many.
 type pattern struct {
 	size int
