@@ -8,7 +8,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -81,7 +80,7 @@ func (c Case) Sanitized() gates.SanitizedCase {
 // Compare measures all outputs of a launch against the reference's; got holds
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.
-func Compare(m *kernels.Manifest, args []problem.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+func Compare(m *kernels.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	tolerance := tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {

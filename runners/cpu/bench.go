@@ -10,7 +10,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -141,7 +140,7 @@ func (k *kept) Drop() { k.output = nil }
 
 // referenceSize is what the reference needs of memory for a shape.
 func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {
-	p, err := problem.New(m, shape, toggles, kernels.Zero, 0)
+	p, err := tensor.NewProblem(m, shape, toggles, kernels.Zero, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Correctness runs every case of the gate and as many secret ones as it asks.
@@ -58,7 +58,7 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 	d := &desk{worker: w, toggles: w.sides[runners.Candidate].toggles}
 	slot, refSlot := 0, 0
 	for _, c := range cases {
-		p, err := problem.New(w.job.Manifest, c.Shape, d.toggles, "zero", 0)
+		p, err := tensor.NewProblem(w.job.Manifest, c.Shape, d.toggles, "zero", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 
 // beside adds what the baseline makes of the same input. A baseline that dies
 // here says nothing about the candidate and is not asked again.
-func (d *desk) beside(evidence *gates.Case, p *problem.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
+func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
 	if d.baseline == nil {
 		return nil
 	}
@@ -200,12 +200,12 @@ func (d *desk) beside(evidence *gates.Case, p *problem.Problem, in *drawer, cand
 	return err
 }
 
-func (d *desk) compare(args []problem.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	return runners.Compare(d.worker.job.Manifest, args, got, want)
 }
 
 // run is one launch on one input.
-func (c *child) run(l layout, args []problem.Arg) (*gates.Failure, error) {
+func (c *child) run(l layout, args []tensor.Arg) (*gates.Failure, error) {
 	if failure, err := c.ready(); err != nil || failure != nil {
 		return failure, err
 	}
@@ -218,7 +218,7 @@ func (c *child) run(l layout, args []problem.Arg) (*gates.Failure, error) {
 
 // expected asks the reference for every output, by position among its own
 // arguments' outputs.
-func expected(reference *child, args []problem.Arg) ([][]float64, error) {
+func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
 	l := layoutOf(args)
 	failure, err := reference.run(l, args)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A drawer makes the inputs of one shape, as images of the slots that they are
@@ -14,7 +14,7 @@ type drawer struct {
 	manifest *kernels.Manifest
 	shape    kernels.Shape
 	toggles  map[string]int
-	args     []problem.Arg // of some input: what is the same for all
+	args     []tensor.Arg // of some input: what is the same for all
 	layout   layout
 
 	images [][]byte
@@ -23,15 +23,15 @@ type drawer struct {
 }
 
 func newDrawer(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*drawer, error) {
-	p, err := problem.New(m, shape, toggles, kernels.Zero, 0)
+	p, err := tensor.NewProblem(m, shape, toggles, kernels.Zero, 0)
 	if err != nil {
 		return nil, err
 	}
 	return &drawer{manifest: m, shape: shape, toggles: toggles, args: p.Args, layout: layoutOf(p.Args)}, nil
 }
 
-func (d *drawer) problem(dist kernels.Distribution, seed uint64) (*problem.Problem, error) {
-	return problem.New(d.manifest, d.shape, d.toggles, dist, seed)
+func (d *drawer) problem(dist kernels.Distribution, seed uint64) (*tensor.Problem, error) {
+	return tensor.NewProblem(d.manifest, d.shape, d.toggles, dist, seed)
 }
 
 // draw makes an input for every seed, on all processors.

@@ -18,9 +18,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/sanitize"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -159,7 +159,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	if err != nil {
 		return "", nil, err
 	}
-	sample, err := problem.New(m, m.Shapes[0], m.ToggleValues(side.Variant), "zero", 0)
+	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(side.Variant), "zero", 0)
 	if err != nil {
 		return "", nil, err
 	}
@@ -198,13 +198,13 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 // sanitizer ends it at the first finding.
 func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
 	m := w.job.Manifest
-	p, err := problem.New(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
+	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
 	if err != nil {
 		return sanitize.Report{}, nil, err
 	}
 	// Behind the table of words one of sizes, and a word for the stub's answer.
 	n := len(p.Args)
-	l := layout{problem.NewLayout(p.Args, 16*n+8)}
+	l := layout{tensor.NewLayout(p.Args, 16*n+8)}
 	memory, err := newMemory(l.Size)
 	if err != nil {
 		return sanitize.Report{}, nil, err
@@ -317,7 +317,7 @@ int main(void)
 
 // sanitizedStub writes the main for an entry point with the given prototype and
 // arguments.
-func sanitizedStub(prototype, entry string, args []problem.Arg) string {
+func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
 	var pass []string
 	var copies strings.Builder
 	for i, a := range args {

@@ -21,7 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -121,7 +121,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	b.Code = object.info.Code
 	b.Resources = object.resources()
 	b.Diagnostics = object.diagnostics
-	sample, err := problem.New(m, m.Shapes[0], toggles, "zero", 0)
+	sample, err := tensor.NewProblem(m, m.Shapes[0], toggles, "zero", 0)
 	if err != nil {
 		return b, err
 	}
@@ -150,7 +150,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
-	sample, err := problem.New(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
+	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Whatever a kernel does on the GPU, the verdict names it, and the run after it
@@ -67,7 +67,7 @@ func knownInputs(t *testing.T) string {
 	}
 	known := "false"
 	for _, shape := range m.Shapes {
-		p, err := problem.New(m, shape, nil, kernels.Normal, 0)
+		p, err := tensor.NewProblem(m, shape, nil, kernels.Normal, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

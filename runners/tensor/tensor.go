@@ -1,9 +1,9 @@
-// Package tensor holds the numbers that go into a kernel and come out of it: their coding, pseudo-random
-// inputs, quantisation, poison, and the comparison of an output with its reference.
+// Package tensor holds the numbers that go into a kernel and come out of it: the arguments of a launch by manifest,
+// shape and seed, their coding, pseudo-random inputs, quantisation, poison, and the comparison of an output with
+// its reference.
 //
 // Values are float64 on the host's side and little-endian bytes on the kernel's side. The package does no I/O,
-// allocates no device memory and judges nothing: it neither knows where a shape or a tolerance came from nor
-// whether an error is small enough.
+// allocates no device memory, runs nothing and judges nothing: it does not know whether an error is small enough.
 //
 // Lengths and formats are the caller's to get right: a slice that does not match its shape, or a DType that
 // no manifest may have, is a bug in the caller and panics.

@@ -8,7 +8,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -38,17 +37,17 @@ const (
 // reference as floats.
 type Target struct {
 	Places  Places
-	Layout  problem.Layout
+	Layout  tensor.Layout
 	Outputs []int           // the arguments that are outputs, in order
 	DTypes  []kernels.DType // of them
 }
 
 // TargetOf is the outputs of a kernel's slots.
-func TargetOf(p *problem.Problem, l problem.Layout, places Places) Target {
+func TargetOf(p *tensor.Problem, l tensor.Layout, places Places) Target {
 	return target(p.Args, l, places)
 }
 
-func target(args []problem.Arg, l problem.Layout, places Places) Target {
+func target(args []tensor.Arg, l tensor.Layout, places Places) Target {
 	t := Target{Places: places, Layout: l}
 	for i, a := range args {
 		if a.Array() && a.Writes() {
@@ -60,7 +59,7 @@ func target(args []problem.Arg, l problem.Layout, places Places) Target {
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *problem.Problem, got, want Target, tolerance tensor.Tolerance) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance tensor.Tolerance) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -170,12 +169,12 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 
 func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, dist kernels.Distribution) {
 	t.Helper()
-	outline, err := problem.Outline(m, m.Shapes[0], nil)
+	outline, err := tensor.Outline(m, m.Shapes[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seeds := []uint64{3, 1 << 47}
-	s := &Sheet{o: &Oracle{}, problem: outline, Layout: problem.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
+	s := &Sheet{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
 	in := input{groups: outline.Args[0].Groups.Groups}
 	s.inputs = []input{in}
 	s.slots.Size = int64(s.Layout.Size * len(seeds))
@@ -193,7 +192,7 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 	elements := outline.Args[0].Elements
 	slots, wide := out[:s.Layout.Size*len(seeds)], out[s.Layout.Size*len(seeds):]
 	for i, seed := range seeds {
-		p, err := problem.New(m, m.Shapes[0], nil, dist, seed)
+		p, err := tensor.NewProblem(m, m.Shapes[0], nil, dist, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

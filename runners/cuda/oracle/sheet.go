@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -15,8 +14,8 @@ import (
 // and poison, in the judge's own memory.
 type Sheet struct {
 	o        *Oracle
-	problem  *problem.Problem
-	Layout   problem.Layout
+	problem  *tensor.Problem
+	Layout   tensor.Layout
 	Launches int
 	slots    driver.Buffer
 	keys     driver.Buffer
@@ -39,8 +38,8 @@ const span = 8 // of the device code
 const keyWords = 3 // a key, and what dominant rows follow from
 
 // NewSheet makes room for a batch.
-func (o *Oracle) NewSheet(p *problem.Problem, launches int) (*Sheet, error) {
-	s := &Sheet{o: o, problem: p, Layout: problem.NewLayout(p.Args, 0), Launches: launches}
+func (o *Oracle) NewSheet(p *tensor.Problem, launches int) (*Sheet, error) {
+	s := &Sheet{o: o, problem: p, Layout: tensor.NewLayout(p.Args, 0), Launches: launches}
 	maxima := 0
 	for i, a := range p.Args {
 		if !a.Array() || !a.Reads() || a.IsScale {

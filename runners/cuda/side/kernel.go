@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Built is a kernel in machine code.
@@ -132,7 +132,7 @@ func (k *Kernel) Reset() error {
 
 // Prepare is the n-th launch of a batch on arguments that lie at base, not done
 // yet.
-func (k *Kernel) Prepare(n int, dims kernels.Dims, args []problem.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
 	if err := k.copies(n + 1); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // cases runs the candidate twice or, where it keeps state, three times and the
@@ -75,7 +75,7 @@ func (s *session) openDesk() (*desk, error) {
 		if err != nil {
 			return nil, err
 		}
-		size = max(size, problem.NewLayout(p.Args, 0).Size)
+		size = max(size, tensor.NewLayout(p.Args, 0).Size)
 	}
 	var addresses []driver.DevicePtr
 	open := func(p *side.Process, built side.Built, count int) ([]side.Room, error) {
@@ -102,7 +102,7 @@ func (s *session) openDesk() (*desk, error) {
 }
 
 // prepare draws a case into every room and tells the sides its shape.
-func (d *desk) prepare(p *problem.Problem, dist kernels.Distribution, seed uint64) (*oracle.Sheet, error) {
+func (d *desk) prepare(p *tensor.Problem, dist kernels.Distribution, seed uint64) (*oracle.Sheet, error) {
 	sheet, err := d.oracle.NewSheet(p, 1)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (d *desk) prepare(p *problem.Problem, dist kernels.Distribution, seed uint6
 	return sheet, nil
 }
 
-func problemOf(p *problem.Problem, sheet *oracle.Sheet, id int) side.Problem {
+func problemOf(p *tensor.Problem, sheet *oracle.Sheet, id int) side.Problem {
 	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Batch: sheet.Launches}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -104,7 +104,7 @@ func (s *session) measure() (measured []*bench, err error) {
 type bench struct {
 	*session
 	id      int
-	problem *problem.Problem
+	problem *tensor.Problem
 	series  *gates.Series
 	run     *interleave.Run
 

@@ -15,7 +15,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -152,8 +151,8 @@ func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, launch int, d
 }
 
 // outline is the problem of a shape, with the candidate's toggles.
-func (s *session) outline(shape kernels.Shape) (*problem.Problem, error) {
-	return problem.Outline(s.manifest, shape, s.request.Candidate.Toggles)
+func (s *session) outline(shape kernels.Shape) (*tensor.Problem, error) {
+	return tensor.Outline(s.manifest, shape, s.request.Candidate.Toggles)
 }
 
 // fitness is the GPU's state right now; what cannot be read is left out.

@@ -1,4 +1,4 @@
-package problem
+package tensor
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const manifest = `version: 1
@@ -33,7 +32,7 @@ func draw(t *testing.T, dist kernels.Distribution, seed uint64) *Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(m, m.Shapes[0], nil, dist, seed)
+	p, err := NewProblem(m, m.Shapes[0], nil, dist, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func TestQuantizedArgument(t *testing.T) {
 		t.Errorf("an argument with an init of its own is %v", mask.Real)
 	}
 	codes := make([]float64, 30)
-	tensor.Decode(kernels.E4M3, codes, q.Bytes)
+	Decode(kernels.E4M3, codes, q.Bytes)
 	for i, code := range codes {
 		head := i / 5 % 3
 		if got := code * scale.Real[head]; got != q.Real[i] {
@@ -76,7 +75,7 @@ func TestReferenceSeesRealNumbers(t *testing.T) {
 			t.Fatalf("the reference gets %+v", args)
 		}
 		got := make([]float64, 30)
-		tensor.Decode(kernels.F64, got, args[0].Bytes)
+		Decode(kernels.F64, got, args[0].Bytes)
 		want := p.Args[0].Real
 		if original {
 			want = p.Args[0].Original
@@ -97,7 +96,7 @@ func TestLayoutSeesEveryByte(t *testing.T) {
 		t.Fatalf("an untouched slot reads as changed: %v, %v", inputs, outside)
 	}
 	poisoned := make([]byte, 30*kernels.F16.Size())
-	tensor.Poison(kernels.F16, poisoned)
+	Poison(kernels.F16, poisoned)
 	if got := l.Outputs(slot)[3]; !bytes.Equal(got, poisoned) {
 		t.Errorf("the output is %x before the launch, want poison", got)
 	}

@@ -1,7 +1,4 @@
-// Package problem turns a manifest, a shape and a seed into the bytes that a
-// kernel is launched on and the real numbers that its reference is computed
-// from. It runs nothing.
-package problem
+package tensor
 
 import (
 	"cmp"
@@ -11,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Problem is one kernel's arguments for one shape, seed and distribution.
@@ -32,7 +28,7 @@ type Arg struct {
 
 	Fixed  kernels.Distribution // how it is drawn whatever the policy says; "" where the policy decides
 	Scales int                  // the argument that holds its scales; -1 where it is not quantised
-	Groups tensor.Grouping      // of what shares a scale
+	Groups Grouping             // of what shares a scale
 
 	// Real is what the bytes mean, scales applied; Original is what was drawn,
 	// before it was quantised. They are the same slice where nothing was.
@@ -84,21 +80,21 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 		}
 		arg.Bytes = make([]byte, arg.DType.Size())
 		arg.Real = []float64{value}
-		tensor.Encode(arg.DType, arg.Bytes, arg.Real)
+		Encode(arg.DType, arg.Bytes, arg.Real)
 		return arg, nil
 	}
 	var err error
 	if arg.Shape, err = m.ShapeOf(a, at.Dims, toggles); err != nil {
 		return arg, err
 	}
-	if arg.Elements, err = tensor.Elements(arg.Shape); err != nil {
+	if arg.Elements, err = Elements(arg.Shape); err != nil {
 		return arg, err
 	}
 	if a.Init != kernels.ByPolicy && a.Init != "" {
 		arg.Fixed = kernels.Distribution(a.Init)
 	}
 	if a.Quantize != nil {
-		arg.Groups, err = tensor.NewGrouping(arg.Shape, a.GroupAxes())
+		arg.Groups, err = NewGrouping(arg.Shape, a.GroupAxes())
 	}
 	return arg, err
 }
@@ -108,9 +104,9 @@ func (a Arg) Distribution(asked kernels.Distribution) kernels.Distribution {
 	return cmp.Or(a.Fixed, asked)
 }
 
-// New draws the arguments. The same manifest, shape, distribution and seed give
+// NewProblem draws the arguments. The same manifest, shape, distribution and seed give
 // the same bytes on every machine.
-func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist kernels.Distribution, seed uint64) (*Problem, error) {
+func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist kernels.Distribution, seed uint64) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
 		return nil, err
@@ -131,15 +127,15 @@ func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
 	values := make([]float64, a.Elements)
 	if a.Scales < 0 {
 		a.Bytes = make([]byte, a.Size())
-		tensor.FillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
-		tensor.Encode(a.DType, a.Bytes, values)
+		FillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
+		Encode(a.DType, a.Bytes, values)
 		a.Real = make([]float64, a.Elements)
-		tensor.Decode(a.DType, a.Real, a.Bytes)
+		Decode(a.DType, a.Real, a.Bytes)
 		a.Original = a.Real
 		return nil
 	}
-	tensor.Fill(values, a.Distribution(dist), seed, a.Name, a.Shape)
-	q, err := tensor.Quantize(a.DType, values, a.Groups)
+	Fill(values, a.Distribution(dist), seed, a.Name, a.Shape)
+	q, err := Quantize(a.DType, values, a.Groups)
 	if err != nil {
 		return err
 	}
@@ -147,7 +143,7 @@ func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
 	scales := &p.Args[a.Scales]
 	scales.Bytes = make([]byte, scales.Size())
 	scales.Real, scales.Original = q.Scales, q.Scales
-	tensor.Encode(scales.DType, scales.Bytes, q.Scales)
+	Encode(scales.DType, scales.Bytes, q.Scales)
 	return nil
 }
 
