@@ -158,7 +158,7 @@ func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, err
 	}
 	defer unix.Close(exit)
 	defer unix.PidfdSendSignal(exit, unix.SIGKILL, nil, 0) // it fails only when the process is dead
-	var message [24]byte // of the first slot, which is where the memory begins, the stride and the count
+	var message [24]byte                                   // of the first slot, which is where the memory begins, the stride and the count
 	binary.NativeEndian.PutUint64(message[8:], uint64(stride))
 	binary.NativeEndian.PutUint64(message[16:], uint64(count))
 	if _, err := unix.Write(c.command, message[:]); err != nil {
