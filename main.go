@@ -22,12 +22,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/demo"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/doctor"
-	"github.com/kernelgate/kernelgate/runners/progress"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // What the program's exit tells a script.
@@ -57,7 +58,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	err := root.ExecuteContext(ctx)
 	var status exit
-	var bad check.BadInput
+	var bad strict.Mistake
 	switch {
 	case err == nil:
 		return exitPass
@@ -168,6 +169,19 @@ func asExit(status int) error {
 	return exit(status)
 }
 
+// measureHere has kernels measured by this program, on this host.
+func measureHere(c *measure.Config) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	c.Worker = []string{program, workerCommand}
+	if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
+		c.Cache = cache.Dir // without one it builds anew
+	}
+	return nil
+}
+
 // A liveProgress can be taken away before something else is printed.
 func liveProgress(w io.Writer) interface {
 	runners.Progress
@@ -178,9 +192,9 @@ func liveProgress(w io.Writer) interface {
 		if err != nil {
 			width = 80
 		}
-		return &progress.Line{Out: w, Width: width}
+		return &runners.Line{Out: w, Width: width}
 	}
-	return &progress.Plain{Out: w}
+	return &runners.Plain{Out: w}
 }
 
 func terminalOptions(w io.Writer) report.TerminalOptions {

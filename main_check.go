@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,13 +13,13 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
-	opt := check.Options{Version: version(), Now: time.Now, Getenv: os.Getenv}
+	opt := check.Options{Version: version(), Now: time.Now}
 	asJSON, onGitHub := false, false
 	cmd := &cobra.Command{
 		Use:   "check [KERNEL...]",
@@ -41,20 +40,15 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				return checkOnGitHub(cmd, opt, stdout, stderr)
 			}
 			if !slices.Contains(measure.Runners(), opt.Runner) {
-				return check.BadInput{Err: fmt.Errorf("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))}
+				return strict.Mistakef("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
 			}
-			program, err := os.Executable()
-			if err != nil {
-				return fmt.Errorf("finding this program: %w", err)
-			}
-			opt.Worker = []string{program, workerCommand}
-			if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
-				opt.Cache = cache.Dir
+			if err := measureHere(&opt.Config); err != nil {
+				return err
 			}
 			status := exitPass
 			checked, leftOut := 0, 0
 			live := liveProgress(stderr)
-			err = check.Run(cmd.Context(), opt, live, func(r check.Result) error {
+			err := check.Run(cmd.Context(), opt, live, func(r check.Result) error {
 				live.Clear()
 				if r.LeftOut != "" {
 					leftOut++
@@ -75,7 +69,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if checked == 0 && leftOut > 0 {
-				return check.BadInput{Err: fmt.Errorf("kernelgate: nothing was checked: --runner %s leaves out every kernel", opt.Runner)}
+				return strict.Mistakef("kernelgate: nothing was checked: --runner %s leaves out every kernel", opt.Runner)
 			}
 			if checked == 0 && asJSON {
 				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})

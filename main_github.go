@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
-	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // checkOnGitHub is kernelgate check --github: the change is the one that the
@@ -22,7 +22,7 @@ import (
 func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return plan.BadInputf("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --rivals, --rounds and --results go with it)", name)
+			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --rivals, --rounds and --results go with it)", name)
 		}
 	}
 	environment := map[string]string{}
@@ -36,21 +36,19 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writ
 			return fmt.Errorf("taking %s out of the environment: %w", name, err)
 		}
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+	if err := measureHere(&opt.Config); err != nil {
+		return err
 	}
-	measuring := serve.Measuring{Worker: []string{program, workerCommand}, Device: opt.Device, Getenv: os.Getenv}
-	labels := serve.DetectLabels()
+	labels := measure.Labels()
 	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
 	slices.Sort(labels)
 	live := liveProgress(stderr)
 	defer live.Clear()
 	out, err := actions.Run(cmd.Context(), actions.Config{
 		Getenv: func(name string) string { return environment[name] }, Dir: opt.Dir,
-		Kernels: opt.Kernels, Rounds: opt.Rounds, Rivals: opt.Rivals, Labels: slices.Compact(labels),
+		Kernels: opt.Kernels, Rounds: opt.Rounds, Labels: slices.Compact(labels),
 		Results: opt.Results, Version: version(), Stdout: stdout, Now: time.Now, Random: rand.Text,
-		Measure: measuring.Measure, Progress: live,
+		Measure: opt.Measure, Progress: live,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
@@ -43,7 +44,7 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 					return fmt.Errorf("printing the verdict: %w", err)
 				}
 			default:
-				return check.BadInput{Err: fmt.Errorf("--format: %q is not one of terminal, markdown, json", format)}
+				return strict.Mistakef("--format: %q is not one of terminal, markdown, json", format)
 			}
 			return asExit(severity(v.Outcome))
 		},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -13,11 +12,12 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 func serveCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -42,7 +42,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			for _, name := range secretFlags {
 				if cmd.Flags().Changed(name) {
-					return plan.BadInputf("--%s: every user of this host can read a command line: use --%s-file", name, name)
+					return strict.Mistakef("--%s: every user of this host can read a command line: use --%s-file", name, name)
 				}
 			}
 			config, err := serve.Load(serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags})
@@ -132,38 +132,38 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.Server == "" || tokenFile == "" {
-				return plan.BadInputf("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
+				return strict.Mistakef("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
 			}
 			if !strings.HasPrefix(c.Server, "unix://") && !strings.HasPrefix(c.Server, "https://") && !strings.HasPrefix(c.Server, "http://") {
-				return plan.BadInputf("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", c.Server)
+				return strict.Mistakef("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", c.Server)
 			}
 			token, err := os.ReadFile(tokenFile)
 			if err != nil {
-				return plan.BadInputf("--token-file: %w (the bot's operator hands a token out for each runner)", err)
+				return strict.Mistakef("--token-file: %w (the bot's operator hands a token out for each runner)", err)
 			}
 			c.Token, c.Version = strings.TrimSpace(string(token)), version()
 			if len(c.Labels) == 0 {
-				c.Labels = serve.DetectLabels()
+				c.Labels = measure.Labels()
 			}
 			if c.Name == "" {
 				if c.Name, err = os.Hostname(); err != nil {
-					return plan.BadInputf("--name: %w (give one)", err)
+					return strict.Mistakef("--name: %w (give one)", err)
 				}
 			}
 			if c.StateDir == "" {
 				c.StateDir = filepath.Join(serve.Defaults(os.Getenv).Data+"-runner", c.Name)
 			}
-			program, err := os.Executable()
-			if err != nil {
-				return fmt.Errorf("finding this program: %w", err)
-			}
 			c.Log = newLog(stderr, level, format)
-			c.Measure = serve.Measuring{Worker: []string{program, workerCommand}, Device: device, Getenv: os.Getenv, Log: c.Log}.Measure
+			here := measure.Config{Device: device, Log: c.Log}
+			if err := measureHere(&here); err != nil {
+				return err
+			}
+			c.Measure = here.Measure
 			secondSignalKills(cmd.Context())
 			c.Log.Info("runner starts", "server", c.Server, "name", c.Name, "labels", c.Labels, "state", c.StateDir)
 			err = agent.Run(cmd.Context(), c)
 			if errors.Is(err, agent.ErrRefused) {
-				return check.BadInput{Err: err}
+				return strict.Mistake{Err: err}
 			}
 			return err
 		},

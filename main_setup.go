@@ -7,9 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/github/app"
-	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/github/app"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 func setupCommand(stdout io.Writer) *cobra.Command {
@@ -34,12 +35,12 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 				if opt.Code == "-" {
 					line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 1024)).ReadString('\n')
 					if err != nil && err != io.EOF {
-						return plan.BadInputf("--code: reading it: %w", err)
+						return strict.Mistakef("--code: reading it: %w", err)
 					}
 					opt.Code = strings.TrimSpace(line)
 				}
 				if opt.Code == "" {
-					return plan.BadInputf("--code: is empty (write what stands behind code= in the address that GitHub sent a browser to)")
+					return strict.Mistakef("--code: is empty (write what stands behind code= in the address that GitHub sent a browser to)")
 				}
 			}
 			if host, err := os.Hostname(); err == nil {

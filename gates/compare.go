@@ -72,7 +72,7 @@ func (q inquiry) compare(l look) *comparison {
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
 		c.shapes = append(c.shapes, s)
 	}
-	for _, role := range []string{"target", "guard"} {
+	for _, role := range []Role{RoleTarget, RoleGuard} {
 		c.decide(role)
 		c.decideTails(role, gate)
 	}
@@ -146,7 +146,7 @@ func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) []tes
 	return tests
 }
 
-func (c *comparison) decide(role string) {
+func (c *comparison) decide(role Role) {
 	var misses []float64
 	for _, s := range c.shapes {
 		if s.role == role {
@@ -239,15 +239,15 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 func (c *comparison) missed() GateResult {
 	r := GateResult{Status: Failed}
 	for _, s := range c.shapes {
-		if s.status == Failed && s.role == "guard" {
-			r.Reason, r.Text = ReasonRegression, "Slower: "+c.describeRole(Failed, "guard")
+		if s.status == Failed && s.role == RoleGuard {
+			r.Reason, r.Text = ReasonRegression, "Slower: "+c.describeRole(Failed, RoleGuard)
 			r.ToPass = append(r.ToPass, fmt.Sprintf("win back the time on %s (asked %s)", s.shape.Name, s.goal))
 		}
 	}
 	if r.Reason != "" {
 		return r
 	}
-	r.Reason, r.Text = ReasonTooSlow, "Too slow: "+c.describeRole(Failed, "target")
+	r.Reason, r.Text = ReasonTooSlow, "Too slow: "+c.describeRole(Failed, RoleTarget)
 	for _, s := range c.shapes {
 		if s.status != Failed {
 			continue
@@ -305,13 +305,13 @@ func (c *comparison) undecided(p *Performance) GateResult {
 
 // describe names the shapes of a status with their figures, targets first.
 func (c *comparison) describe(status Status) string {
-	if text := c.describeRole(status, "target"); text != "" {
+	if text := c.describeRole(status, RoleTarget); text != "" {
 		return text
 	}
-	return c.describeRole(status, "guard")
+	return c.describeRole(status, RoleGuard)
 }
 
-func (c *comparison) describeRole(status Status, role string) string {
+func (c *comparison) describeRole(status Status, role Role) string {
 	var parts []string
 	for _, s := range c.shapes {
 		if s.status != status || s.role != role {

@@ -116,12 +116,15 @@ type Build struct {
 	Resources   *Resources     `json:"resources,omitempty"`
 }
 
-// A Diagnostic is a compiler's message about one line.
+// A Diagnostic is a message about one line of a file: a compiler's, a sanitizer's, or
+// about a mistake in a policy or a manifest.
 type Diagnostic struct {
+	Tool     string `json:"tool,omitempty"` // the program that names itself (ptxas, nvlink, gcc …); none where a compiler names the source alone
 	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Severity string `json:"severity"`
+	Line     int    `json:"line,omitempty"`   // 0: not said
+	Column   int    `json:"column,omitempty"` // 0: not said
+	Severity string `json:"severity"`         // error, warning, remark or note
+	Code     string `json:"code,omitempty"`   // as printed: #177-D, C7511, -Wunused-function; none for most errors
 	Message  string `json:"message"`
 }
 
@@ -188,8 +191,8 @@ type Errors struct {
 
 // A Failure is how a launch ended that did not end well.
 type Failure struct {
-	Kind   string `json:"kind"`   // crash, timeout, exit, illegal-address, launch, out-of-memory, …
-	Detail string `json:"detail"` // one line for people
+	Kind   FailureKind `json:"kind"`
+	Detail string      `json:"detail"` // one line for people
 }
 
 // CorrectnessSummary is what older reports say: so many cases passed.
@@ -232,32 +235,19 @@ type SanitizerRun struct {
 	Seconds       float64   `json:"seconds,omitempty"`
 }
 
-// Kinds of findings.
-const (
-	KindRace          = "race"
-	KindOutOfBounds   = "out-of-bounds"
-	KindMisaligned    = "misaligned"
-	KindUninitialised = "uninitialised-read"
-	KindBarrier       = "barrier"
-	KindUseAfterFree  = "use-after-free"
-	KindUndefined     = "undefined" // what the language gives no meaning, such as a signed overflow
-	KindLeak          = "leak"
-	KindOther         = "other"
-)
-
 // A Finding is one mistake of the kernel, as often as it was seen.
 type Finding struct {
-	Tool      string `json:"tool,omitempty"` // in a verdict
-	Kind      string `json:"kind"`
-	Text      string `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
-	Severity  string `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
-	File      string `json:"file,omitempty"`     // from the kernel's folder
-	Line      int    `json:"line,omitempty"`
-	OtherFile string `json:"other_file,omitempty"` // a race's second access
-	OtherLine int    `json:"other_line,omitempty"`
-	Kernel    string `json:"kernel,omitempty"` // the function
-	Shape     string `json:"shape,omitempty"`  // the case, where the tool can tell
-	Count     int    `json:"count,omitempty"`
+	Tool      string      `json:"tool,omitempty"` // in a verdict
+	Kind      FindingKind `json:"kind"`
+	Text      string      `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
+	Severity  string      `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
+	File      string      `json:"file,omitempty"`     // from the kernel's folder
+	Line      int         `json:"line,omitempty"`
+	OtherFile string      `json:"other_file,omitempty"` // a race's second access
+	OtherLine int         `json:"other_line,omitempty"`
+	Kernel    string      `json:"kernel,omitempty"` // the function
+	Shape     string      `json:"shape,omitempty"`  // the case, where the tool can tell
+	Count     int         `json:"count,omitempty"`
 }
 
 // Performance is every timing sample in the order it was taken, or summaries

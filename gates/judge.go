@@ -71,10 +71,7 @@ type judgement struct {
 func (j *judgement) run() {
 	g := j.rule.Gates
 	stopped := false
-	step := func(name string, on bool, enforcement policies.Enforcement, judge func() GateResult) {
-		if !on {
-			return
-		}
+	step := func(name Gate, enforcement policies.Enforcement, judge func() GateResult) {
 		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
 		if !stopped {
 			r = judge()
@@ -88,26 +85,26 @@ func (j *judgement) run() {
 		stopped = stopped || r.Status == Failed || r.Status == Open || (r.Status == Missing && j.evidence.Imported == "")
 		j.results = append(j.results, r)
 	}
-	step("build", true, g.Build.Enforcement, j.build)
+	step(GateBuild, g.Build.Enforcement, j.build)
 	if g.PTXAS != nil {
-		step("ptxas", true, g.PTXAS.Enforcement, j.ptxas)
+		step(GatePTXAS, g.PTXAS.Enforcement, j.ptxas)
 	}
 	if g.Correctness != nil {
-		step("correctness", true, g.Correctness.Enforcement, j.correctness)
+		step(GateCorrectness, g.Correctness.Enforcement, j.correctness)
 	}
 	if g.Sanitize != nil {
-		step("sanitize", true, g.Sanitize.Enforcement, j.sanitize)
+		step(GateSanitize, g.Sanitize.Enforcement, j.sanitize)
 	}
 	if g.Performance != nil {
-		step("performance", true, g.Performance.Enforcement, j.performance)
+		step(GatePerformance, g.Performance.Enforcement, j.performance)
 	}
 	if g.Profile != nil {
-		step("profile", true, g.Profile.Enforcement, j.profile)
+		step(GateProfile, g.Profile.Enforcement, j.profile)
 	}
 }
 
 // result finds a gate's result; ok is false where the rule does not ask for it.
-func (j *judgement) result(gate string) (GateResult, bool) {
+func (j *judgement) result(gate Gate) (GateResult, bool) {
 	i := slices.IndexFunc(j.results, func(r GateResult) bool { return r.Gate == gate })
 	if i < 0 {
 		return GateResult{}, false
@@ -148,24 +145,28 @@ func (v *Verdict) conclude(e *Evidence) {
 		return
 	}
 	v.Outcome, v.Summary = Pass, "Every required gate passed."
-	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == "performance" && r.Status == Passed }); i >= 0 {
+	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
 		v.Summary = v.Gates[i].Text
 	}
 }
 
 func (j *judgement) headlines() []Headline {
 	var lines []Headline
-	for _, h := range []struct{ name, gate, absent string }{
-		{"Resources", "ptxas", "no limits asked"},
-		{"Correctness", "correctness", "not asked"},
-		{"Performance", "performance", "not asked"},
+	for _, h := range []struct {
+		name   string
+		gate   Gate
+		absent string
+	}{
+		{"Resources", GatePTXAS, "no limits asked"},
+		{"Correctness", GateCorrectness, "not asked"},
+		{"Performance", GatePerformance, "not asked"},
 	} {
 		r, ok := j.result(h.gate)
-		if b, _ := j.result("build"); h.gate == "ptxas" && b.Status == Failed {
+		if b, _ := j.result(GateBuild); h.gate == GatePTXAS && b.Status == Failed {
 			r, ok = b, true
 		}
 		// A kernel that races is not right, whatever its cases say.
-		if s, _ := j.result("sanitize"); h.gate == "correctness" && s.Status == Failed {
+		if s, _ := j.result(GateSanitize); h.gate == GateCorrectness && s.Status == Failed {
 			r, ok = s, true
 		}
 		if !ok {

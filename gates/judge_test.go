@@ -244,7 +244,7 @@ func TestGatesStopAtTheFirstFailure(t *testing.T) {
 	v := Judge(parsePolicy(t, fullPolicy), "test.yaml", e)
 	var got []string
 	for _, r := range v.Gates {
-		got = append(got, r.Gate+" "+string(r.Status))
+		got = append(got, string(r.Gate)+" "+string(r.Status))
 	}
 	want := "build pass, ptxas pass, correctness fail, performance not-run, profile not-run"
 	if strings.Join(got, ", ") != want {

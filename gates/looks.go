@@ -90,7 +90,7 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 		return ""
 	}
 	goals, _ := goalsOf(gate, e)
-	for _, role := range []string{"target", "guard"} {
+	for _, role := range []Role{RoleTarget, RoleGuard} {
 		for _, g := range goals {
 			if g.role != role {
 				continue

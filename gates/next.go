@@ -7,8 +7,8 @@ import (
 
 // A Need is the evidence that is missing for a verdict.
 type Need struct {
-	Gate   string // build, correctness, sanitize, performance, profile; empty when the verdict can fall
-	Rounds int    // performance: measure until there are this many rounds in all
+	Gate   Gate // whose evidence is missing; empty when the verdict can fall
+	Rounds int  // performance: measure until there are this many rounds in all
 }
 
 // Next says what a runner must gather next. It is the judge's own question, so
@@ -22,14 +22,14 @@ func next(p *policies.Policy, e *Evidence, resamples int) Need {
 		return Need{}
 	}
 	if e.Candidate == nil {
-		return Need{Gate: "build"}
+		return Need{Gate: GateBuild}
 	}
 	j.run()
 	for _, r := range j.results {
-		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != "performance" {
+		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != GatePerformance {
 			return Need{Gate: r.Gate}
 		}
-		if r.Gate == "performance" && r.Reason == ReasonInconclusive {
+		if r.Gate == GatePerformance && r.Reason == ReasonInconclusive {
 			if need := j.moreRounds(); need.Gate != "" {
 				return need
 			}
@@ -43,15 +43,15 @@ func next(p *policies.Policy, e *Evidence, resamples int) Need {
 }
 
 // has tells whether a gate's evidence was gathered at all.
-func (j *judgement) has(gate string) bool {
+func (j *judgement) has(gate Gate) bool {
 	switch gate {
-	case "correctness":
+	case GateCorrectness:
 		return j.evidence.Correctness != nil
-	case "sanitize":
+	case GateSanitize:
 		return j.evidence.Sanitize != nil
-	case "performance":
+	case GatePerformance:
 		return j.evidence.Performance != nil
-	case "profile":
+	case GateProfile:
 		return j.evidence.Profile != nil
 	}
 	return true
@@ -72,7 +72,7 @@ func (j *judgement) moreRounds() Need {
 	}
 	for _, l := range looks {
 		if l.rounds > have {
-			return Need{Gate: "performance", Rounds: l.rounds}
+			return Need{Gate: GatePerformance, Rounds: l.rounds}
 		}
 	}
 	return Need{}

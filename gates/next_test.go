@@ -15,7 +15,7 @@ func TestNextInOrder(t *testing.T) {
 	e.Candidate, e.Correctness, e.Performance, e.Profile = nil, nil, nil, nil
 	var asked []string
 	for need := Next(p, &e); need.Gate != ""; need = Next(p, &e) {
-		asked = append(asked, need.Gate)
+		asked = append(asked, string(need.Gate))
 		switch need.Gate {
 		case "build":
 			e.Candidate = whole.Candidate

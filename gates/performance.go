@@ -147,7 +147,7 @@ func timedFailure(gate *policies.CorrectnessGate, rounds []Round) (GateResult, b
 // A goalOf is what one shape must meet.
 type goalOf struct {
 	shape Shape
-	role  string // target, guard or info
+	role  Role
 	goal  *policies.Goal
 }
 
@@ -165,9 +165,9 @@ func goalsOf(gate *policies.PerformanceGate, e *Evidence) (goals []goalOf, unkno
 	for _, s := range e.Shapes {
 		switch {
 		case slices.Contains(targets, s.Name):
-			goals = append(goals, goalOf{s, "target", gate.Target})
+			goals = append(goals, goalOf{s, RoleTarget, gate.Target})
 		case slices.Contains(guards, s.Name):
-			goals = append(goals, goalOf{s, "guard", gate.Guard})
+			goals = append(goals, goalOf{s, RoleGuard, gate.Guard})
 		}
 	}
 	return goals, unknown

@@ -160,7 +160,7 @@ func (l *search) unfinished() GateResult {
 		Text:   fmt.Sprintf("%s: %s", l.broken.Tool, l.broken.Failure.Detail),
 		ToPass: []string{"make the kernel run to its end under " + cmp.Or(l.broken.With, l.broken.Tool)},
 	}
-	if l.broken.Failure.Kind == "timeout" || l.broken.Failure.Kind == "tool" {
+	if l.broken.Failure.Kind == FailureTimeout || l.broken.Failure.Kind == FailureTool {
 		r.Reason = ReasonInconclusive
 		r.ToPass = []string{"name a smaller shape in gates.sanitize.shapes, or raise gates.sanitize.timeout"}
 	}

@@ -156,7 +156,7 @@ func TestNextSanitizes(t *testing.T) {
 			t.Errorf("%s: after correctness: %+v", policy, need)
 		}
 		e.Sanitize = &Sanitize{Skipped: "no tool"}
-		want := ""
+		want := Gate("")
 		if policy != "{shapes: [small]}" {
 			want = "performance"
 		}

@@ -21,7 +21,7 @@ func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summari
 	reason := ReasonTooSlow
 	judged := 0
 	for _, s := range summaries {
-		row := Comparison{Shape: s.Shape, Role: "info", Status: NotRun}
+		row := Comparison{Shape: s.Shape, Role: RoleInfo, Status: NotRun}
 		var goal *policies.Goal
 		for _, g := range goals {
 			if g.shape.Name == s.Shape {
@@ -39,13 +39,13 @@ func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summari
 				passed = append(passed, text)
 			case Failed:
 				failed = append(failed, text)
-				if row.Role == "guard" {
+				if row.Role == RoleGuard {
 					reason = ReasonRegression
 				}
 			default:
 				open = append(open, text)
 			}
-			if row.Role == "target" || gate.Target == nil {
+			if row.Role == RoleTarget || gate.Target == nil {
 				judged++
 			}
 		}

@@ -62,7 +62,7 @@ func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.Performance
 // decideTails looks at the tails of the shapes of a role whose goals are met. They are
 // corrected together, apart from the goals: where a goal is just met, its tails are far
 // from their limits.
-func (c *comparison) decideTails(role string, gate *policies.PerformanceGate) {
+func (c *comparison) decideTails(role Role, gate *policies.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
 	for _, s := range c.shapes {

@@ -79,7 +79,7 @@ const (
 
 // A GateResult is one gate's part of the verdict.
 type GateResult struct {
-	Gate     string   `json:"gate"`
+	Gate     Gate     `json:"gate"`
 	Status   Status   `json:"status"`
 	Required bool     `json:"required"`
 	Reason   Reason   `json:"reason,omitempty"` // when failed or open
@@ -130,7 +130,7 @@ type SanitizerRow struct {
 type Comparison struct {
 	Shape     string         `json:"shape"`
 	Dims      string         `json:"dims,omitempty"`
-	Role      string         `json:"role"` // target, guard or info
+	Role      Role           `json:"role"`
 	Goal      string         `json:"goal,omitempty"`
 	Status    Status         `json:"status"`
 	Baseline  *stats.Summary `json:"baseline,omitempty"` // microseconds

@@ -6,31 +6,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A DType is an element format.
-type DType string
-
-const (
-	E4M3 DType = "e4m3"
-	E5M2 DType = "e5m2"
-	F16  DType = "f16"
-	BF16 DType = "bf16"
-	F32  DType = "f32"
-	F64  DType = "f64"
-	I8   DType = "i8"
-	U8   DType = "u8"
-	I32  DType = "i32"
-	I64  DType = "i64"
-)
-
-var (
-	dtypes          = []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64}
-	scalarDTypes    = []DType{I32, I64, F32, F64}
-	quantizedDTypes = []DType{E4M3, E5M2, I8}
-)
-
-func (d *DType) UnmarshalStrict(n *strict.Node) { readWord(n, d, dtypes) }
-func (d *DType) JSONSchema() map[string]any     { return wordSchema(dtypes) }
-
 // An Access is what the kernel does with an argument.
 type Access string
 
@@ -43,8 +18,8 @@ const (
 
 var accesses = []Access{In, Out, InOut, Scalar}
 
-func (a *Access) UnmarshalStrict(n *strict.Node) { readWord(n, a, accesses) }
-func (a *Access) JSONSchema() map[string]any     { return wordSchema(accesses) }
+func (a *Access) UnmarshalStrict(n *strict.Node) { strict.Word(n, a, accesses) }
+func (a *Access) JSONSchema() map[string]any     { return strict.WordSchema(accesses) }
 
 // An Init is how an input array is filled: by the distributions that the
 // policy names, or always by one of them.
@@ -53,10 +28,16 @@ type Init string
 // ByPolicy leaves the distribution to the policy.
 const ByPolicy Init = "distribution"
 
-var inits = []Init{ByPolicy, "normal", "uniform", "dominant", "large", "constant", "zero", "ones"}
+func inits() []Init {
+	words := []Init{ByPolicy}
+	for _, d := range Distributions() {
+		words = append(words, Init(d))
+	}
+	return words
+}
 
-func (i *Init) UnmarshalStrict(n *strict.Node) { readWord(n, i, inits) }
-func (i *Init) JSONSchema() map[string]any     { return wordSchema(inits) }
+func (i *Init) UnmarshalStrict(n *strict.Node) { strict.Word(n, i, inits()) }
+func (i *Init) JSONSchema() map[string]any     { return strict.WordSchema(inits()) }
 
 // An Argument is one parameter of the kernel function.
 type Argument struct {
@@ -109,7 +90,7 @@ func (a *Argument) validateScalar(n *strict.Node) {
 		n.Child("value").Errorf("is required for a scalar (write e.g. value: B)")
 	}
 	if !slices.Contains(scalarDTypes, a.DType) {
-		n.Child("dtype").Errorf("%q is no format of a scalar (write one of %s)", a.DType, joinWords(scalarDTypes))
+		n.Child("dtype").Errorf("%q is no format of a scalar (write one of %s)", a.DType, strict.JoinWords(scalarDTypes))
 	}
 }
 
@@ -137,7 +118,7 @@ func (a *Argument) validateArray(n *strict.Node) {
 		n.Child("quantize").Errorf("only an input can be quantised (delete it, or write access: in)")
 	}
 	if !slices.Contains(quantizedDTypes, a.DType) {
-		n.Child("dtype").Errorf("%q is no format to quantise to (write one of %s)", a.DType, joinWords(quantizedDTypes))
+		n.Child("dtype").Errorf("%q is no format to quantise to (write one of %s)", a.DType, strict.JoinWords(quantizedDTypes))
 	}
 }
 

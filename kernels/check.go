@@ -48,7 +48,7 @@ func (c *checker) checkNames() {
 	if n.Has("version") && m.Version != Version {
 		c.errorf(n.Child("version"), "%d is not a version this program reads (write %d)", m.Version, Version)
 	}
-	if n.Has("name") && !plainName.MatchString(m.Name) {
+	if n.Has("name") && !strict.IsName(m.Name) {
 		c.errorf(n.Child("name"), "%q is not a name (write letters, digits, '.', '_' and '-')", m.Name)
 	}
 	if n.Has("entry") {

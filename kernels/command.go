@@ -15,7 +15,7 @@ type Rival struct {
 }
 
 func (r *Rival) ValidateStrict(n *strict.Node) {
-	if n.Has("name") && !plainName.MatchString(r.Name) {
+	if n.Has("name") && !strict.IsName(r.Name) {
 		n.Child("name").Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	checkArgv(n, "command", r.Command)
@@ -33,8 +33,8 @@ type Unit string
 
 var units = []Unit{"ns", "us", "ms", "s"}
 
-func (u *Unit) UnmarshalStrict(n *strict.Node) { readWord(n, u, units) }
-func (u *Unit) JSONSchema() map[string]any     { return wordSchema(units) }
+func (u *Unit) UnmarshalStrict(n *strict.Node) { strict.Word(n, u, units) }
+func (u *Unit) JSONSchema() map[string]any     { return strict.WordSchema(units) }
 
 // Micros is how many microseconds one unit is.
 func (u Unit) Micros() float64 {

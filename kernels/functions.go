@@ -6,6 +6,8 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // Every value in an expression is a float64: whole numbers are exact up to
@@ -47,7 +49,7 @@ var (
 	binaryOperators  = []string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or", "&&", "||"}
 	unaryOperators   = []string{"+", "-", "not", "!"}
 	expressionWords  = []string{"and", "or", "not", "in", "let", "if", "else", "nil", "true", "false", "matches", "contains", "startsWith", "endsWith"}
-	expressionPrompt = "write e.g. ceildiv(S, 64); functions: " + joinWords(functionNames)
+	expressionPrompt = "write e.g. ceildiv(S, 64); functions: " + strict.JoinWords(functionNames)
 )
 
 func zeroDivisor(divisor float64) error {

@@ -34,8 +34,8 @@ const (
 
 var modes = []Mode{ModeCUDA, ModeCPU, ModeCommand}
 
-func (m *Mode) UnmarshalStrict(n *strict.Node) { readWord(n, m, modes) }
-func (m *Mode) JSONSchema() map[string]any     { return wordSchema(modes) }
+func (m *Mode) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, modes) }
+func (m *Mode) JSONSchema() map[string]any     { return strict.WordSchema(modes) }
 
 // A Manifest describes one kernel. Parse has checked every expression in it
 // against every shape.

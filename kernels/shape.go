@@ -73,7 +73,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 	*s = nil
 	eachNamed(n, shapesExample, func(p strict.Pair) {
 		switch {
-		case !plainName.MatchString(p.Key):
+		case !strict.IsName(p.Key):
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		case p.Key == "all" || secretName.MatchString(p.Key):
 			p.Errorf("%q has a meaning of its own in policies and reports (choose another name)", p.Key)

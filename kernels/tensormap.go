@@ -29,7 +29,7 @@ type Swizzle string
 
 var swizzles = []Swizzle{"none", "32", "64", "128"}
 
-func (s *Swizzle) UnmarshalStrict(n *strict.Node) { readWord(n, s, swizzles) }
+func (s *Swizzle) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, swizzles) }
 func (s *Swizzle) JSONSchema() map[string]any     { return widthSchema(swizzles) }
 
 // Bytes is the width; 0 is none.
@@ -40,7 +40,7 @@ type Promotion string
 
 var promotions = []Promotion{"none", "64", "128", "256"}
 
-func (p *Promotion) UnmarshalStrict(n *strict.Node) { readWord(n, p, promotions) }
+func (p *Promotion) UnmarshalStrict(n *strict.Node) { strict.Word(n, p, promotions) }
 func (p *Promotion) JSONSchema() map[string]any     { return widthSchema(promotions) }
 
 // Bytes is the number; 0 is none.
@@ -72,11 +72,8 @@ const FillNaN Fill = "nan"
 
 var fills = []Fill{"zero", FillNaN}
 
-func (f *Fill) UnmarshalStrict(n *strict.Node) { readWord(n, f, fills) }
-func (f *Fill) JSONSchema() map[string]any     { return wordSchema(fills) }
-
-// sizes of elements in bytes.
-var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8}
+func (f *Fill) UnmarshalStrict(n *strict.Node) { strict.Word(n, f, fills) }
+func (f *Fill) JSONSchema() map[string]any     { return strict.WordSchema(fills) }
 
 var floats = []DType{F16, BF16, F32, F64}
 

@@ -31,7 +31,7 @@ type Variants []Variant
 func (v *Variants) UnmarshalStrict(n *strict.Node) {
 	*v = nil
 	eachNamed(n, "stage1: {source: stage1.cu}", func(p strict.Pair) {
-		if !plainName.MatchString(p.Key) {
+		if !strict.IsName(p.Key) {
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		}
 		variant := Variant{Name: p.Key}
@@ -53,8 +53,8 @@ const (
 
 var layers = []Layer{Structure, Micro}
 
-func (l *Layer) UnmarshalStrict(n *strict.Node) { readWord(n, l, layers) }
-func (l *Layer) JSONSchema() map[string]any     { return wordSchema(layers) }
+func (l *Layer) UnmarshalStrict(n *strict.Node) { strict.Word(n, l, layers) }
+func (l *Layer) JSONSchema() map[string]any     { return strict.WordSchema(layers) }
 
 // A Toggle is a macro with the values that it may have.
 type Toggle struct {

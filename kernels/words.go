@@ -10,36 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// readWord reads one word out of a fixed set.
-func readWord[T ~string](n *strict.Node, into *T, words []T) {
-	text, ok := n.Text()
-	if !ok || !slices.Contains(words, T(text)) {
-		said := "this"
-		if ok {
-			said = fmt.Sprintf("%q", text)
-		}
-		n.Errorf("%s is not one of %s", said, joinWords(words))
-		return
-	}
-	*into = T(text)
-}
-
-func wordSchema[T ~string](words []T) map[string]any {
-	return map[string]any{"enum": words}
-}
-
-func joinWords[T ~string](words []T) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = string(w)
-	}
-	return strings.Join(texts, ", ")
-}
-
-var (
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-	plainName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-)
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // keywords are the words of C and C++ that can name nothing.
 var keywords = strings.Fields(`

@@ -11,8 +11,8 @@ type Peak string
 
 var peaks = []Peak{"fp8", "fp16", "bf16", "tf32", "fp32", "fp64", "int8"}
 
-func (p *Peak) UnmarshalStrict(n *strict.Node) { readWord(n, p, peaks) }
-func (p *Peak) JSONSchema() map[string]any     { return wordSchema(peaks) }
+func (p *Peak) UnmarshalStrict(n *strict.Node) { strict.Word(n, p, peaks) }
+func (p *Peak) JSONSchema() map[string]any     { return strict.WordSchema(peaks) }
 
 // Work is what a problem of given dims asks for at least: with a device's peak
 // rates, a time that no kernel can beat.

@@ -1,8 +1,7 @@
 package policies
 
 import (
-	"strings"
-
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -13,7 +12,7 @@ type CorrectnessGate struct {
 	Enforcement
 	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
-	Distributions []Distribution                    `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
+	Distributions []kernels.Distribution                    `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
 	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Cases with shapes and seeds drawn anew for every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
@@ -49,7 +48,7 @@ func (g *CorrectnessGate) fill(n *strict.Node) {
 		g.Seeds = []int64{0, 1, 2}
 	}
 	if !n.Has("distributions") {
-		g.Distributions = []Distribution{"normal"}
+		g.Distributions = []kernels.Distribution{kernels.Normal}
 	}
 }
 
@@ -91,10 +90,10 @@ func (g *CorrectnessGate) checkInputs(n *strict.Node) {
 		seen[*seed] = true
 	})
 	if len(g.Distributions) == 0 {
-		distributed.Errorf("is empty (write e.g. [%s])", strings.Join(distributions[:3], ", "))
+		distributed.Errorf("is empty (write e.g. [%s])", strict.JoinWords(kernels.Distributions()[:3]))
 	}
-	drawn := map[Distribution]bool{}
-	strict.Each(distributed, g.Distributions, func(at *strict.Node, d *Distribution) {
+	drawn := map[kernels.Distribution]bool{}
+	strict.Each(distributed, g.Distributions, func(at *strict.Node, d *kernels.Distribution) {
 		if drawn[*d] {
 			at.Errorf("%q is named twice (delete one)", *d)
 		}

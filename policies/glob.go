@@ -8,10 +8,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Glob matches a slash-separated name: * and ? stay within one folder, **
-// crosses folders. Everything else stands for itself.
-func Glob(pattern, name string) bool { return compileGlob(pattern).MatchString(name) }
-
 // anyGlob tells whether one of the patterns matches one of the names.
 func anyGlob(patterns []string, names ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {

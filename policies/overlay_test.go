@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -132,7 +133,7 @@ rules:
 		Build: policies.BuildGate{Enforcement: policies.Enforcement{Timeout: quantity.Duration(10 * time.Minute)}},
 		PTXAS: &policies.PTXASGate{},
 		Correctness: &policies.CorrectnessGate{
-			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []policies.Distribution{"normal"},
+			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []kernels.Distribution{kernels.Normal},
 			Norm: bound[quantity.Percent]("<=", 0.01),
 		},
 		Performance: &policies.PerformanceGate{

@@ -45,11 +45,7 @@ func Parse(file string, data []byte) (*Policy, error) {
 	return p, nil
 }
 
-var (
-	checkName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,99}$`)
-	runnerLabel = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
-	ruleName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-)
+var checkName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,99}$`)
 
 // maxRules bounds what Parse does: every rule reads the shared gates anew.
 const maxRules = 100
@@ -86,7 +82,7 @@ func (p *Policy) checkDevices(n *strict.Node) {
 	seen := map[string]bool{}
 	strict.Each(n, p.Devices, func(at *strict.Node, label *string) {
 		switch {
-		case !runnerLabel.MatchString(*label):
+		case !strict.IsLabel(*label):
 			at.Errorf("%q is not a runner's label (write letters, digits, '_' and '-')", *label)
 		case seen[*label]:
 			at.Errorf("%q is named twice (delete one)", *label)
@@ -110,7 +106,7 @@ func (p *Policy) checkRules(n *strict.Node) {
 			return // refused: nothing more is known of the rule
 		}
 		switch {
-		case !ruleName.MatchString(rule.Name):
+		case !strict.IsName(rule.Name):
 			name.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", rule.Name)
 		case names[rule.Name]:
 			name.Errorf("%q is the name of an earlier rule too (choose another)", rule.Name)

@@ -24,13 +24,16 @@ type MetricCondition struct {
 
 var metricName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*$`)
 
+// IsMetric tells whether the profiler may have a counter of that name.
+func IsMetric(name string) bool { return metricName.MatchString(name) }
+
 func (m *MetricCondition) UnmarshalStrict(n *strict.Node) {
 	pairs := n.Pairs()
 	if len(pairs) != 1 {
 		n.Errorf("is not one metric with its condition (write e.g. - sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%%\")")
 		return
 	}
-	if !metricName.MatchString(pairs[0].Key) {
+	if !IsMetric(pairs[0].Key) {
 		pairs[0].Errorf("is not a metric name (write e.g. sm__throughput.avg.pct_of_peak_sustained_elapsed)")
 	}
 	m.Metric = pairs[0].Key

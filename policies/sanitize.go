@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -15,7 +16,7 @@ import (
 type SanitizeGate struct {
 	Enforcement
 	Shapes        Shapes         `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
-	Distributions []Distribution `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
+	Distributions []kernels.Distribution `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
 	SecretCases   quantity.Count `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
 	Tools         []Sanitizer    `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
 	MissingTool   MissingTool    `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
@@ -31,10 +32,10 @@ const (
 	Synccheck Sanitizer = "synccheck"
 )
 
-var sanitizers = []string{string(Memcheck), string(Racecheck), string(Initcheck), string(Synccheck)}
+var sanitizers = []Sanitizer{Memcheck, Racecheck, Initcheck, Synccheck}
 
-func (s *Sanitizer) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(s), sanitizers) }
-func (s *Sanitizer) JSONSchema() map[string]any     { return wordSchema(sanitizers) }
+func (s *Sanitizer) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, sanitizers) }
+func (s *Sanitizer) JSONSchema() map[string]any     { return strict.WordSchema(sanitizers) }
 
 // A MissingTool is what follows where a runner has no such tool.
 type MissingTool string
@@ -44,16 +45,16 @@ const (
 	MissingInforms MissingTool = "inform"
 )
 
-var missingTools = []string{string(MissingDefers), string(MissingInforms)}
+var missingTools = []MissingTool{MissingDefers, MissingInforms}
 
-func (m *MissingTool) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(m), missingTools) }
-func (m *MissingTool) JSONSchema() map[string]any     { return wordSchema(missingTools) }
+func (m *MissingTool) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, missingTools) }
+func (m *MissingTool) JSONSchema() map[string]any     { return strict.WordSchema(missingTools) }
 
 const maxSanitized = 20 // secret cases: each is run under every tool
 
 func (g *SanitizeGate) fill(n *strict.Node) {
 	if !n.Has("distributions") {
-		g.Distributions = []Distribution{"normal"}
+		g.Distributions = []kernels.Distribution{kernels.Normal}
 	}
 	if !n.Has("secret_cases") {
 		g.SecretCases = 1
@@ -76,7 +77,7 @@ func (g *SanitizeGate) check(n *strict.Node) {
 	}
 	tools, distributed := n.Child("tools"), n.Child("distributions")
 	if len(g.Tools) == 0 {
-		tools.Errorf("is empty (write e.g. [%s], or sanitize: none)", strings.Join(sanitizers, ", "))
+		tools.Errorf("is empty (write e.g. [%s], or sanitize: none)", strict.JoinWords(sanitizers))
 	}
 	once(tools, g.Tools)
 	if len(g.Distributions) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -20,7 +21,7 @@ func TestSanitizeDefaults(t *testing.T) {
 	got := parse(t, withSanitize("{shapes: [small]}")).RuleFor(policies.Change{}).Gates.Sanitize
 	want := &policies.SanitizeGate{
 		Enforcement: policies.Enforcement{Timeout: quantity.Duration(5 * time.Minute)},
-		Shapes:      policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal"}, SecretCases: 1,
+		Shapes:      policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
 		Tools:       []policies.Sanitizer{"memcheck", "racecheck", "initcheck", "synccheck"},
 		MissingTool: policies.MissingDefers,
 	}

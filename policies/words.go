@@ -1,9 +1,7 @@
 package policies
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -21,10 +19,10 @@ const (
 	ForksNever         ForkMode = "never"
 )
 
-var forkModes = []string{string(ForksAfterApproval), string(ForksNever)}
+var forkModes = []ForkMode{ForksAfterApproval, ForksNever}
 
-func (m *ForkMode) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(m), forkModes) }
-func (m *ForkMode) JSONSchema() map[string]any     { return wordSchema(forkModes) }
+func (m *ForkMode) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, forkModes) }
+func (m *ForkMode) JSONSchema() map[string]any     { return strict.WordSchema(forkModes) }
 
 // Commands is who may say what on a pull request.
 type Commands struct {
@@ -40,40 +38,14 @@ type Commands struct {
 // A Role is a permission on the repository, as GitHub names it.
 type Role string
 
-var roles = []string{"read", "triage", "write", "maintain", "admin"}
+var roles = []Role{"read", "triage", "write", "maintain", "admin"}
 
-func (r *Role) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(r), roles) }
-func (r *Role) JSONSchema() map[string]any     { return wordSchema(roles) }
+func (r *Role) UnmarshalStrict(n *strict.Node) { strict.Word(n, r, roles) }
+func (r *Role) JSONSchema() map[string]any     { return strict.WordSchema(roles) }
 
 // Allows tells whether someone with the role has may use what needs r. A role
 // that GitHub does not have allows nobody and gives nothing.
 func (r Role) Allows(has Role) bool {
-	needs, got := slices.Index(roles, string(r)), slices.Index(roles, string(has))
+	needs, got := slices.Index(roles, r), slices.Index(roles, has)
 	return needs >= 0 && got >= needs
-}
-
-// A Distribution is a way to draw inputs.
-type Distribution string
-
-var distributions = []string{"normal", "uniform", "dominant", "large", "constant", "zero", "ones"}
-
-func (d *Distribution) UnmarshalStrict(n *strict.Node) { readWord(n, (*string)(d), distributions) }
-func (d *Distribution) JSONSchema() map[string]any     { return wordSchema(distributions) }
-
-// readWord reads one word out of a fixed set.
-func readWord(n *strict.Node, into *string, words []string) {
-	text, ok := n.Text()
-	if ok && slices.Contains(words, text) {
-		*into = text
-		return
-	}
-	said := ""
-	if ok && !n.Null() {
-		said = fmt.Sprintf("%q ", text)
-	}
-	n.Errorf("%sis not one of %s", said, strings.Join(words, ", "))
-}
-
-func wordSchema(words []string) map[string]any {
-	return map[string]any{"enum": words}
 }

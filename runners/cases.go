@@ -8,7 +8,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -16,7 +15,7 @@ import (
 type Case struct {
 	Shape        kernels.Shape
 	Seed         uint64
-	Distribution tensor.Distribution
+	Distribution kernels.Distribution
 	Secret       bool
 }
 
@@ -30,7 +29,7 @@ func (c Case) Name() string {
 // of the shapes that the bound was made for, and of normal inputs.
 func (c Case) EndToEnd(m *kernels.Manifest) bool {
 	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
-	return quantized && c.Distribution == tensor.Normal && !c.Secret
+	return quantized && c.Distribution == kernels.Normal && !c.Secret
 }
 
 // Evidence is the case before anything was run.
@@ -51,13 +50,13 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 		shape, _ := m.Shape(name)
 		for _, d := range gate.Distributions {
 			for _, seed := range gate.Seeds {
-				cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: tensor.Distribution(d)})
+				cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: kernels.Distribution(d)})
 			}
 		}
 	}
 	for i, shape := range m.DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
 		d := gate.Distributions[i%len(gate.Distributions)]
-		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: tensor.Distribution(d), Secret: true})
+		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: kernels.Distribution(d), Secret: true})
 	}
 	return cases
 }
@@ -81,7 +80,7 @@ func (c Case) Sanitized() gates.SanitizedCase {
 // Compare measures all outputs of a launch against the reference's; got holds
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.
-func Compare(m *kernels.Manifest, args []problem.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+func Compare(m *kernels.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	tolerance := tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {

@@ -104,7 +104,7 @@ func (g *gatherer) more(ctx context.Context, p *gates.Performance) error {
 // timed tells whether the gates before it let the performance gate speak.
 func (g *gatherer) timed() bool {
 	v := gates.Judge(g.job.Policy, "", g.evidence)
-	return slices.ContainsFunc(v.Gates, func(r gates.GateResult) bool { return r.Gate == "performance" && r.Status != gates.NotRun })
+	return slices.ContainsFunc(v.Gates, func(r gates.GateResult) bool { return r.Gate == gates.GatePerformance && r.Status != gates.NotRun })
 }
 
 // belongs refuses evidence that cannot be added to: the record has made a mistake.

@@ -84,9 +84,9 @@ func TestRecall(t *testing.T) {
 		{"attempts that left nothing are counted", fast, nil, true, 1, fast, builds + rounds(1), "1111114", 3},
 		{"a rebench of wrong code draws other cases, and it stays wrong", scripted{compile: true, ratio: 2, wrong: true}, nil, true, 3, fast, builds + ", correctness", "", 0},
 		{"a launch that failed has a new chance", fast, func(e *gates.Evidence) {
-			e.Performance, e.Correctness.Cases[0].Failure = nil, &gates.Failure{Kind: "timeout", Detail: "too long"}
+			e.Performance, e.Correctness.Cases[0].Failure = nil, &gates.Failure{Kind: gates.FailureTimeout, Detail: "too long"}
 		}, true, 3, fast, builds + ", correctness" + rounds(6), "111111", 0},
-		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[5].Failure = &gates.Failure{Kind: "crash"} }, true, 3, fast, builds, "111111", 1},
+		{"a crash while it was timed ends the measuring", fast, func(e *gates.Evidence) { e.Performance.Rounds[5].Failure = &gates.Failure{Kind: gates.FailureCrash} }, true, 3, fast, builds, "111111", 1},
 		{"a fault before the first round is no attempt", scripted{}, nil, false, 0, scripted{compile: true, ratio: 2, fail: "correctness"}, builds + ", correctness", "", 0},
 		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111111", 1},
 	} {

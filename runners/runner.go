@@ -5,56 +5,13 @@ package runners
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 )
-
-// A Job is one kernel of one change, with everything that a backend needs and
-// nothing of GitHub.
-type Job struct {
-	Manifest   *kernels.Manifest // of the base
-	Policy     *policies.Policy  // of the base
-	Change     policies.Change
-	Trusted    string // folder of the base's kernel: manifest and reference
-	Baseline   *Side  // nil for a kernel that the base does not have
-	Candidate  Side
-	Provenance gates.Provenance
-	Notes      []string
-	// Noise says that both sides are the same on purpose: what is measured is the
-	// machine.
-	Noise bool
-
-	Rounds  int    // of a further attempt; 0 is as many as the policy's last look asks
-	Profile bool   // profile once more, whether or not that was done before
-	Record  Record // of what was measured before; nil where nobody remembers
-}
-
-// Rule is what the policy asks of this kernel's change.
-func (j Job) Rule() *policies.Rule {
-	change := j.Change
-	change.Kernel = j.Manifest.Name
-	return j.Policy.RuleFor(change)
-}
-
-// A Role is a side's part in the comparison.
-type Role string
-
-const (
-	Baseline  Role = "baseline"
-	Candidate Role = "candidate"
-)
-
-// A Side is one state of the kernel's sources.
-type Side struct {
-	Dir     string // folder to compile in
-	Variant string
-}
 
 // A Backend measures on one kind of device. Its errors are its own faults; what
 // the kernel does wrong is evidence.
@@ -74,37 +31,20 @@ type Backend interface {
 	Profile(ctx context.Context, gate *policies.ProfileGate, p Progress) (*gates.Profile, error)
 }
 
-// Progress is told what a run is doing. Calls come from one goroutine.
-type Progress interface {
-	Report(Event)
+// Measured is what measuring a job leaves behind.
+type Measured struct {
+	Evidence  *gates.Evidence
+	BuildLog  string   // what the compilers printed
+	Artifacts []string // files worth keeping; their base names are their names
 }
-
-// An Event is one thing worth showing while a run goes on.
-type Event struct {
-	Gate   string  `json:"gate,omitempty"`
-	Text   string  `json:"text,omitempty"`   // what is being done: a shape, a case, a side
-	Done   int     `json:"done,omitempty"`   // of Total, in the gate's own unit
-	Total  int     `json:"total,omitempty"`  // 0 where it is not known
-	Unit   string  `json:"unit,omitempty"`   // cases, rounds
-	Detail string  `json:"detail,omitempty"` // the interval so far
-	Left   Seconds `json:"left_seconds,omitempty"`
-}
-
-// Seconds is a time to come; 0 where it is not known.
-type Seconds float64
-
-// Duration is the same for arithmetic.
-func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
 // Gather collects evidence until the verdict can fall. It returns evidence in
 // every case: an error of the backend becomes its Fault. Only a cancelled
 // context returns an error.
 func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
-	e := &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Mode: string(job.Manifest.Mode),
-		Provenance: job.Provenance, Change: job.Change, Device: b.Device(), Notes: job.Notes,
-	}
-	e.Provenance.Tools = b.Tools()
+	job.Policy.Narrow(job.Shapes, job.Seeds)
+	e := job.evidence()
+	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error
 	if e.Shapes, err = job.ShapesOnRecord(); err != nil {
 		e.Fault = err.Error()
@@ -122,50 +62,13 @@ func (g *gatherer) run(ctx context.Context) error {
 			return nil
 		}
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
-		if err == nil && need.Gate == "build" && g.job.Record != nil && g.evidence.Fault == "" {
+		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {
 			err = g.step(ctx, func() error { return g.recall(ctx) })
 		}
 		if err != nil || g.evidence.Fault != "" {
 			return err
 		}
 	}
-}
-
-// supported is the shapes that both sides can be run on.
-func (j Job) supported() []kernels.Shape {
-	return slices.DeleteFunc(j.Manifest.ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
-		return j.Baseline != nil && !j.Manifest.Supports(j.Baseline.Variant, s.Dims)
-	})
-}
-
-// ShapeNames lists the shapes that both sides can be run on.
-func (j Job) ShapeNames() []string {
-	var names []string
-	for _, s := range j.supported() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// ShapesOnRecord is the same as evidence has them, with the work that each takes at
-// least.
-func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
-	m := j.Manifest
-	var shapes []gates.Shape
-	for _, s := range j.supported() {
-		shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
-		if m.Work != nil {
-			var errF, errB error
-			shape.FLOPs, errF = m.FLOPs(s.Dims)
-			shape.Bytes, errB = m.Bytes(s.Dims)
-			if err := errors.Join(errF, errB); err != nil {
-				return nil, fmt.Errorf("computing the work of %s: %w", s, err)
-			}
-			shape.Peak = string(m.Work.Peak)
-		}
-		shapes = append(shapes, shape)
-	}
-	return shapes, nil
 }
 
 // A gatherer is one run on its way.
@@ -197,15 +100,15 @@ func (g *gatherer) step(ctx context.Context, do func() error) error {
 
 func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 	switch need.Gate {
-	case "build":
+	case gates.GateBuild:
 		return g.build(ctx)
-	case "correctness":
+	case gates.GateCorrectness:
 		return g.correctness(ctx)
-	case "sanitize":
+	case gates.GateSanitize:
 		return g.sanitize(ctx)
-	case "performance":
+	case gates.GatePerformance:
 		return g.performance(ctx, need.Rounds)
-	case "profile":
+	case gates.GateProfile:
 		return g.profile(ctx)
 	}
 	return fmt.Errorf("the %s gate asks for evidence that no runner gathers", need.Gate)
@@ -224,7 +127,7 @@ func (g *gatherer) build(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Build.Enforcement)
 	defer cancel()
 	build := func(role Role, side Side) (*gates.Build, error) {
-		g.progress.Report(Event{Gate: "build", Text: "compiling the " + string(role)})
+		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
 		b, err := g.backend.Build(within, role, side)
 		if err != nil {
 			return nil, fmt.Errorf("compiling the %s: %w", role, err)
@@ -266,7 +169,7 @@ func (g *gatherer) correctness(ctx context.Context) error {
 func (g *gatherer) sanitize(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Sanitize.Enforcement)
 	defer cancel()
-	g.progress.Report(Event{Gate: "sanitize", Text: "looking for races and bad accesses"})
+	g.progress.Report(Event{Gate: gates.GateSanitize, Text: "looking for races and bad accesses"})
 	start := time.Now()
 	s, err := g.backend.Sanitize(within, g.rule.Gates.Sanitize, g.progress)
 	if err != nil {
@@ -332,7 +235,7 @@ func (g *gatherer) begin(ctx context.Context) (err error) {
 // roundEvent tells the interval so far, and the time that is left to the next
 // look.
 func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
-	e := Event{Gate: "performance", Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
+	e := Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
 		e.Left = Seconds(p.Seconds / float64(n) * float64(until-n))
 		e.Detail = gates.SoFar(g.rule, g.evidence)
@@ -340,23 +243,10 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 	return e
 }
 
-// withinRound adds what a backend says during a round, the shape at hand, to what
-// is known of the round.
-type withinRound struct {
-	to  Progress
-	now Event
-}
-
-func (w withinRound) Report(e Event) {
-	now := w.now
-	now.Text += " " + e.Text
-	w.to.Report(now)
-}
-
 func (g *gatherer) profile(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Profile.Enforcement)
 	defer cancel()
-	g.progress.Report(Event{Gate: "profile", Text: "profiling"})
+	g.progress.Report(Event{Gate: gates.GateProfile, Text: "profiling"})
 	p, err := g.backend.Profile(within, g.rule.Gates.Profile, g.progress)
 	if err != nil {
 		return fmt.Errorf("profiling: %w", err)

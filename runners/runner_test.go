@@ -149,6 +149,20 @@ func (s *scripted) Profile(context.Context, *policies.ProfileGate, Progress) (*g
 
 type silent struct{}
 
+// gathers runs a backend, and sees what it was asked for and how that is judged.
+func gathers(t *testing.T, j Job, b scripted, asked string, outcome gates.Outcome) {
+	t.Helper()
+	b.job = j
+	e, err := Gather(t.Context(), j, &b, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gates.Judge(j.Policy, "policy.yaml", e)
+	if got := strings.Join(b.asked, ", "); got != asked || v.Outcome != outcome {
+		t.Errorf("asked %s; %s: %s\nwant %s; %s", got, v.Outcome, v.Summary, asked, outcome)
+	}
+}
+
 func (silent) Report(Event) {}
 
 func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
@@ -166,15 +180,7 @@ func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 		{"a fault ends it as ERROR", scripted{compile: true, ratio: 2, fail: "round"}, builds + ", correctness, round", gates.Error},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.backend.job = job(t)
-			e, err := Gather(t.Context(), c.backend.job, &c.backend, silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := gates.Judge(c.backend.job.Policy, "policy.yaml", e)
-			if asked := strings.Join(c.backend.asked, ", "); asked != c.asked || v.Outcome != c.outcome {
-				t.Errorf("asked %s; %s: %s\nwant %s; %s", asked, v.Outcome, v.Summary, c.asked, c.outcome)
-			}
+			gathers(t, job(t), c.backend, c.asked, c.outcome)
 		})
 	}
 }

@@ -36,15 +36,7 @@ func TestGatherSanitizes(t *testing.T) {
 		{"a fault", scripted{compile: true, ratio: 2, fail: "sanitize"}, before + ", sanitize", gates.Error},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.backend.job = sanitizing(t)
-			e, err := Gather(t.Context(), c.backend.job, &c.backend, silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := gates.Judge(c.backend.job.Policy, "policy.yaml", e)
-			if asked := strings.Join(c.backend.asked, ", "); asked != c.asked || v.Outcome != c.outcome {
-				t.Errorf("asked %s; %s: %s\nwant %s; %s", asked, v.Outcome, v.Summary, c.asked, c.outcome)
-			}
+			gathers(t, sanitizing(t), c.backend, c.asked, c.outcome)
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // An environ is what GitHub tells a job.
@@ -38,11 +38,11 @@ func readEnv(getenv func(string) string) (environ, error) {
 	e.runAttempt, _ = strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")) // 0 where it does not say
 	switch {
 	case e.eventName == "" || e.eventPath == "" || e.repo == "":
-		return e, plan.BadInputf("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
+		return e, strict.Mistakef("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
 	case !slices.Contains(gated, e.eventName):
-		return e, plan.BadInputf("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group and issue_comment)", e.eventName)
+		return e, strict.Mistakef("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group and issue_comment)", e.eventName)
 	case e.token == "":
-		return e, plan.BadInputf("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
+		return e, strict.Mistakef("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
 	}
 	return e, nil
 }
@@ -50,7 +50,7 @@ func readEnv(getenv func(string) string) (environ, error) {
 func (e environ) event() (webhook.Event, error) {
 	body, err := os.ReadFile(e.eventPath)
 	if err != nil {
-		return nil, plan.BadInputf("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
+		return nil, strict.Mistakef("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
 	}
 	name := e.eventName
 	if name == "pull_request_target" {
@@ -58,7 +58,7 @@ func (e environ) event() (webhook.Event, error) {
 	}
 	event, err := webhook.Decode(name, body)
 	if err != nil {
-		return nil, plan.BadInputf("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
+		return nil, strict.Mistakef("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
 	}
 	return event, nil
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // gate measures what the plan asks for, kernel by kernel, and tells GitHub of
@@ -99,7 +98,6 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 		job.Notes = append(job.Notes, note)
 	}
 	job.Record = counter{s, run.Job}
-	job.Rivals = s.Rivals
 	job.Provenance.Host = s.env.runner
 	out, err := s.measure(ctx, job, run, filepath.Join(dir, "scratch"))
 	if err != nil {
@@ -113,25 +111,22 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 
 // measure returns evidence in every case but the end of ctx: what goes wrong is
 // the runner's fault.
-func (s *session) measure(ctx context.Context, job bundle.Job, run change.Run, scratch string) (agent.Outcome, error) {
+func (s *session) measure(ctx context.Context, job runners.Job, run change.Run, scratch string) (runners.Measured, error) {
 	err := cmp.Or(s.fit(job, run), s.spent(run))
 	if err == nil {
-		var out agent.Outcome
+		var out runners.Measured
 		if out, err = s.Measure(ctx, job, scratch, s.Progress); err == nil {
 			return out, nil
 		}
 	}
 	if ctx.Err() != nil {
-		return agent.Outcome{}, err
+		return runners.Measured{}, err
 	}
-	return agent.Outcome{Evidence: &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Mode: string(job.Manifest.Mode), Provenance: job.Provenance,
-		Change: job.Change, Notes: job.Notes, Fault: err.Error(),
-	}}, nil
+	return runners.Measured{Evidence: job.Fault(err)}, nil
 }
 
 // fit says why this job does not measure a kernel.
-func (s *session) fit(job bundle.Job, run change.Run) error {
+func (s *session) fit(job runners.Job, run change.Run) error {
 	devices := job.Policy.Devices
 	switch {
 	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Folder) && !slices.Contains(s.Kernels, run.ManifestName()):

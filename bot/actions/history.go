@@ -3,7 +3,6 @@ package actions
 import (
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // The sticky comment ends with a hidden line that holds the attempts so far: it is
@@ -68,8 +68,6 @@ func remember(body string, runs []change.Run) string {
 	return body
 }
 
-var headPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // recall reads what remember wrote; anything else is no history.
 func recall(body string) []change.Run {
 	body = strings.TrimRight(body, "\r\n")
@@ -89,7 +87,7 @@ func recall(body string) []change.Run {
 	}
 	var runs []change.Run
 	for _, one := range all {
-		if !headPattern.MatchString(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
+		if !strict.IsCommit(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
 			continue
 		}
 		run := change.Run{Kernel: report.Clip(one.Kernel, 200), Folder: report.Clip(one.Folder, 500), Head: one.Head, Attempt: one.Attempt, Rule: report.Clip(one.Rule, 200), Phase: change.Abandoned, Ended: one.Ended}

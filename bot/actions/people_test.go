@@ -8,15 +8,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/actions"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 func TestComments(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 	measured := 0
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		measured++
 		return measureScripted(ctx, job, dir, p)
 	}
@@ -79,7 +77,7 @@ func TestFork(t *testing.T) {
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
 	measured := 0
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		measured++
 		return measureScripted(ctx, job, dir, p)
 	}

@@ -1,15 +1,11 @@
 package actions_test
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
-	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -26,10 +22,7 @@ func TestRealCompiler(t *testing.T) {
 		"kernels/scale/scale.c":     kernel,
 		"kernels/scale/reference.c": "void reference(const double *x, double *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n",
 	}, mayWrite)
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
-		out, err := measure.Run(ctx, job.Job, measure.Config{Scratch: dir, ManifestText: job.ManifestText, Getenv: os.Getenv}, p)
-		return agent.Outcome{Evidence: out.Evidence, BuildLog: out.BuildLog, Artifacts: out.Artifacts}, err
-	}
+	w.measure = measure.Config{}.Measure
 	pr := w.propose("broken", map[string]string{"kernels/scale/scale.c": "\n" + strings.Replace(kernel, "2 * x", "2 * z", 1)}, embedded.PROptions{})
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "build", 1)

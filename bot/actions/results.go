@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/check/results"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/check"
 )
 
 // write keeps what a kernel's run leaves behind, for the workflow to upload.
-func (s *session) write(kernel string, out agent.Outcome, v *gates.Verdict) error {
+func (s *session) write(kernel string, out runners.Measured, v *gates.Verdict) error {
 	if err := s.makeResults(); err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (s *session) write(kernel string, out agent.Outcome, v *gates.Verdict) erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
-	return results.Files{Evidence: out.Evidence, Verdict: v, BuildLog: out.BuildLog, Artifacts: out.Artifacts}.Write(dir)
+	return check.WriteResults(dir, out, v)
 }
 
 // folderName is a kernel's name as a folder. Where two kernels bear one name, it has the

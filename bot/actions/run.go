@@ -10,10 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
-	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // Config is one job.
@@ -23,7 +21,6 @@ type Config struct {
 
 	Kernels []string // names; a changed kernel that is not among them gets no verdict. None means all
 	Rounds  int      // at most so many rounds; 0 leaves it to the policy
-	Rivals  bool     // time the manifest's rivals too, for information
 	Labels  []string // what this machine is, as policies name devices: cpu, gpu, l4
 
 	Results string // folder for results; "" is one in RUNNER_TEMP
@@ -33,7 +30,7 @@ type Config struct {
 	Random  func() string // a word that nobody can guess
 
 	// Measure gathers evidence about a job in a scratch folder; it is agent.Config's.
-	Measure  func(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error)
+	Measure  func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
 	Progress runners.Progress
 }
 
@@ -54,7 +51,7 @@ const (
 )
 
 // Run does what the job's event asks for. A mistake in how the job is set up is a
-// plan.BadInput.
+// strict.Mistake.
 func Run(ctx context.Context, c Config) (Outcome, error) {
 	env, err := readEnv(c.Getenv)
 	if err != nil {
@@ -66,7 +63,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 	}
 	client, err := client.NewToken(env.token, client.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
 	if err != nil {
-		return Outcome{}, plan.BadInputf("%w", err)
+		return Outcome{}, strict.Mistakef("%w", err)
 	}
 	scratch, err := os.MkdirTemp("", "kernelgate-")
 	if err != nil {

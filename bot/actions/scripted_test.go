@@ -4,13 +4,11 @@ import (
 	"context"
 
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 // measureScripted has a compiler that repeats what it reads.
-func measureScripted(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+func measureScripted(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 	return scripted.Runner{Refusal: "it is broken: 100%, really\n::error::forged"}.Measure(ctx, job, dir, p)
 }
 

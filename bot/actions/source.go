@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
@@ -74,10 +75,10 @@ func (s shelf) Put(_ context.Context, name string, r io.Reader) (string, error) 
 }
 
 // unpack reads a bundle into an empty folder.
-func (s shelf) unpack(name, dir string) (bundle.Job, error) {
+func (s shelf) unpack(name, dir string) (runners.Job, error) {
 	f, err := os.Open(filepath.Join(s.dir, filepath.Base(name)))
 	if err != nil {
-		return bundle.Job{}, fmt.Errorf("reading a bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("reading a bundle: %w", err)
 	}
 	defer f.Close()
 	return bundle.Read(f, dir)

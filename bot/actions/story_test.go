@@ -14,8 +14,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 func TestPass(t *testing.T) {
@@ -117,7 +115,7 @@ func TestRemovedKernel(t *testing.T) {
 // attempts notes under which number every run's rounds were measured.
 func (w *world) attempts() *[]int {
 	var all []int
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		out, err := measureScripted(ctx, job, dir, p)
 		if err == nil && out.Evidence.Performance != nil && len(out.Evidence.Performance.Rounds) > 0 {
 			all = append(all, out.Evidence.Performance.Rounds[0].Attempt)
@@ -192,7 +190,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 
 	// What is killed after it has begun leaves nothing but its check.
 	ctx, cancel := context.WithCancel(t.Context())
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		job.Record = cancelling{job.Record, cancel}
 		return scripted(ctx, job, dir, p)
 	}
@@ -234,7 +232,7 @@ func TestKilledJobCounts(t *testing.T) {
 	scripted := w.measure
 	pr := w.propose("close", source("speed 1.1"), embedded.PROptions{})
 	killed := pr.HeadSHA()
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		job.Record = cancelling{job.Record, func() { panic("killed") }}
 		return scripted(ctx, job, dir, p)
 	}
@@ -272,12 +270,12 @@ func TestCancelled(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
 	ctx, cancel := context.WithCancel(t.Context())
-	w.measure = func(ctx context.Context, _ bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, _ runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
 		if c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale"); c.Status != "in_progress" {
 			t.Errorf("while it is measured, the check is %s", c.Status)
 		}
 		cancel()
-		return agent.Outcome{}, ctx.Err()
+		return runners.Measured{}, ctx.Err()
 	}
 	if j := w.actIn(ctx, "pull_request", nil); j.err == nil {
 		t.Errorf("a cancelled job ended with %+v", j.Outcome)
@@ -374,7 +372,7 @@ func TestMergeGroup(t *testing.T) {
 func TestFewerRounds(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	rounds := 0
-	w.measure = func(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		out, err := measureScripted(ctx, job, dir, p)
 		rounds = len(out.Evidence.Performance.Rounds)
 		return out, err

@@ -18,8 +18,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/actions"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -66,7 +64,7 @@ type world struct {
 	token   string
 	dir     string
 	jobs    int
-	measure func(context.Context, bundle.Job, string, runners.Progress) (agent.Outcome, error)
+	measure func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error)
 }
 
 // A job is what a run of the program left behind.

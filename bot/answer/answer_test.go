@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 var (
@@ -40,7 +39,7 @@ type packer struct{}
 
 func (packer) Rerun(_ context.Context, _ change.ID, _ change.Facts, r planner.Rerun) (string, error) {
 	if slices.Contains(r.Shapes, "huge") {
-		return "", plan.BadInput{Err: errors.New("no shape ```huge```")}
+		return "", strict.Mistake{Err: errors.New("no shape ```huge```")}
 	}
 	return fmt.Sprintf("%s rounds=%d vs=%s", r.Folder, r.Rounds, r.Versus), nil
 }
@@ -110,7 +109,7 @@ func TestAnswers(t *testing.T) {
 		{"rebench the unknown", "write", "/rebench nothing", nil, "", false, "touches no kernel `nothing`. It touches `gemm`, `gone`, `scale (kernels/other)`, `scale`.", change.Effect{}},
 		{"rebench nothing", "write", "/rebench", func(s *change.State) { s.Runs = nil }, "", false, "no kernel changed", change.Effect{}},
 		{"rebench a fork", "write", "/rebench", fork, "", false, "waits for `/ok-to-test " + head + "`", change.Effect{}},
-		{"rebench by mistaken rules", "write", "/rebench", func(s *change.State) { s.Plan.Problems = []change.Problem{{}} }, "", false, "has mistakes", change.Effect{}},
+		{"rebench by mistaken rules", "write", "/rebench", func(s *change.State) { s.Plan.Problems = []gates.Diagnostic{{}} }, "", false, "has mistakes", change.Effect{}},
 		{"profile nothing", "write", "/rebench profile", nil, "", false, "nothing to profile", change.Effect{}},
 		{"a shape that is not there", "write", "/rebench kernels/scale shapes=huge", nil, "", false, "```text\nno shape '''huge'''\n```", change.Effect{}},
 		{"on the side, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "on the side", change.Effect{Side: []change.OnTheSide{

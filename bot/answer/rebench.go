@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // rebench starts further attempts. What was measured of the machine code stays: an
@@ -136,7 +136,7 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 
 // badRequest tells the author of a command what does not exist.
 func badRequest(err error) (change.Answered, error) {
-	var bad plan.BadInput
+	var bad strict.Mistake
 	if errors.As(err, &bad) {
 		return refused("```text\n%s\n```", strings.ReplaceAll(bad.Error(), "```", "'''"))
 	}

@@ -44,18 +44,19 @@ type Seen struct {
 // A Plan is what is to be measured, and by which rules. Policy and manifests are
 // the base's.
 type Plan struct {
-	Key        string    `json:"key"` // of the facts it was made from
-	Head       string    `json:"head"`
-	Base       string    `json:"base"`            // the merge base
-	Rules      string    `json:"rules,omitempty"` // digest of what the base asks of kernels, when the plan was made
-	Check      string    `json:"check"`           // name of the required check
-	PolicyFile string    `json:"policy_file"`     // for messages
-	Policy     string    `json:"policy"`          // its text; empty where there is none
-	Forks      string    `json:"forks,omitempty"` // the policy's word on forks
-	NoPolicy   bool      `json:"no_policy,omitempty"`
-	Problems   []Problem `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
-	Paths      []string  `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
-	Kernels    []Kernel  `json:"kernels,omitempty"`
+	Key        string             `json:"key"` // of the facts it was made from
+	Head       string             `json:"head"`
+	Base       string             `json:"base"`              // the merge base
+	Rules      string             `json:"rules,omitempty"`   // digest of what the base asks of kernels, when the plan was made
+	Check      string             `json:"check"`             // name of the required check
+	PolicyFile string             `json:"policy_file"`       // for messages
+	Policy     string             `json:"policy"`            // its text; empty where there is none
+	Forks      string             `json:"forks,omitempty"`   // the policy's word on forks
+	Refused    bool               `json:"refused,omitempty"` // it holds more than is read: Problems say what
+	NoPolicy   bool               `json:"no_policy,omitempty"`
+	Problems   []gates.Diagnostic `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
+	Paths      []string           `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
+	Kernels    []Kernel           `json:"kernels,omitempty"`
 }
 
 // ReadPolicy reads the plan's policy, which was read once when the plan was made.
@@ -70,15 +71,6 @@ func (p *Plan) ReadPolicy() (*policies.Policy, error) {
 // NeverForks tells whether the plan's policy keeps code from forks off every runner,
 // whoever approves it. Without a plan nothing says so.
 func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies.ForksNever) }
-
-// A Problem is a mistake in a file of the base or, where it was refused, what the
-// change itself has too much of.
-type Problem struct {
-	File    string `json:"file"` // "" is all of the change
-	Line    int    `json:"line,omitempty"`
-	Message string `json:"message"`
-	Refused bool   `json:"refused,omitempty"`
-}
 
 // A Kernel is one kernel that the change touches.
 type Kernel struct {

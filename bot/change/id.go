@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // A Kind is what sort of thing is under the gate.
@@ -35,12 +37,12 @@ func (id ID) String() string {
 	return fmt.Sprintf("%s-%d-%s", id.Kind, id.Repo, id.SHA)
 }
 
-var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,8})|(group|push)-(0|[1-9][0-9]{0,17})-([0-9a-f]{40}|[0-9a-f]{64}))$`)
+var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,8})|(group|push)-(0|[1-9][0-9]{0,17})-([0-9a-f]+))$`)
 
 // ParseID reads what String wrote.
 func ParseID(text string) (ID, error) {
 	m := idPattern.FindStringSubmatch(text)
-	if m == nil {
+	if m == nil || m[6] != "" && !strict.IsCommit(m[6]) {
 		return ID{}, fmt.Errorf("%q names no change", text)
 	}
 	kind, repo := m[1], m[2]

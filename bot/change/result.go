@@ -15,7 +15,7 @@ func NewResult(v *gates.Verdict) Result {
 		if c.Candidate != nil {
 			r.P50[c.Shape] = c.Candidate.P50
 		}
-		if c.Role == "target" {
+		if c.Role == gates.RoleTarget {
 			r.Speedups[c.Shape] = c.Speedup.Value
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 const (
@@ -90,9 +92,6 @@ func readTune(arguments string) (Command, error) {
 	}
 	return Tune{kernel}, nil
 }
-
-// plainName is how manifests name shapes.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // kernelName is a kernel's name or its folder.
 var kernelName = regexp.MustCompile(`^[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*$`)
@@ -182,7 +181,7 @@ func checkShapes(names []string) error {
 		switch {
 		case name == "":
 			return errors.New("shapes: a name is empty (write them with commas and no blanks, such as `shapes=a,b`)")
-		case !plainName.MatchString(name):
+		case !strict.IsName(name):
 			return fmt.Errorf("shapes: %s is no name (write letters, digits, `.`, `_` and `-`)", code(name))
 		case seen[name]:
 			return fmt.Errorf("shapes: %s is named twice (delete one)", code(name))

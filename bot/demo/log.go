@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -56,5 +57,5 @@ func progressIn(line []byte) (runners.Event, bool) {
 		return runners.Event{}, false
 	}
 	gate, text, ok := strings.Cut(record.Msg, ": ")
-	return runners.Event{Gate: gate, Text: text}, ok
+	return runners.Event{Gate: gates.Gate(gate), Text: text}, ok
 }

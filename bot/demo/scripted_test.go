@@ -12,7 +12,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
@@ -62,7 +61,7 @@ func script(source string) string {
 	return "BROKEN: no stage of the story"
 }
 
-func measureScripted(ctx context.Context, job bundle.Job, dir string, p runners.Progress) (agent.Outcome, error) {
+func measureScripted(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 	// As the product's own runner logs it.
 	fmt.Fprintf(os.Stderr, `{"level":"INFO","msg":"performance: scripted","kernel":%q}`+"\n", job.Manifest.Name)
 	return scripted.Runner{Script: script, Nanos: 2e7}.Measure(ctx, job, dir, p)

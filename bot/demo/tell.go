@@ -73,7 +73,7 @@ func summary(s stage, v *gates.Verdict) (line string, expected bool) {
 	}
 	line = fmt.Sprintf("✓ %-8s %-20s", s.name, got)
 	for _, c := range v.Comparisons {
-		if c.Role == "target" && c.Baseline != nil && c.Candidate != nil {
+		if c.Role == gates.RoleTarget && c.Baseline != nil && c.Candidate != nil {
 			line += fmt.Sprintf(" %s: %.0f µs → %.0f µs", c.Shape, c.Baseline.P50, c.Candidate.P50)
 			break
 		}

@@ -15,20 +15,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
-func evidence(job bundle.Job) *gates.Evidence {
+func evidence(job runners.Job) *gates.Evidence {
 	return &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Provenance: job.Provenance, Notes: job.Notes}
 }
 
 // quick is a measurement that finds nothing.
-func quick(_ context.Context, job bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
-	return agent.Outcome{Evidence: evidence(job)}, nil
+func quick(_ context.Context, job runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
+	return runners.Measured{Evidence: evidence(job)}, nil
 }
 
 func TestJobGoesThrough(t *testing.T) {
@@ -37,12 +35,12 @@ func TestJobGoesThrough(t *testing.T) {
 	w.enqueue("l4", "job-1")
 	told := runners.Event{Gate: "performance", Text: "measuring", Done: 3, Total: 8, Unit: "rounds", Detail: "+1 %", Left: 12.5}
 	goOn := make(chan struct{})
-	stop := w.run("ann", func(_ context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error) {
+	stop := w.run("ann", func(_ context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 		p.Report(runners.Event{Gate: "build"})
 		p.Report(told)
 		<-goOn
 		file := filepath.Join(scratch, "a.cubin")
-		return agent.Outcome{Evidence: evidence(job), BuildLog: "warning", Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
+		return runners.Measured{Evidence: evidence(job), BuildLog: "warning", Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
 	}, func(c *agent.Config) {
 		c.Now = func() time.Time { return time.Unix(1, 0) }
 	})
@@ -99,14 +97,14 @@ func TestCancelEndsTheMeasurement(t *testing.T) {
 	w := newWorld(t, 30*time.Second)
 	w.enqueue("l4", "unwanted")
 	begun, ended, beat := make(chan string, 1), make(chan error, 1), make(chan time.Time)
-	w.run("ann", func(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error) {
+	w.run("ann", func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 		if len(w.results.started) == 2 {
 			return quick(ctx, job, scratch, p)
 		}
 		begun <- scratch
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return agent.Outcome{}, ctx.Err()
+		return runners.Measured{}, ctx.Err()
 	}, func(c *agent.Config) {
 		c.After = func(d time.Duration) <-chan time.Time {
 			if d == time.Second {
@@ -141,12 +139,12 @@ func TestRunnerSurvivesTheBotsRestart(t *testing.T) {
 			w := newWorld(t, 30*time.Second)
 			w.enqueue("l4", "job")
 			begun, goOn, measured := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			w.run("ann", func(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (agent.Outcome, error) {
+			w.run("ann", func(ctx context.Context, job runners.Job, _ string, p runners.Progress) (runners.Measured, error) {
 				p.Report(runners.Event{Text: "measuring"})
 				close(begun)
 				<-goOn
 				defer close(measured)
-				return agent.Outcome{Evidence: evidence(job)}, ctx.Err()
+				return runners.Measured{Evidence: evidence(job)}, ctx.Err()
 			})
 			next(t, begun, "the measurement")
 			w.stop()
@@ -176,10 +174,10 @@ func TestStoppedRunnerReleases(t *testing.T) {
 	w := newWorld(t, time.Hour)
 	w.enqueue("l4", "job")
 	begun := make(chan struct{})
-	stop := w.run("ann", func(ctx context.Context, _ bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
+	stop := w.run("ann", func(ctx context.Context, _ runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
 		close(begun)
 		<-ctx.Done()
-		return agent.Outcome{}, ctx.Err()
+		return runners.Measured{}, ctx.Err()
 	})
 	next(t, begun, "the measurement")
 	if err := stop(); err != nil {
@@ -209,8 +207,8 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w.put(tt.id, tt.bundle, "cpu")
-			stop := w.run("ann", func(context.Context, bundle.Job, string, runners.Progress) (agent.Outcome, error) {
-				return agent.Outcome{}, errors.New("was measured all the same")
+			stop := w.run("ann", func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error) {
+				return runners.Measured{}, errors.New("was measured all the same")
 			}, func(c *agent.Config) { c.Labels = []string{"cpu"} })
 			got := next(t, w.results.finished, "the result")
 			if got.job != tt.id || !strings.Contains(got.evidence.Fault, tt.says) || got.evidence.Kernel == "" {

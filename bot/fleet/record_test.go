@@ -11,8 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 // A runner hears what is known of the code that it has built, and has its attempt
@@ -23,7 +21,7 @@ func TestRecordGoesThrough(t *testing.T) {
 	w.results.known = protocol.EarlierAnswer{Evidence: json.RawMessage(`{"schema":"` + gates.EvidenceSchema + `","kernel":"twice"}`), Head: "abc", Again: true}
 	w.enqueue("l4", "job-1")
 	code := runners.Code{Baseline: "a", Candidate: "b", Compiler: "cc", Device: "d", Arch: "x"}
-	w.run("ann", func(ctx context.Context, job bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
+	w.run("ann", func(ctx context.Context, job runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
 		e := evidence(job)
 		was, err := job.Record.Earlier(ctx, code)
 		if err != nil || was.Evidence == nil || was.Evidence.Kernel != "twice" || was.Head != "abc" || !was.Again {
@@ -32,7 +30,7 @@ func TestRecordGoesThrough(t *testing.T) {
 		if n, err := job.Record.Begin(ctx, code); n != 2 || err != nil {
 			t.Errorf("begin: %d, %v", n, err)
 		}
-		return agent.Outcome{Evidence: e}, nil
+		return runners.Measured{Evidence: e}, nil
 	})
 	next(t, w.results.finished, "the result")
 	if got := strings.Join(w.results.begun, ", "); got != "job-1 1 b, job-1 1 b" {
@@ -47,10 +45,10 @@ func TestRecordOfACancelledJob(t *testing.T) {
 	w := newWorld(t, 30*time.Second)
 	w.enqueue("l4", "job-1")
 	stopped := make(chan error, 1)
-	w.run("ann", func(ctx context.Context, job bundle.Job, _ string, _ runners.Progress) (agent.Outcome, error) {
+	w.run("ann", func(ctx context.Context, job runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
 		_, err := job.Record.Earlier(ctx, runners.Code{Candidate: "gone", Device: "d"})
 		stopped <- context.Cause(ctx)
-		return agent.Outcome{}, err
+		return runners.Measured{}, err
 	})
 	if err := next(t, stopped, "the end"); err == nil || !strings.Contains(err.Error(), "cancelled") {
 		t.Errorf("the job goes on: %v", err)

@@ -195,7 +195,7 @@ func resultOf(token uint64) protocol.Result {
 // hurried makes time pass fifty times as fast.
 func hurried(d time.Duration) <-chan time.Time { return time.After(d / 50) }
 
-type measure func(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (agent.Outcome, error)
+type measure func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
 
 // run starts an agent; stop ends it and returns what Run returned.
 func (w *world) run(name string, m measure, change ...func(*agent.Config)) (stop func() error) {
@@ -236,8 +236,8 @@ func exampleBundle(t *testing.T) []byte {
 	}
 	side := runners.Side{Dir: base, Variant: "a"}
 	var b bytes.Buffer
-	if _, err := bundle.Write(&b, bundle.Job{
-		Job:    runners.Job{Trusted: base, Candidate: side, Baseline: &side, Notes: []string{"noted"}, Provenance: gates.Provenance{Repository: "o/r"}},
+	if _, err := bundle.Write(&b, runners.Job{
+		Trusted: base, Candidate: side, Baseline: &side, Notes: []string{"noted"}, Provenance: gates.Provenance{Repository: "o/r"},
 		Folder: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
 	}); err != nil {
 		t.Fatal(err)

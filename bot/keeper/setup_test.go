@@ -24,7 +24,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -144,7 +143,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	measure := scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure
 	if s.Forgetful {
 		asking := measure
-		measure = func(ctx context.Context, job bundle.Job, scratch string, p measuring.Progress) (agent.Outcome, error) {
+		measure = func(ctx context.Context, job measuring.Job, scratch string, p measuring.Progress) (measuring.Measured, error) {
 			job.Record = nil
 			return asking(ctx, job, scratch, p)
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -47,13 +47,9 @@ func (s *survey) refused(err error) bool {
 	s.out.Kernels, s.out.Evidence = nil, nil
 	s.out.Base = cmp.Or(s.out.Base, s.facts.BaseSHA, s.facts.Head)
 	if !s.out.NoPolicy { // a base that asks nothing blocks nothing
-		s.out.Problems = append(s.out.Problems, problemOf(refused))
+		s.problem("", refused)
 	}
 	return true
-}
-
-func problemOf(r checkout.Refused) change.Problem {
-	return change.Problem{File: r.File, Message: r.Why, Refused: true}
 }
 
 // versus is the commit that a name stands for, if its code may be measured: a branch or a
@@ -66,14 +62,14 @@ func (s *survey) versus(ctx context.Context, name string, approved []string) (st
 	}
 	rev, err := s.repo.Resolve(ctx, name)
 	if err != nil {
-		return "", plan.BadInput{Err: err}
+		return "", strict.Mistake{Err: err}
 	}
 	if slices.Contains(approved, rev) {
 		return rev, nil
 	}
 	ours, err := s.repo.Reached(ctx, rev)
 	if err == nil && !ours {
-		err = plan.BadInputf("%s (%.12s) is on no branch and under no tag of this repository, and its code is not measured here (name a branch, a tag, or a commit of one)", name, rev)
+		err = strict.Mistakef("%s (%.12s) is on no branch and under no tag of this repository, and its code is not measured here (name a branch, a tag, or a commit of one)", name, rev)
 	}
 	return rev, err
 }
@@ -95,7 +91,7 @@ func (s *survey) ownBaselines(ctx context.Context, policy *policies.Policy) erro
 			return err
 		}
 		if pulls := strings.Contains("/"+gate.Baseline.Name, "/pull/"); !ours || pulls {
-			return plan.BadInputf("rule %s: gates.performance.baseline: %s is on no branch and under no tag of this repository (name a branch or a tag)", rule.Name, gate.Baseline)
+			return strict.Mistakef("rule %s: gates.performance.baseline: %s is on no branch and under no tag of this repository (name a branch or a tag)", rule.Name, gate.Baseline)
 		}
 	}
 	return nil

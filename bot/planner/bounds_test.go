@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -78,7 +79,7 @@ func TestBombs(t *testing.T) {
 		"many kernels":              {"more", w.git(kernels, "mktree"), "", "the change touches 101 kernels (at most 100"},
 	} {
 		p := w.plan(w.forged(c.at, c.tree))
-		if len(p.Problems) != 1 || p.Problems[0].File != c.file || !p.Problems[0].Refused || !strings.Contains(p.Problems[0].Message, c.message) || len(p.Kernels) > 0 {
+		if len(p.Problems) != 1 || p.Problems[0].File != c.file || !p.Refused || !strings.Contains(p.Problems[0].Message, c.message) || len(p.Kernels) > 0 {
 			t.Errorf("%s: the problems are %+v, with %d kernels", name, p.Problems, len(p.Kernels))
 		}
 	}
@@ -137,7 +138,7 @@ func TestVersusOfAFork(t *testing.T) {
 		return err
 	}
 	for _, versus := range []string{evil, evil[:12], "refs/pull/9/head", "pull/9/head", evil + "^0"} {
-		var bad plan.BadInput
+		var bad strict.Mistake
 		if err := rerun(versus); !errors.As(err, &bad) || !strings.Contains(err.Error(), "is on no branch and under no tag") {
 			t.Errorf("vs=%s: %v", versus, err)
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -36,7 +38,7 @@ type Rerun struct {
 }
 
 // Rerun packs one kernel of a change once more and names the bundle. A name that
-// the repository does not have is a plan.BadInput.
+// the repository does not have is a strict.Mistake.
 func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rerun) (string, error) {
 	s, err := p.open(ctx, id, f)
 	defer s.close()
@@ -52,7 +54,7 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 	}
 	var refused checkout.Refused
 	if errors.As(err, &refused) {
-		err = plan.BadInput{Err: refused}
+		err = strict.Mistake{Err: refused}
 	}
 	if err != nil {
 		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
@@ -76,7 +78,7 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	}
 	folders, err := again.Kernels(ctx)
 	if err == nil && folders[0] != r.Folder { // the last part of a path may become another kernel's
-		err = plan.BadInput{Err: fmt.Errorf("no kernel named %q", r.Folder)}
+		err = strict.Mistakef("no kernel named %q", r.Folder)
 	}
 	if err != nil {
 		return "", err
@@ -87,19 +89,18 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	}
 	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
 		if unknown := (policies.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
-			return "", plan.BadInput{Err: fmt.Errorf("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))}
+			return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
 		}
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name
 	}
-	b := wrap(job)
-	b.Rounds, b.Shapes, b.Seeds, b.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
-	return s.planner.pack(ctx, b)
+	job.Rounds, job.Shapes, job.Seeds, job.Profile = r.Rounds, r.Shapes, r.Seeds, r.Profile
+	return s.planner.pack(ctx, job)
 }
 
 // pack stores a bundle under its digest, so the same job is stored once.
-func (p *Planner) pack(ctx context.Context, job bundle.Job) (string, error) {
+func (p *Planner) pack(ctx context.Context, job runners.Job) (string, error) {
 	file, err := os.CreateTemp(p.Scratch, "kernelgate-bundle-")
 	if err != nil {
 		return "", fmt.Errorf("packing %s: %w", job.Manifest.Name, err)
@@ -122,7 +123,7 @@ func (p *Planner) pack(ctx context.Context, job bundle.Job) (string, error) {
 // sources is the digest of what is built and measured, whatever rule it is
 // judged by. What others merged into the kernel since the change left its base is
 // no part of it, for it is neither side's; unless the reference may include it.
-func sources(job plan.Job) (string, error) {
+func sources(job runners.Job) (string, error) {
 	h := sha256.New()
 	alone, err := referenceAlone(job)
 	if err != nil {
@@ -145,7 +146,7 @@ func sources(job plan.Job) (string, error) {
 // asks is the digest of what the base asks of the kernel beside the policy:
 // manifest, reference and harness. Evidence about the same machine code is not the
 // same where it differs.
-func asks(job plan.Job) (string, error) {
+func asks(job runners.Job) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", job.ManifestText)
 	alone, err := referenceAlone(job)
@@ -189,7 +190,7 @@ func hashFolder(h io.Writer, dir string, wanted func(rel string) bool) error {
 var include = regexp.MustCompile(`(?m)^\s*#\s*include\s*[^<\s]`)
 
 // referenceAlone tells whether the reference needs no other file of the kernel's.
-func referenceAlone(job plan.Job) (bool, error) {
+func referenceAlone(job runners.Job) (bool, error) {
 	if job.Manifest.Reference == nil {
 		return true, nil
 	}

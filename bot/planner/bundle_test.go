@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -31,7 +31,7 @@ func TestBundleIsTheJob(t *testing.T) {
 	if k := p.Kernels[0]; k.Folder != job.Folder || k.Rule != job.Rule().Name || k.Rule != "refactoring" || job.PolicyFile != p.PolicyFile {
 		t.Errorf("planned %+v, read %q and %q", k, job.Folder, job.Rule().Name)
 	}
-	if job.Rounds != 0 || job.Shapes != nil || job.Seeds != nil || job.Profile || job.Rivals || job.Static || job.Noise {
+	if job.Rounds != 0 || job.Shapes != nil || job.Seeds != nil || job.Profile || job.Noise {
 		t.Errorf("a first attempt asks for more than its policy: %+v", job)
 	}
 	if again := w.plan(id, facts); again.Kernels[0].Bundle != p.Kernels[0].Bundle || len(w.bundles) != 1 {
@@ -223,7 +223,7 @@ func TestRerunRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			facts.Base = c.base
 			_, err := w.planner.Rerun(t.Context(), id, facts, c.ask)
-			var bad plan.BadInput
+			var bad strict.Mistake
 			if !errors.As(err, &bad) || !strings.Contains(bad.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
-	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -217,31 +217,25 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 // problem notes a mistake in a file of the repository, and tells whether it was
 // one.
 func (s *survey) problem(file string, err error) bool {
-	if err == nil {
-		return false
-	}
 	var many strict.Problems
-	var bad plan.BadInput
+	var bad strict.Mistake
 	var disk *fs.PathError
-	var unfit bundle.Unfit
 	var refused checkout.Refused
+	note := func(file string, line int, message string) {
+		s.out.Problems = append(s.out.Problems, gates.Diagnostic{File: file, Line: line, Severity: "error", Message: message})
+	}
 	switch {
 	case errors.As(err, &refused):
-		s.out.Problems = append(s.out.Problems, problemOf(refused))
-	case errors.As(err, &unfit):
-		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "the kernel's folder cannot be sent to a runner: " + unfit.Why})
+		s.out.Refused = true
+		note(refused.File, 0, refused.Why)
 	case errors.As(err, &many):
 		for _, one := range many {
-			message := one.Message
-			if one.Path != "" {
-				message = one.Path + ": " + message
-			}
-			s.out.Problems = append(s.out.Problems, change.Problem{File: one.File, Line: one.Line, Message: message})
+			note(one.File, one.Line, one.Text())
 		}
 	case errors.As(err, &bad):
-		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: bad.Error()})
+		note(file, 1, bad.Error())
 	case errors.Is(err, fs.ErrNotExist) && !errors.As(err, &disk): // git has the name, and no file
-		s.out.Problems = append(s.out.Problems, change.Problem{File: file, Line: 1, Message: "it is not a regular file (put the file itself in place of the link)"})
+		note(file, 1, "it is not a regular file (put the file itself in place of the link)")
 	default:
 		return false
 	}
@@ -262,7 +256,7 @@ func (s *survey) options(policyAt string) plan.Options {
 }
 
 // kernel packs a job.
-func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error) {
+func (s *survey) kernel(ctx context.Context, job runners.Job) (change.Kernel, error) {
 	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Labels: labels(job)}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
@@ -275,13 +269,13 @@ func (s *survey) kernel(ctx context.Context, job plan.Job) (change.Kernel, error
 	if k.Asks, err = asks(job); err != nil {
 		return k, err
 	}
-	k.Bundle, err = s.planner.pack(ctx, wrap(job))
+	k.Bundle, err = s.planner.pack(ctx, job)
 	return k, err
 }
 
 // name is the kernel's own or, where another one bears it too (it was moved,
 // say), with its folder: checks are told apart by their names.
-func (s *survey) name(job plan.Job) string {
+func (s *survey) name(job runners.Job) string {
 	for _, k := range s.out.Kernels {
 		if k.Name == job.Manifest.Name {
 			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Folder)
@@ -291,7 +285,7 @@ func (s *survey) name(job plan.Job) string {
 }
 
 // labels are the kinds of runners that may measure the kernel, most wanted first.
-func labels(job plan.Job) change.Labels {
+func labels(job runners.Job) change.Labels {
 	switch {
 	case len(job.Policy.Devices) > 0:
 		return job.Policy.Devices
@@ -299,8 +293,4 @@ func labels(job plan.Job) change.Labels {
 		return change.Labels{"cpu"}
 	}
 	return change.Labels{"gpu"}
-}
-
-func wrap(job plan.Job) bundle.Job {
-	return bundle.Job{Job: job.Job, Folder: job.Folder, ManifestText: job.ManifestText, PolicyFile: job.PolicyFile, PolicyText: job.PolicyText}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 func TestTouchedKernels(t *testing.T) {
@@ -118,31 +118,31 @@ func TestMistakes(t *testing.T) {
 	other := kernel("other", "// other\n").with(tree{"other/kernel.yaml": replaced(t, manifest, "name: scale", "name: other")})
 	for name, c := range map[string]struct {
 		base    tree
-		want    []change.Problem
+		want    []gates.Diagnostic
 		kernels []string
 	}{
 		"policy: unknown field": {
 			tree{policyFile: replaced(t, policy, "norm_error", "norm_eror")},
-			[]change.Problem{{File: policyFile, Line: 4, Message: "gates.correctness.norm_eror: unknown field"}}, nil,
+			[]gates.Diagnostic{{File: policyFile, Line: 4, Message: "gates.correctness.norm_eror: unknown field"}}, nil,
 		},
 		"policy: two at once": {
 			tree{policyFile: replaced(t, replaced(t, policy, ">= +10%", "fast"), "version: 1", "version: 9")},
-			[]change.Problem{{File: policyFile, Line: 1, Message: "version: "}, {File: policyFile, Line: 5, Message: "gates.performance.target.speedup: "}}, nil,
+			[]gates.Diagnostic{{File: policyFile, Line: 1, Message: "version: "}, {File: policyFile, Line: 5, Message: "gates.performance.target.speedup: "}}, nil,
 		},
 		"policy: no YAML": {
-			tree{policyFile: "version: 1\n\t]\n"}, []change.Problem{{File: policyFile, Line: 2, Message: ""}}, nil,
+			tree{policyFile: "version: 1\n\t]\n"}, []gates.Diagnostic{{File: policyFile, Line: 2, Message: ""}}, nil,
 		},
 		"manifest": {
 			tree{folder + "/kernel.yaml": replaced(t, manifest, "abs: 0.1", "abs: little")},
-			[]change.Problem{{File: folder + "/kernel.yaml", Line: 12, Message: "tolerance.abs: "}}, []string{"other in other"},
+			[]gates.Diagnostic{{File: folder + "/kernel.yaml", Line: 12, Message: "tolerance.abs: "}}, []string{"other in other"},
 		},
 		"a file that cannot be sent": {
 			tree{folder + "/odd\\name.txt": "x\n"},
-			[]change.Problem{{File: folder + "/kernel.yaml", Line: 1, Message: "the kernel's folder cannot be sent to a runner: file name "}}, []string{"other in other"},
+			[]gates.Diagnostic{{File: folder + "/kernel.yaml", Line: 1, Message: "the kernel's folder cannot be sent to a runner: file name "}}, []string{"other in other"},
 		},
 		"a shape that the kernel does not have": {
 			tree{folder + "/kernel.yaml": replaced(t, manifest, "  mission: {N: 1000}\n", "")},
-			[]change.Problem{{File: folder + "/kernel.yaml", Line: 1, Message: policyFile + `: rule default: gates.performance.target.shapes: scale has no shape "mission" (it has small)`}},
+			[]gates.Diagnostic{{File: folder + "/kernel.yaml", Line: 1, Message: policyFile + `: rule default: gates.performance.target.shapes: scale has no shape "mission" (it has small)`}},
 			[]string{"other in other"},
 		},
 	} {

@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -192,7 +193,7 @@ func (w *world) plan(id change.ID, f change.Facts) planner.Proposal {
 }
 
 // read unpacks a bundle as a runner does.
-func (w *world) read(name string) bundle.Job {
+func (w *world) read(name string) runners.Job {
 	w.Helper()
 	data, ok := w.bundles[name]
 	if sum := sha256.Sum256(data); !ok || hex.EncodeToString(sum[:]) != name {
@@ -206,7 +207,7 @@ func (w *world) read(name string) bundle.Job {
 }
 
 // job is the only kernel of a plan, as a runner gets it.
-func (w *world) job(p planner.Proposal) bundle.Job {
+func (w *world) job(p planner.Proposal) runners.Job {
 	w.Helper()
 	if len(p.Kernels) != 1 || len(p.Problems) > 0 {
 		w.Fatalf("the plan has the kernels %+v and the problems %+v, want one kernel", p.Kernels, p.Problems)

@@ -70,7 +70,7 @@ func inRepository(folder, file string) (string, bool) {
 	return file, file != "." && file != ".." && !strings.HasPrefix(file, "../")
 }
 
-func problemAnnotations(problems []change.Problem) []client.Annotation {
+func problemAnnotations(problems []gates.Diagnostic) []client.Annotation {
 	var all []client.Annotation
 	for _, p := range problems[:min(len(problems), maxAnnotations)] {
 		file, ok := inRepository("", p.File)

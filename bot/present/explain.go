@@ -14,7 +14,7 @@ func Explain(s *change.State, policy *policies.Policy) string {
 	switch {
 	case p == nil:
 		return "The change is still being read. Ask again in a moment."
-	case len(p.Problems) > 0 && p.Problems[0].Refused:
+	case p.Refused:
 		return "The change is more than is read of one: see the check."
 	case len(p.Problems) > 0:
 		return "The policy or a manifest on the base branch has mistakes: see the check."

@@ -87,7 +87,7 @@ func TestGolden(t *testing.T) {
 		"no-policy": tell(t).seen(nil).planned(func(p *change.Plan) { p.NoPolicy = true }, "sdpa_fp8").
 			started("sdpa_fp8").finished("sdpa_fp8", slow),
 		"mistakes": tell(t).seen(nil).planned(func(p *change.Plan) {
-			p.Problems = []change.Problem{{File: ".github/kernelgate.yaml", Line: 12, Message: "gates.ptxas.registers: \"many\" is not a number (write e.g. 128)"},
+			p.Problems = []gates.Diagnostic{{File: ".github/kernelgate.yaml", Line: 12, Message: "gates.ptxas.registers: \"many\" is not a number (write e.g. 128)"},
 				{File: "kernels/sdpa_fp8/kernel.yaml", Message: "is missing"}}
 		}),
 		"fork":        tell(t).seen(func(f *change.Facts) { f.Fork = true }).planned(nil, "sdpa_fp8", "gemm_fp8"),

@@ -50,7 +50,7 @@ func (d dice) story(t testing.TB) *story {
 				s.view.Verdicts[r.Job] = d.verdict(r.Kernel, r.Result.Outcome)
 			}
 			if d.maybe(1, 3) {
-				s.view.Progress[r.Job] = Progress{Event: runners.Event{Gate: d.word(), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: runners.Seconds(d.Int64N(1e4))}, At: s.at}
+				s.view.Progress[r.Job] = Progress{Event: runners.Event{Gate: gates.Gate(d.word()), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: runners.Seconds(d.Int64N(1e4))}, At: s.at}
 			}
 			if d.maybe(1, 3) {
 				s.view.Tried[r.Folder] = append(s.view.Tried[r.Folder], Tried{Number: d.IntN(99), Title: d.word(), Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Line: d.word(), At: s.at})
@@ -88,7 +88,7 @@ func (d dice) event(s *story) change.Event {
 	case 1, 2:
 		p := change.Plan{Key: s.state.Facts.PlanKey(), Head: s.state.Facts.Head, Base: base, Check: pick(d, "kernelgate", "gpu"), PolicyFile: d.word(), NoPolicy: d.maybe(1, 6), Forks: pick(d, "never", "")}
 		for range d.IntN(2) * d.IntN(2) * d.IntN(40) {
-			p.Problems = append(p.Problems, change.Problem{File: d.word(), Line: d.IntN(5), Message: d.word()})
+			p.Problems = append(p.Problems, gates.Diagnostic{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}
 		for i := range pick(d, 0, 1, 1, 1, 2, 2, 3, 3, 9) {
 			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: change.Labels{d.word(), d.word()}, Kept: d.maybe(1, 2)}

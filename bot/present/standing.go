@@ -63,7 +63,7 @@ func (v View) judged() standing {
 		return newStanding(signCancelled, completed, cancelled, closedTitle(s), "Nothing was measured.")
 	case plan == nil:
 		return newStanding(signWorking, inProgress, "", "Reading the change", "Which kernels changed, and what is asked of them, is being found out.")
-	case slices.ContainsFunc(plan.Problems, func(p change.Problem) bool { return p.Refused }):
+	case plan.Refused:
 		return refused(plan)
 	case len(plan.Problems) > 0:
 		return mistakes(plan)
@@ -78,7 +78,7 @@ func (v View) judged() standing {
 // mistakes keeps everything from being measured: what is asked is not known.
 func mistakes(plan *change.Plan) standing {
 	title := "A manifest has mistakes"
-	if slices.ContainsFunc(plan.Problems, func(p change.Problem) bool { return p.File == plan.PolicyFile }) {
+	if slices.ContainsFunc(plan.Problems, func(p gates.Diagnostic) bool { return p.File == plan.PolicyFile }) {
 		title = "The policy has mistakes"
 	}
 	items := make([]string, len(plan.Problems))
@@ -89,7 +89,7 @@ func mistakes(plan *change.Plan) standing {
 		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
 }
 
-func place(p change.Problem) string {
+func place(p gates.Diagnostic) string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}

@@ -48,9 +48,9 @@ func (p Progress) String() string {
 	case p.Gate == "":
 		return text
 	case text == "":
-		return p.Gate
+		return string(p.Gate)
 	}
-	return p.Gate + ": " + text
+	return string(p.Gate) + ": " + text
 }
 
 // waiting is what a queued run waits for, as plain text.

@@ -39,12 +39,7 @@ func (c *checker) item(path string, i int, format string, args ...any) {
 	items[i].Errorf(format, args...)
 }
 
-var (
-	labelPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
-	namePattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	repoPattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
-	userPattern  = regexp.MustCompile(`^[a-z_][a-z0-9_.-]{0,31}$`)
-)
+var userPattern = regexp.MustCompile(`^[a-z_][a-z0-9_.-]{0,31}$`)
 
 func (c *checker) check() {
 	c.checkAddresses()
@@ -136,7 +131,7 @@ func (c *checker) checkRepositories() {
 	seen := map[string]bool{}
 	for i, repo := range c.GitHub.Repositories {
 		switch key := strings.ToLower(repo); {
-		case !repoPattern.MatchString(repo):
+		case !strict.IsRepository(repo):
 			c.item("github.repositories", i, "%q is not a repository (write owner/name)", repo)
 		case seen[key]:
 			c.item("github.repositories", i, "%q is named twice (delete one)", repo)
@@ -165,7 +160,7 @@ func (c *checker) checkNATS() {
 
 func (c *checker) checkLocal() {
 	r := c.Runner
-	if !namePattern.MatchString(r.Name) {
+	if !strict.IsName(r.Name) {
 		c.at("runner.name", "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	c.labels("runner.labels", r.Labels)
@@ -179,7 +174,7 @@ func (c *checker) checkLocal() {
 
 func (c *checker) labels(path string, labels []string) {
 	for i, label := range labels {
-		if !labelPattern.MatchString(label) {
+		if !strict.IsLabel(label) {
 			c.item(path, i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
 		}
 	}
@@ -193,7 +188,7 @@ func (c *checker) checkRemote() {
 	for i, r := range c.Runners {
 		switch {
 		case r.Name == "": // told by the decoder
-		case !namePattern.MatchString(r.Name):
+		case !strict.IsName(r.Name):
 			c.item("runners", i, "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 		case names[r.Name]:
 			c.item("runners", i, "another runner is called %q too (choose another name)", r.Name)
@@ -203,7 +198,7 @@ func (c *checker) checkRemote() {
 			c.item("runners", i, "it may take no jobs (write e.g. labels: [l4])")
 		}
 		for _, label := range r.Labels {
-			if !labelPattern.MatchString(label) {
+			if !strict.IsLabel(label) {
 				c.item("runners", i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
 			}
 		}

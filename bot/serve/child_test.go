@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -70,7 +71,7 @@ func TestRemoteRunner(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- agent.Run(ctx, agent.Config{
-			Server: s.URL(), Token: o.Secrets.Runners["gpu1"], Name: "gpu1", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: serve.Measuring{}.Measure,
+			Server: s.URL(), Token: o.Secrets.Runners["gpu1"], Name: "gpu1", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: measure.Config{}.Measure,
 		})
 	}()
 	for w.figures(s)[`kernelgate_runner_connected{runner="gpu1"}`] == 0 {

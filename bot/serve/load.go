@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
-	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // Sources is where a configuration comes from. What a flag says goes before the
@@ -62,14 +61,14 @@ func fieldNamed(t reflect.Type, name string) reflect.StructField {
 	panic("serve: " + t.String() + " has no field " + name)
 }
 
-// Load reads a configuration and checks it. The error is a plan.BadInput that has
+// Load reads a configuration and checks it. The error is a strict.Mistake that has
 // a line for every mistake, each with its place.
 func Load(from Sources) (Config, error) {
 	text, name := []byte("{}"), ""
 	if from.File != "" {
 		var err error
 		if text, err = os.ReadFile(from.File); err != nil {
-			return Config{}, plan.BadInput{Err: fmt.Errorf("reading the configuration: %w (name another with --config)", err)}
+			return Config{}, strict.Mistakef("reading the configuration: %w (name another with --config)", err)
 		}
 		name = from.File
 		if strings.TrimSpace(string(text)) == "" {

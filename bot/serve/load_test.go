@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/policies/quantity"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -150,7 +151,7 @@ runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 				t.Fatal(err)
 			}
 			_, err = load(t, tt.file, tt.env, tt.flags)
-			var bad plan.BadInput
+			var bad strict.Mistake
 			if !errors.As(err, &bad) {
 				t.Fatalf("the error is %v, and should be the operator's", err)
 			}
@@ -209,7 +210,7 @@ func TestSecrets(t *testing.T) {
 
 	c.GitHub.WebhookSecretFile = serve.Files{write("short", "short", 0o600), write("empty", " \n", 0o600), filepath.Join(dir, "gone")}
 	_, err = c.ReadSecrets(func(string) string { return "" }, func(string) {})
-	var bad plan.BadInput
+	var bad strict.Mistake
 	if !errors.As(err, &bad) || len(strings.Split(err.Error(), "\n")) != 3 || strings.Contains(err.Error(), "\"short\"") {
 		t.Errorf("three bad files: %v", err)
 	}
@@ -296,7 +297,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		env := map[string]string{"KERNELGATE_LISTEN": listen, "KERNELGATE_RUNNERS": runners}
 		c, err := serve.Load(serve.Sources{File: file, Getenv: func(name string) string { return env[name] }})
-		var bad plan.BadInput
+		var bad strict.Mistake
 		if err != nil && !errors.As(err, &bad) {
 			t.Fatalf("the operator's mistake is told as %v", err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // problems are an operator's mistakes, told all at once.
@@ -17,5 +17,5 @@ func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	return plan.BadInput{Err: errors.New(strings.Join(p, "\n"))}
+	return strict.Mistake{Err: errors.New(strings.Join(p, "\n"))}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may
@@ -100,7 +101,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.opt.Stderr = os.Stderr
 	}
 	if s.opt.Labels == nil {
-		s.opt.Labels = DetectLabels
+		s.opt.Labels = measure.Labels
 	}
 	defer func() {
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
@@ -68,7 +69,7 @@ func runRunner(args []string) error {
 	defer stop()
 	return agent.Run(ctx, agent.Config{
 		Server: *server, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state,
-		Measure: serve.Measuring{Getenv: os.Getenv}.Measure,
+		Measure: measure.Config{}.Measure,
 	})
 }
 

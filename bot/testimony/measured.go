@@ -12,12 +12,11 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 // A checker is one look at one answer.
 type checker struct {
-	job      bundle.Job
+	job      runners.Job
 	rule     *policies.Rule
 	evidence *gates.Evidence
 }
@@ -58,7 +57,7 @@ func (c checker) correctness() error {
 	if len(secret) < int(gate.SecretCases) {
 		return fmt.Errorf("correctness.cases: there are %d different secret cases, and %d were asked for", len(secret), gate.SecretCases)
 	}
-	return c.public("correctness", runners.Cases(c.job.Job, gate, anyRand()), func(k runners.Case) bool {
+	return c.public("correctness", runners.Cases(c.job, gate, anyRand()), func(k runners.Case) bool {
 		return slices.ContainsFunc(found.Cases, func(h gates.Case) bool {
 			return !h.Secret && h.Shape == k.Shape.Name && h.Seed == k.Seed && h.Distribution == string(k.Distribution)
 		})
@@ -158,7 +157,7 @@ func (c checker) sanitize() error {
 	if secret < int(gate.SecretCases) {
 		return fmt.Errorf("sanitize.cases: there are %d secret cases, and %d were asked for", secret, gate.SecretCases)
 	}
-	return c.public("sanitize", runners.SanitizeCases(c.job.Job, gate, anyRand()), func(k runners.Case) bool {
+	return c.public("sanitize", runners.SanitizeCases(c.job, gate, anyRand()), func(k runners.Case) bool {
 		return slices.ContainsFunc(found.Cases, func(h gates.SanitizedCase) bool {
 			return !h.Secret && h.Shape == k.Shape.Name && h.Seed == k.Seed && h.Distribution == string(k.Distribution)
 		})

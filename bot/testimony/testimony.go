@@ -14,13 +14,13 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Check refuses evidence that is no answer to the job. Of its rounds the first so many
 // were measured earlier, and are known to the bot. A fault of the runner's own is an
 // answer, whatever else is there: it is never a pass.
-func Check(job bundle.Job, earlier int, e *gates.Evidence) error {
+func Check(job runners.Job, earlier int, e *gates.Evidence) error {
 	if e.Fault != "" {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (c checker) whole() error {
 
 // rest is what was not asked for.
 func (c checker) rest() error {
-	if len(c.evidence.Rivals) > 0 && !c.job.Rivals {
+	if len(c.evidence.Rivals) > 0 {
 		return errors.New("rivals: nobody asked for them")
 	}
 	return nil

@@ -16,7 +16,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -52,7 +51,7 @@ type silent struct{}
 func (silent) Report(runners.Event) {}
 
 // asked is a job as the bot packs it, on a kernel that is so fast.
-func asked(t *testing.T, speed string) bundle.Job {
+func asked(t *testing.T, speed string) runners.Job {
 	t.Helper()
 	m, err := kernels.Parse("kernels/scale/kernel.yaml", []byte(manifest))
 	if err != nil {
@@ -75,19 +74,17 @@ func asked(t *testing.T, speed string) bundle.Job {
 		return dir
 	}
 	base := side("base", "// speed 1.0\n")
-	return bundle.Job{
-		Job: runners.Job{
-			Manifest: m, Policy: p, Change: policies.Change{Branch: "main", Title: "Ten times slower", Labels: []string{"wip"}, Paths: []string{"kernels/scale/scale.c"}},
-			Trusted: base, Baseline: &runners.Side{Dir: base, Variant: m.DefaultVariant}, Candidate: runners.Side{Dir: side("head", "// speed "+speed+"\n"), Variant: m.DefaultVariant},
-			Provenance: gates.Provenance{Repository: "olga/kernels", Base: gates.Commit{SHA: strings.Repeat("a", 40)}, Head: gates.Commit{SHA: strings.Repeat("b", 40)}, Manifest: "m", Policy: "p", Command: "kernelgate check"},
-			Notes:      []string{"The bot's own note."},
-		},
-		Folder: "kernels/scale", ManifestText: manifest, PolicyFile: "policy.yaml", PolicyText: policy,
+	return runners.Job{
+		Manifest: m, Policy: p, Change: policies.Change{Branch: "main", Title: "Ten times slower", Labels: []string{"wip"}, Paths: []string{"kernels/scale/scale.c"}},
+		Trusted: base, Baseline: &runners.Side{Dir: base, Variant: m.DefaultVariant}, Candidate: runners.Side{Dir: side("head", "// speed "+speed+"\n"), Variant: m.DefaultVariant},
+		Provenance: gates.Provenance{Repository: "olga/kernels", Base: gates.Commit{SHA: strings.Repeat("a", 40)}, Head: gates.Commit{SHA: strings.Repeat("b", 40)}, Manifest: "m", Policy: "p", Command: "kernelgate check"},
+		Notes:      []string{"The bot's own note."},
+		Folder:     "kernels/scale", ManifestText: manifest, PolicyFile: "policy.yaml", PolicyText: policy,
 	}
 }
 
 // honest is what an honest runner answers.
-func honest(t *testing.T, job bundle.Job) *gates.Evidence {
+func honest(t *testing.T, job runners.Job) *gates.Evidence {
 	t.Helper()
 	out, err := scripted.Runner{}.Measure(context.Background(), job, "", silent{})
 	if err != nil {

@@ -19,7 +19,7 @@ func times(p50 float64) *stats.Summary {
 		Mean: p50 * 1.0012, Std: p50 * 0.0041, CV: 0.0041}
 }
 
-func timed(shape, dims, role, goal string, status gates.Status, baseline, candidate, reach float64) gates.Comparison {
+func timed(shape, dims string, role gates.Role, goal string, status gates.Status, baseline, candidate, reach float64) gates.Comparison {
 	ratio := baseline / candidate
 	flops := map[string]float64{"small": 262144, "mission": 536870912, "long": 8589934592}[shape]
 	bytes := map[string]float64{"small": 10240, "mission": 1310720, "long": 5242880}[shape]
@@ -109,7 +109,7 @@ func origin() gates.Provenance {
 
 // deferred is passing's evidence up to a gate that did not pass; what comes
 // after that gate was not run.
-func deferred(gate string, status gates.Status, reason gates.Reason, found string, toPass ...string) *gates.Verdict {
+func deferred(gate gates.Gate, status gates.Status, reason gates.Reason, found string, toPass ...string) *gates.Verdict {
 	v := passing()
 	v.Outcome, v.Reason, v.Summary, v.ToPass = gates.Defer, reason, found, toPass
 	v.Notes = nil
@@ -125,7 +125,7 @@ func deferred(gate string, status gates.Status, reason gates.Reason, found strin
 		}
 	}
 	v.Profile = nil
-	order := map[string]int{"build": 0, "ptxas": 1, "correctness": 2, "performance": 3}
+	order := map[gates.Gate]int{"build": 0, "ptxas": 1, "correctness": 2, "performance": 3}
 	if order[gate] < 3 {
 		v.Comparisons, v.Measuring = nil, nil
 	}

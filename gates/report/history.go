@@ -56,7 +56,7 @@ func stepsOf(verdicts []*gates.Verdict) []step {
 	for key, v := range latest {
 		s := step{verdict: v, before: key[1], after: key[2]}
 		for i := range v.Comparisons {
-			if v.Comparisons[i].Role == "target" {
+			if v.Comparisons[i].Role == gates.RoleTarget {
 				s.target = &v.Comparisons[i]
 				break
 			}

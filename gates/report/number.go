@@ -13,11 +13,11 @@ const (
 	nbsp  = '\u00a0' // between a figure and its unit, which never part
 )
 
-func orDash(s string) string {
-	if strings.TrimSpace(s) == "" {
+func orDash[T ~string](s T) string {
+	if strings.TrimSpace(string(s)) == "" {
 		return dash
 	}
-	return s
+	return string(s)
 }
 
 var (

@@ -56,7 +56,7 @@ func decidingShape(v *gates.Verdict) *gates.Comparison {
 	for _, wanted := range []func(c *gates.Comparison) bool{
 		func(c *gates.Comparison) bool { return c.Status == gates.Failed },
 		func(c *gates.Comparison) bool { return c.Status == gates.Open },
-		func(c *gates.Comparison) bool { return c.Role == "target" },
+		func(c *gates.Comparison) bool { return c.Role == gates.RoleTarget },
 		func(c *gates.Comparison) bool { return true },
 	} {
 		for i := range v.Comparisons {

@@ -81,7 +81,7 @@ func gateTable(v *gates.Verdict) []block {
 			asked = "informs"
 		}
 		outcome := result(g.Status)
-		if g.Reason != "" && string(g.Reason) != g.Gate && (g.Status == gates.Failed || g.Status == gates.Open) {
+		if g.Reason != "" && string(g.Reason) != string(g.Gate) && (g.Status == gates.Failed || g.Status == gates.Open) {
 			outcome = resultWord(g.Status, string(g.Reason))
 		}
 		rows = append(rows, []line{cell(orDash(g.Gate)), cell(asked), outcome, prose(orDash(g.Text))})
@@ -126,7 +126,7 @@ func gateDetails(v *gates.Verdict) []block {
 	var inner []block
 	listed := compiler(v) != nil // there the build's details are already
 	for _, g := range v.Gates {
-		if len(g.Details) > 0 && !(listed && g.Gate == "build") {
+		if len(g.Details) > 0 && !(listed && g.Gate == gates.GateBuild) {
 			inner = append(inner, paragraph{line{mark(signOf(g.Status)), text(" "), bold(orDash(g.Gate))}}, bullets{proseLines(g.Details)})
 		}
 	}

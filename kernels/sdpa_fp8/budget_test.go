@@ -75,8 +75,8 @@ func judge(t *testing.T, p *policies.Policy, variant, arch string) (*gates.Evide
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
-	b, err := cuda.New(t.Context(), job, cuda.Config{Scratch: t.TempDir(), Cache: cache, Manifest: text, Arch: arch, Seed: 1, Getenv: os.Getenv})
+	job := runners.Job{Manifest: m, ManifestText: text, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
+	b, err := cuda.New(t.Context(), job, cuda.Config{Scratch: t.TempDir(), Cache: cache, Arch: arch, Seed: 1, Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}

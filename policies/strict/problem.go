@@ -16,23 +16,23 @@ type Problem struct {
 	Message      string
 }
 
+// Text is what is wrong with which field.
+func (p Problem) Text() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
 func (p Problem) String() string {
-	var b strings.Builder
-	b.WriteString(p.File)
 	if p.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", p.Line, max(p.Column, 1))
+		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, max(p.Column, 1), p.Text())
 	}
-	b.WriteString(": ")
-	if p.Path != "" {
-		b.WriteString(p.Path)
-		b.WriteString(": ")
-	}
-	b.WriteString(p.Message)
-	return b.String()
+	return p.File + ": " + p.Text()
 }
 
 // Problems is every mistake of one file, in the order of its lines. It is the
-// error that Decode returns: a message a line.
+// error that Decode returns: a message a line. It is a [Mistake] too.
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -42,6 +42,25 @@ func (ps Problems) Error() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// As makes errors.As find a Mistake.
+func (ps Problems) As(target any) bool {
+	m, ok := target.(*Mistake)
+	if ok {
+		m.Err = ps
+	}
+	return ok
+}
+
+// A Mistake is the user's: a file, a name or an option that does not hold up. It is
+// told in one line, and the program ends with status 2.
+type Mistake struct{ Err error }
+
+func (m Mistake) Error() string { return m.Err.Error() }
+func (m Mistake) Unwrap() error { return m.Err }
+
+// Mistakef makes one out of a message.
+func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
 
 const (
 	maxProblems = 100

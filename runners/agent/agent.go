@@ -17,9 +17,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 // Config says whose runner this is and how it measures.
@@ -36,19 +34,12 @@ type Config struct {
 
 	// Measure gathers evidence, with scratch as a folder of its own. It must heed
 	// ctx: that is how a cancelled job frees the device.
-	Measure func(ctx context.Context, job bundle.Job, scratch string, progress runners.Progress) (Outcome, error)
+	Measure func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
 	// After is time.After if nil; it paces beats and retries.
 	After func(time.Duration) <-chan time.Time
-}
-
-// An Outcome is what measuring leaves behind.
-type Outcome struct {
-	Evidence  *gates.Evidence
-	BuildLog  string
-	Artifacts []string // files; their base names are their names
 }
 
 // ErrRefused says that the server does not know this runner, or does not let it

@@ -13,25 +13,24 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 func TestFaultsAreDelivered(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		measure func(bundle.Job) (Outcome, error)
+		measure func(runners.Job) (runners.Measured, error)
 		says    string
 	}{
-		{"an error", func(bundle.Job) (Outcome, error) { return Outcome{}, errors.New("no GPU here") }, "no GPU here"},
-		{"a panic", func(bundle.Job) (Outcome, error) { panic("index out of range") }, "the runner's program failed: index out of range"},
-		{"nothing", func(bundle.Job) (Outcome, error) { return Outcome{}, nil }, "brought no evidence"},
-		{"no number", func(j bundle.Job) (Outcome, error) {
+		{"an error", func(runners.Job) (runners.Measured, error) { return runners.Measured{}, errors.New("no GPU here") }, "no GPU here"},
+		{"a panic", func(runners.Job) (runners.Measured, error) { panic("index out of range") }, "the runner's program failed: index out of range"},
+		{"nothing", func(runners.Job) (runners.Measured, error) { return runners.Measured{}, nil }, "brought no evidence"},
+		{"no number", func(j runners.Job) (runners.Measured, error) {
 			e := found(j)
 			e.Device.Bandwidth = math.NaN()
-			return Outcome{Evidence: e}, nil
+			return runners.Measured{Evidence: e}, nil
 		}, "cannot be written"},
-		{"somebody else's cancellation", func(bundle.Job) (Outcome, error) { return Outcome{}, context.Canceled }, "context canceled"},
+		{"somebody else's cancellation", func(runners.Job) (runners.Measured, error) { return runners.Measured{}, context.Canceled }, "context canceled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,7 +38,7 @@ func TestFaultsAreDelivered(t *testing.T) {
 			f := newFake(t)
 			f.hand("job", 3)
 			c := f.config()
-			c.Measure = func(_ context.Context, j bundle.Job, _ string, _ runners.Progress) (Outcome, error) {
+			c.Measure = func(_ context.Context, j runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
 				return tt.measure(j)
 			}
 			f.run(c)
@@ -116,12 +115,12 @@ func TestServerAwayWhileMeasuring(t *testing.T) {
 	f.hand("job", 1)
 	c := f.config()
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	c.Measure = func(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (Outcome, error) {
+	c.Measure = func(ctx context.Context, job runners.Job, _ string, p runners.Progress) (runners.Measured, error) {
 		p.Report(runners.Event{Text: "first"})
 		p.Report(runners.Event{Text: "second", Left: 1})
 		close(begun)
 		<-goOn
-		return Outcome{Evidence: found(job)}, ctx.Err()
+		return runners.Measured{Evidence: found(job)}, ctx.Err()
 	}
 	f.answer("beat", http.StatusInternalServerError)
 	f.run(c)
@@ -157,10 +156,10 @@ func TestResultOutlivesTheRunner(t *testing.T) {
 	f.answer("result", http.StatusServiceUnavailable)
 	c := f.config()
 	measured := 0
-	c.Measure = func(_ context.Context, job bundle.Job, scratch string, _ runners.Progress) (Outcome, error) {
+	c.Measure = func(_ context.Context, job runners.Job, scratch string, _ runners.Progress) (runners.Measured, error) {
 		measured++
 		file := filepath.Join(scratch, "a.cubin")
-		return Outcome{Evidence: found(job), BuildLog: "warning", Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
+		return runners.Measured{Evidence: found(job), BuildLog: "warning", Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
 	}
 	stop, _ := f.run(c)
 	f.result()
@@ -204,9 +203,9 @@ func TestResultThatIsRefused(t *testing.T) {
 	f.answer("result", http.StatusRequestEntityTooLarge)
 	f.answer("artifact", http.StatusBadRequest)
 	c := f.config()
-	c.Measure = func(_ context.Context, job bundle.Job, scratch string, _ runners.Progress) (Outcome, error) {
+	c.Measure = func(_ context.Context, job runners.Job, scratch string, _ runners.Progress) (runners.Measured, error) {
 		file := filepath.Join(scratch, "a.cubin")
-		return Outcome{Evidence: found(job), Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
+		return runners.Measured{Evidence: found(job), Artifacts: []string{file}}, os.WriteFile(file, []byte("code"), 0o600)
 	}
 	f.run(c)
 	r, e := f.result()
@@ -237,7 +236,7 @@ func TestEndOfAJob(t *testing.T) {
 			f.hand("job", 1)
 			c := f.config()
 			first := true
-			c.Measure = func(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (Outcome, error) {
+			c.Measure = func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 				if !first {
 					return quick(ctx, job, scratch, p)
 				}
@@ -246,7 +245,7 @@ func TestEndOfAJob(t *testing.T) {
 				<-ctx.Done()
 				f.answer("beat", 0)
 				// Too late, and complete all the same.
-				return Outcome{Evidence: found(job)}, nil
+				return runners.Measured{Evidence: found(job)}, nil
 			}
 			_, ended := f.run(c)
 			if tt.ends {
@@ -272,10 +271,10 @@ func TestStopReleases(t *testing.T) {
 	f.hand("job", 1)
 	c := f.config()
 	begun := make(chan struct{})
-	c.Measure = func(ctx context.Context, _ bundle.Job, _ string, _ runners.Progress) (Outcome, error) {
+	c.Measure = func(ctx context.Context, _ runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
 		close(begun)
 		<-ctx.Done()
-		return Outcome{}, ctx.Err()
+		return runners.Measured{}, ctx.Err()
 	}
 	stop, _ := f.run(c)
 	next(t, begun, "the measurement")

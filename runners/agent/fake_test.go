@@ -165,8 +165,8 @@ func exampleBundle(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if _, err := bundle.Write(&b, bundle.Job{
-		Job:    runners.Job{Trusted: base, Candidate: runners.Side{Dir: base, Variant: "a"}, Notes: []string{"noted"}},
+	if _, err := bundle.Write(&b, runners.Job{
+		Trusted: base, Candidate: runners.Side{Dir: base, Variant: "a"}, Notes: []string{"noted"},
 		Folder: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
 	}); err != nil {
 		t.Fatal(err)
@@ -196,12 +196,12 @@ func (f *fake) run(c Config) (stop func() error, ended <-chan error) {
 	return stop, end
 }
 
-func found(job bundle.Job) *gates.Evidence {
+func found(job runners.Job) *gates.Evidence {
 	return &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Notes: job.Notes}
 }
 
-func quick(_ context.Context, job bundle.Job, _ string, _ runners.Progress) (Outcome, error) {
-	return Outcome{Evidence: found(job), BuildLog: "log"}, nil
+func quick(_ context.Context, job runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
+	return runners.Measured{Evidence: found(job), BuildLog: "log"}, nil
 }
 
 func (f *fake) result() (protocol.Result, gates.Evidence) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 func TestStartRefuses(t *testing.T) {
@@ -90,7 +91,7 @@ func TestKeep(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.keep(protocol.LeaseAnswer{Job: "a-b-1", Token: 12}, Outcome{
+	k, err := s.keep(protocol.LeaseAnswer{Job: "a-b-1", Token: 12}, runners.Measured{
 		Evidence:  &gates.Evidence{Kernel: "twice"},
 		BuildLog:  strings.Repeat("é", protocol.MaxLog),
 		Artifacts: []string{file("good", 3), file("big", protocol.MaxArtifact+1), file("a name", 1), link, filepath.Join(dir, "none")},

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A store keeps finished results on disk until they are delivered.
@@ -74,7 +75,7 @@ const (
 )
 
 // keep puts a result on disk. It appears under its name when it is whole.
-func (s store) keep(l protocol.LeaseAnswer, found Outcome) (kept, error) {
+func (s store) keep(l protocol.LeaseAnswer, found runners.Measured) (kept, error) {
 	k := kept{dir: filepath.Join(s.results, fmt.Sprintf("%d-%s", l.Token, l.Job)), job: l.Job, token: l.Token}
 	part, err := os.MkdirTemp(s.results, unfinished)
 	if err != nil {

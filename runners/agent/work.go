@@ -111,18 +111,18 @@ func (l *latest) get() *runners.Event {
 
 // measure returns an outcome with evidence: what goes wrong here is a fault in
 // it. Only the end of ctx returns an error.
-func (a *agent) measure(ctx context.Context, l protocol.LeaseAnswer, dir string, p runners.Progress, r runners.Record) (Outcome, error) {
+func (a *agent) measure(ctx context.Context, l protocol.LeaseAnswer, dir string, p runners.Progress, r runners.Record) (runners.Measured, error) {
 	job, err := a.fetch(ctx, l, dir)
 	if err == nil {
 		job.Record = r
 		job.Provenance.Time, job.Provenance.Host, job.Provenance.Program = a.Now().UTC(), a.Host, a.Version
-		var found Outcome
+		var found runners.Measured
 		if found, err = a.guarded(ctx, job, filepath.Join(dir, "scratch"), p); err == nil {
 			return found, nil
 		}
 	}
 	if ctx.Err() != nil {
-		return Outcome{}, context.Cause(ctx)
+		return runners.Measured{}, context.Cause(ctx)
 	}
 	e := &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: l.Kernel, Provenance: job.Provenance, Change: job.Change, Notes: job.Notes, Fault: err.Error(),
@@ -133,21 +133,21 @@ func (a *agent) measure(ctx context.Context, l protocol.LeaseAnswer, dir string,
 	if e.Kernel == "" {
 		e.Kernel = l.Job
 	}
-	return Outcome{Evidence: e}, nil
+	return runners.Measured{Evidence: e}, nil
 }
 
 // fetch brings the bundle here. Nothing in it is looked at before its digest is
 // the one that was handed out with the lease.
-func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (bundle.Job, error) {
+func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (runners.Job, error) {
 	tree := filepath.Join(dir, "job")
 	for _, d := range []string{dir, tree, filepath.Join(dir, "scratch")} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
-			return bundle.Job{}, fmt.Errorf("making room for the job: %w", err)
+			return runners.Job{}, fmt.Errorf("making room for the job: %w", err)
 		}
 	}
 	f, err := os.Create(filepath.Join(dir, "bundle.tar.gz"))
 	if err != nil {
-		return bundle.Job{}, fmt.Errorf("making room for the job: %w", err)
+		return runners.Job{}, fmt.Errorf("making room for the job: %w", err)
 	}
 	defer f.Close()
 	sum := sha256.New()
@@ -162,19 +162,19 @@ func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (
 		return a.client.bundle(ctx, l, io.MultiWriter(f, sum))
 	})
 	if err != nil {
-		return bundle.Job{}, fmt.Errorf("fetching the bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("fetching the bundle: %w", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != l.Digest {
-		return bundle.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged on its way, or is not the job's (rebench to send it again)", got, l.Digest)
+		return runners.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged on its way, or is not the job's (rebench to send it again)", got, l.Digest)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return bundle.Job{}, err
+		return runners.Job{}, err
 	}
 	return bundle.Read(f, tree)
 }
 
 // guarded turns everything that measuring may do wrong into an error.
-func (a *agent) guarded(ctx context.Context, job bundle.Job, scratch string, p runners.Progress) (found Outcome, err error) {
+func (a *agent) guarded(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (found runners.Measured, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.Log.Error("measuring panicked", "kernel", job.Manifest.Name, "panic", r, "stack", string(debug.Stack()))

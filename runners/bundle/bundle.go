@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -34,21 +35,6 @@ const (
 	MaxBytes = 256 << 20
 	MaxFiles = 20_000
 )
-
-// A Job is a runners.Job with what it was made from and how it is to be run.
-type Job struct {
-	runners.Job
-	Folder       string // of the kernel, from the repository's root
-	ManifestText string // kernel.yaml in Trusted; Write takes it from there
-	PolicyFile   string // as messages name it
-	PolicyText   string
-
-	Shapes []string // none leaves them to the policy
-	Seeds  []int64  // none leaves them to the policy
-	Rivals bool     // time the manifest's rivals too
-	Static bool     // compile and read resources alone
-	Arch   string   // of a static run; "" is the manifest's first
-}
 
 // Names in a bundle.
 const (
@@ -62,7 +48,7 @@ const (
 	manifestFile = baseFolder + "/" + kernels.FileName
 )
 
-// description is job.json.
+// A description is a runners.Job as job.json has it.
 type description struct {
 	Schema     string           `json:"schema"`
 	Folder     string           `json:"folder"`
@@ -78,9 +64,6 @@ type description struct {
 	Shapes  []string `json:"shapes,omitempty"`
 	Seeds   []int64  `json:"seeds,omitempty"`
 	Profile bool     `json:"profile,omitempty"`
-	Rivals  bool     `json:"rivals,omitempty"`
-	Static  bool     `json:"static,omitempty"`
-	Arch    string   `json:"arch,omitempty"`
 }
 
 // A side is in one of the bundle's folders.
@@ -118,15 +101,10 @@ func (d description) folders() ([]string, error) {
 func checkName(name string) error {
 	odd := func(r rune) bool { return r == '\\' || r == unicode.ReplacementChar || unicode.IsControl(r) }
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, odd) {
-		return Unfit{fmt.Sprintf("file name %q is not a plain relative path", name)}
+		return strict.Mistakef("the kernel's folder cannot be sent to a runner: file name %q is not a plain relative path", name)
 	}
 	return nil
 }
-
-// Unfit says that a kernel's folder holds what no bundle can.
-type Unfit struct{ Why string }
-
-func (u Unfit) Error() string { return u.Why }
 
 // A quota counts what a bundle holds.
 type quota struct {
@@ -138,7 +116,7 @@ func (q *quota) take(name string, size int64) error {
 	q.files++
 	q.bytes += size
 	if q.files > MaxFiles || size < 0 || q.bytes > MaxBytes {
-		return Unfit{fmt.Sprintf("%s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, MaxFiles, MaxBytes>>20)}
+		return strict.Mistakef("the kernel's folder cannot be sent to a runner: %s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, MaxFiles, MaxBytes>>20)
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
@@ -56,26 +55,24 @@ func fill(t testing.TB, dir string, files map[string]string) string {
 }
 
 // example is a job in folders of its own.
-func example(t testing.TB) Job {
+func example(t testing.TB) runners.Job {
 	t.Helper()
 	base := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifest, "bench": "#!/bin/sh\n", "deep/er/x.h": "// x"})
 	head := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifest, "bench": "#!/bin/sh\necho\n"})
-	return Job{
-		Job: runners.Job{
-			Trusted: base, Candidate: runners.Side{Dir: head, Variant: "b"}, Baseline: &runners.Side{Dir: base, Variant: "a"},
-			Change: policies.Change{Labels: []string{"perf"}, Branch: "main", Title: "Faster — much", Paths: []string{"k/twice/bench"}},
-			Notes:  []string{"a note"},
-			Noise:  true, Rounds: 7, Profile: true,
-			Provenance: gates.Provenance{
-				Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Repository: "o/r", Base: gates.Commit{SHA: "b"}, Head: gates.Commit{SHA: "h"},
-			},
+	return runners.Job{
+		Trusted: base, Candidate: runners.Side{Dir: head, Variant: "b"}, Baseline: &runners.Side{Dir: base, Variant: "a"},
+		Change: policies.Change{Labels: []string{"perf"}, Branch: "main", Title: "Faster — much", Paths: []string{"k/twice/bench"}},
+		Notes:  []string{"a note"},
+		Noise:  true, Rounds: 7, Profile: true,
+		Provenance: gates.Provenance{
+			Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Repository: "o/r", Base: gates.Commit{SHA: "b"}, Head: gates.Commit{SHA: "h"},
 		},
 		Folder: "k/twice", PolicyFile: ".github/kernelgate.yaml", PolicyText: policyText(t),
-		Shapes: []string{"small"}, Seeds: []int64{-1, 2}, Rivals: true, Static: true, Arch: "sm_89",
+		Shapes: []string{"small"}, Seeds: []int64{-1, 2},
 	}
 }
 
-func pack(t testing.TB, j Job) ([]byte, string) {
+func pack(t testing.TB, j runners.Job) ([]byte, string) {
 	t.Helper()
 	var b bytes.Buffer
 	digest, err := Write(&b, j)
@@ -85,7 +82,7 @@ func pack(t testing.TB, j Job) ([]byte, string) {
 	return b.Bytes(), digest
 }
 
-func unpack(t testing.TB, data []byte) Job {
+func unpack(t testing.TB, data []byte) runners.Job {
 	t.Helper()
 	j, err := Read(bytes.NewReader(data), t.TempDir())
 	if err != nil {
@@ -95,13 +92,13 @@ func unpack(t testing.TB, data []byte) Job {
 }
 
 func TestRoundTrip(t *testing.T) {
-	tests := map[string]func(*Job){
-		"as it is":         func(*Job) {},
-		"new kernel":       func(j *Job) { j.Baseline = nil },
-		"variants":         func(j *Job) { j.Candidate.Dir = j.Trusted },
-		"another baseline": func(j *Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
-		"plain": func(j *Job) {
-			j.Rounds, j.Shapes, j.Seeds, j.Profile, j.Rivals, j.Static, j.Arch = 0, nil, nil, false, false, false, ""
+	tests := map[string]func(*runners.Job){
+		"as it is":         func(*runners.Job) {},
+		"new kernel":       func(j *runners.Job) { j.Baseline = nil },
+		"variants":         func(j *runners.Job) { j.Candidate.Dir = j.Trusted },
+		"another baseline": func(j *runners.Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
+		"plain": func(j *runners.Job) {
+			j.Rounds, j.Shapes, j.Seeds, j.Profile = 0, nil, nil, false
 		},
 	}
 	for name, change := range tests {
@@ -121,7 +118,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			want := j
 			want.Manifest, want.Policy, want.ManifestText = got.Manifest, got.Policy, manifest
-			sides := func(j Job) (dirs []map[string]string) {
+			sides := func(j runners.Job) (dirs []map[string]string) {
 				dirs = append(dirs, contents(t, j.Trusted), contents(t, j.Candidate.Dir))
 				if j.Baseline != nil {
 					dirs = append(dirs, contents(t, j.Baseline.Dir))
@@ -131,7 +128,7 @@ func TestRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(sides(want), sides(got)); diff != "" {
 				t.Error("files:", diff)
 			}
-			for _, j := range []*Job{&want, &got} { // their folders differ by nature
+			for _, j := range []*runners.Job{&want, &got} { // their folders differ by nature
 				j.Trusted, j.Candidate.Dir = "", ""
 				if j.Baseline != nil {
 					j.Baseline = &runners.Side{Variant: j.Baseline.Variant}
@@ -250,18 +247,18 @@ func TestEverybodyMayRead(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(t *testing.T, j *Job)
+		change func(t *testing.T, j *runners.Job)
 		says   string
 	}{
-		{"no manifest", func(t *testing.T, j *Job) { os.Remove(filepath.Join(j.Trusted, "kernel.yaml")) }, "has no kernel.yaml"},
-		{"no folder", func(t *testing.T, j *Job) { j.Candidate.Dir = "/does/not/exist" }, "no such file"},
-		{"a link", func(t *testing.T, j *Job) {
+		{"no manifest", func(t *testing.T, j *runners.Job) { os.Remove(filepath.Join(j.Trusted, "kernel.yaml")) }, "has no kernel.yaml"},
+		{"no folder", func(t *testing.T, j *runners.Job) { j.Candidate.Dir = "/does/not/exist" }, "no such file"},
+		{"a link", func(t *testing.T, j *runners.Job) {
 			if err := os.Symlink("/etc/passwd", filepath.Join(j.Trusted, "link")); err != nil {
 				t.Fatal(err)
 			}
 		}, "not a regular file"},
-		{"an odd name", func(t *testing.T, j *Job) { fill(t, j.Trusted, map[string]string{"a\nb": ""}) }, "not a plain relative path"},
-		{"a huge file", func(t *testing.T, j *Job) {
+		{"an odd name", func(t *testing.T, j *runners.Job) { fill(t, j.Trusted, map[string]string{"a\nb": ""}) }, "not a plain relative path"},
+		{"a huge file", func(t *testing.T, j *runners.Job) {
 			fill(t, j.Trusted, map[string]string{"huge": ""})
 			if err := os.Truncate(filepath.Join(j.Trusted, "huge"), MaxBytes); err != nil {
 				t.Fatal(err)

@@ -25,33 +25,33 @@ import (
 // unpacked until then stays, for the caller to remove with dir.
 //
 // Everybody may read the files: a sandbox's programs do so as another user.
-func Read(r io.Reader, dir string) (Job, error) {
+func Read(r io.Reader, dir string) (runners.Job, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Job{}, fmt.Errorf("unpacking a bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("unpacking a bundle: %w", err)
 	}
 	defer root.Close()
 	u := unpacker{root: root, texts: map[string][]byte{}, folders: map[string]bool{}}
 	if err := u.unpack(r); err != nil {
-		return Job{}, fmt.Errorf("unpacking a bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("unpacking a bundle: %w", err)
 	}
 	j, err := u.job(dir)
 	if err != nil {
-		return Job{}, fmt.Errorf("reading a bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("reading a bundle: %w", err)
 	}
 	return j, nil
 }
 
 // Peek reads what a bundle asks for and leaves its sources where they are: the job has
 // no folders.
-func Peek(r io.Reader) (Job, error) {
+func Peek(r io.Reader) (runners.Job, error) {
 	u := unpacker{texts: map[string][]byte{}, folders: map[string]bool{}}
 	if err := u.unpack(r); err != nil {
-		return Job{}, fmt.Errorf("looking into a bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("looking into a bundle: %w", err)
 	}
 	j, err := u.job("")
 	if err != nil {
-		return Job{}, fmt.Errorf("looking into a bundle: %w", err)
+		return runners.Job{}, fmt.Errorf("looking into a bundle: %w", err)
 	}
 	return j, nil
 }
@@ -166,14 +166,14 @@ func (u *unpacker) folder(name string) error {
 }
 
 // job makes sense of what was unpacked.
-func (u *unpacker) job(dir string) (Job, error) {
+func (u *unpacker) job(dir string) (runners.Job, error) {
 	d, err := u.description()
 	if err != nil {
-		return Job{}, err
+		return runners.Job{}, err
 	}
 	manifest, ok := u.texts[manifestFile]
 	if !ok {
-		return Job{}, fmt.Errorf("%s is missing", manifestFile)
+		return runners.Job{}, fmt.Errorf("%s is missing", manifestFile)
 	}
 	at := func(s side) runners.Side {
 		if dir == "" {
@@ -181,23 +181,21 @@ func (u *unpacker) job(dir string) (Job, error) {
 		}
 		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant}
 	}
-	j := Job{
-		Job: runners.Job{
-			Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
-			Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise, Rounds: d.Rounds, Profile: d.Profile,
-		},
+	j := runners.Job{
 		Folder: d.Folder, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
-		Shapes: d.Shapes, Seeds: d.Seeds, Rivals: d.Rivals, Static: d.Static, Arch: d.Arch,
+		Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
+		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
+		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile,
 	}
 	if d.Baseline != nil {
 		baseline := at(*d.Baseline)
 		j.Baseline = &baseline
 	}
 	if j.Manifest, err = kernels.Parse(path.Join(d.Folder, kernels.FileName), manifest); err != nil {
-		return Job{}, err
+		return runners.Job{}, err
 	}
 	if j.Policy, err = policies.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
-		return Job{}, err
+		return runners.Job{}, err
 	}
 	return j, checkVariants(j)
 }
@@ -238,7 +236,7 @@ func (u *unpacker) description() (description, error) {
 	return d, nil
 }
 
-func checkVariants(j Job) error {
+func checkVariants(j runners.Job) error {
 	sides := []runners.Side{j.Candidate}
 	if j.Baseline != nil {
 		sides = append(sides, *j.Baseline)

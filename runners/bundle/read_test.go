@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A file of a bundle that was tampered with.
@@ -183,7 +185,7 @@ func TestReadIsBounded(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, change := range []func(*Job){func(*Job) {}, func(j *Job) { j.Baseline = nil }, func(j *Job) { j.Candidate.Dir = j.Trusted }} {
+	for _, change := range []func(*runners.Job){func(*runners.Job) {}, func(j *runners.Job) { j.Baseline = nil }, func(j *runners.Job) { j.Candidate.Dir = j.Trusted }} {
 		j := example(f)
 		change(&j)
 		data, _ := pack(f, j)

@@ -19,8 +19,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Write packs the job, and returns the SHA-256 of what it wrote in hex.
-func Write(w io.Writer, j Job) (digest string, err error) {
+// Write packs the job, with the manifest and the policy as text, and returns the SHA-256 of what it wrote in hex.
+func Write(w io.Writer, j runners.Job) (digest string, err error) {
 	entries, err := collect(j)
 	if err != nil {
 		return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
@@ -72,7 +72,7 @@ func (e entry) write(archive *tar.Writer, name string) error {
 }
 
 // collect lists what goes into the bundle, by name.
-func collect(j Job) (map[string]entry, error) {
+func collect(j runners.Job) (map[string]entry, error) {
 	d, folders := describe(j)
 	c := collector{entries: map[string]entry{}}
 	for name, dir := range folders {
@@ -91,7 +91,7 @@ func collect(j Job) (map[string]entry, error) {
 }
 
 // describe turns the job's folders into the bundle's.
-func describe(j Job) (description, map[string]string) {
+func describe(j runners.Job) (description, map[string]string) {
 	folders := map[string]string{baseFolder: j.Trusted}
 	place := func(s runners.Side, own string) side {
 		if filepath.Clean(s.Dir) == filepath.Clean(j.Trusted) {
@@ -103,7 +103,7 @@ func describe(j Job) (description, map[string]string) {
 	d := description{
 		Schema: Schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
 		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise,
-		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile, Rivals: j.Rivals, Static: j.Static, Arch: j.Arch,
+		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile,
 	}
 	if j.Baseline != nil {
 		baseline := place(*j.Baseline, baselineFolder)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -34,38 +35,23 @@ type Options struct {
 	// Variants compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
 
-	Runner string // auto, cpu or cuda; "" is auto
-	Rivals bool   // time the manifest's rivals too, for information
-
-	// Static compiles and judges resources alone, for Arch or the manifest's first
-	// architecture: it needs no GPU.
-	Static bool
-	Arch   string
-	Device int // which GPU
+	measure.Config // how to measure
 
 	Change  policies.Change // labels, title, draft; paths and branch are found
 	Results string          // folder for results; "" is results in the repository
 	Rounds  int             // at most so many rounds; 0 leaves it to the policy
 	Version string
-	Worker  []string // command that starts a GPU worker
-	Cache   string   // folder of the build cache
-	Seed    uint64
 	Now     func() time.Time
-	Getenv  func(string) string
 }
 
 // A Result is one kernel's way through the gates.
 type Result struct {
-	Kernel   string
-	Evidence *gates.Evidence
-	Verdict  *gates.Verdict
-	Dir      string // where it was written
-	LeftOut  string // why the runner did not measure it; there is nothing else then
+	runners.Measured
+	Kernel  string
+	Verdict *gates.Verdict
+	Dir     string // where it was written
+	LeftOut string // why the runner did not measure it; there is nothing else then
 }
-
-// A BadInput is the user's mistake: it is told in one line, and the program
-// ends with status 2.
-type BadInput = plan.BadInput
 
 // Run checks the change kernel by kernel. It returns no results where the
 // change touches none.
@@ -101,11 +87,6 @@ type checker struct {
 	plan    *plan.Plan
 	started time.Time
 	scratch string
-
-	// Of the kernel at hand.
-	log       string
-	artifacts []string
-	manifest  string // text
 }
 
 func open(ctx context.Context, opt Options) (*checker, error) {
@@ -113,16 +94,16 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 		opt.Dir = "."
 	}
 	if (opt.Variant == "") != (opt.BaselineVariant == "") {
-		return nil, plan.BadInputf("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
+		return nil, strict.Mistakef("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
 	}
 	repo, err := checkout.Open(ctx, opt.Dir)
 	if err != nil {
-		return nil, BadInput{Err: err}
+		return nil, strict.Mistake{Err: err}
 	}
 	c := &checker{opt: opt, repo: repo, started: opt.Now().UTC()}
 	base, err := c.base(ctx)
 	if err != nil {
-		return nil, BadInput{Err: err}
+		return nil, strict.Mistake{Err: err}
 	}
 	if c.scratch, err = os.MkdirTemp("", "kernelgate-"); err != nil {
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
@@ -140,7 +121,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	})
 	if err != nil {
 		c.close()
-		return nil, BadInput{Err: err}
+		return nil, strict.Mistake{Err: err}
 	}
 	return c, nil
 }
@@ -171,26 +152,14 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if err != nil {
 		return Result{}, err
 	}
-	c.manifest, c.log, c.artifacts = job.ManifestText, "", nil
+	result := Result{Kernel: job.Manifest.Name}
 	if job.Removed {
-		e := job.RemovedEvidence()
-		return Result{Kernel: e.Kernel, Evidence: e, Verdict: gates.Judge(job.Policy, job.PolicyFile, e)}, nil
-	}
-	if why := measure.LeftOut(c.opt.Runner, job.Manifest); why != "" {
-		return Result{Kernel: job.Manifest.Name, LeftOut: why}, nil
-	}
-	out, err := measure.Run(ctx, job.Job, c.measuring(job), progress)
-	if err != nil {
+		result.Evidence = job.RemovedEvidence()
+	} else if result.LeftOut = measure.LeftOut(c.opt.Runner, job.Manifest); result.LeftOut != "" {
+		return result, nil
+	} else if result.Measured, err = c.opt.Measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {
 		return Result{}, err
 	}
-	c.log, c.artifacts = out.BuildLog, out.Artifacts
-	return Result{Kernel: job.Manifest.Name, Evidence: out.Evidence, Verdict: gates.Judge(job.Policy, job.PolicyFile, out.Evidence)}, nil
-}
-
-// measuring is what the options say of how to measure.
-func (c *checker) measuring(job plan.Job) measure.Config {
-	return measure.Config{
-		Scratch: filepath.Join(filepath.Dir(job.Trusted), "build"), Cache: c.opt.Cache, ManifestText: c.manifest, Worker: c.opt.Worker,
-		Device: c.opt.Device, Runner: c.opt.Runner, Static: c.opt.Static, Arch: c.opt.Arch, Rivals: c.opt.Rivals, Seed: c.opt.Seed, Getenv: c.opt.Getenv,
-	}
+	result.Verdict = gates.Judge(job.Policy, job.PolicyFile, result.Evidence)
+	return result, nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // A mistake of the user's leaves nothing in the folder for temporary files.
@@ -23,8 +25,8 @@ func TestMistakeLeavesNothingBehind(t *testing.T) {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	err := Run(context.Background(), Options{Dir: dir, Base: "main", Kernels: []string{"absent"}, Now: time.Now, Getenv: os.Getenv}, nil, func(Result) error { return nil })
-	if bad := (BadInput{}); !errors.As(err, &bad) {
+	err := Run(context.Background(), Options{Dir: dir, Base: "main", Kernels: []string{"absent"}, Now: time.Now}, nil, func(Result) error { return nil })
+	if bad := (strict.Mistake{}); !errors.As(err, &bad) {
 		t.Fatalf("got %v", err)
 	}
 	left, err := os.ReadDir(temp)

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // History judges the evidence that is stored beside a kernel and tells, as
@@ -20,7 +20,7 @@ func History(folder, policyName string) (string, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
 	if err != nil || len(files) == 0 {
-		return "", plan.BadInputf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
+		return "", strict.Mistakef("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
 	}
 	var verdicts []*gates.Verdict
 	for _, f := range files {
@@ -45,11 +45,11 @@ func lessonsOf(file string) (map[string]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, BadInput{Err: err}
+		return nil, strict.Mistake{Err: err}
 	}
 	m, err := kernels.Parse(file, text)
 	if err != nil {
-		return nil, BadInput{Err: err}
+		return nil, strict.Mistake{Err: err}
 	}
 	lessons := make(map[string]string)
 	for _, v := range m.Variants {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -39,7 +41,7 @@ func TestHistoryRefuses(t *testing.T) {
 	refused := func(want string) {
 		t.Helper()
 		_, err := History(folder, "h200")
-		if bad := (BadInput{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+		if bad := (strict.Mistake{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -23,7 +24,7 @@ func ReadPolicy(name string) (*policies.Policy, string, error) {
 	}
 	p, err := policies.Parse(file, text)
 	if err != nil {
-		return nil, "", BadInput{Err: err}
+		return nil, "", strict.Mistake{Err: err}
 	}
 	return p, file, nil
 }
@@ -32,11 +33,11 @@ func ReadPolicy(name string) (*policies.Policy, string, error) {
 func ReadEvidence(file string) (*gates.Evidence, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, plan.BadInputf("reading evidence: %w", err)
+		return nil, strict.Mistakef("reading evidence: %w", err)
 	}
 	e, err := gates.ParseEvidence(file, data)
 	if err != nil {
-		return nil, BadInput{Err: err}
+		return nil, strict.Mistake{Err: err}
 	}
 	return e, nil
 }
@@ -54,7 +55,7 @@ func Lint(out io.Writer, files []string) error {
 		fmt.Fprintf(out, "%s: ok: %s\n", file, what)
 	}
 	if len(problems) > 0 {
-		return BadInput{Err: errors.Join(problems...)}
+		return strict.Mistake{Err: errors.Join(problems...)}
 	}
 	return nil
 }

@@ -1,13 +1,16 @@
 package check
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/kernelgate/kernelgate/runners/check/results"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // write puts a result on disk whole: the files appear under their final name
@@ -28,8 +31,7 @@ func (c *checker) write(r *Result, several bool) error {
 		return fmt.Errorf("writing results: %w", err)
 	}
 	defer os.RemoveAll(part)
-	files := results.Files{Evidence: r.Evidence, Verdict: r.Verdict, BuildLog: c.log, Artifacts: c.artifacts}
-	if err := files.Write(part); err != nil {
+	if err := WriteResults(part, r.Measured, r.Verdict); err != nil {
 		return err
 	}
 	if err := os.Chmod(part, 0o755); err != nil {
@@ -63,4 +65,38 @@ func (c *checker) place(root, part, kernel string, several bool) (string, error)
 		return dir, nil
 	}
 	return "", fmt.Errorf("writing results: %s is taken", base)
+}
+
+// WriteResults fills a folder that is there: evidence.json, verdict.json, report.md,
+// build.log and the artifacts. A caller who wants all files or none moves the folder
+// into place afterwards.
+func WriteResults(dir string, m runners.Measured, v *gates.Verdict) error {
+	evidence, err := json.Marshal(m.Evidence)
+	if err != nil {
+		return fmt.Errorf("writing evidence: %w", err)
+	}
+	verdict, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the verdict: %w", err)
+	}
+	for name, text := range map[string][]byte{
+		"evidence.json": append(evidence, '\n'),
+		"verdict.json":  append(verdict, '\n'),
+		"report.md":     []byte(report.Markdown(v, report.Options{})),
+		"build.log":     []byte(m.BuildLog),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return fmt.Errorf("writing results: %w", err)
+		}
+	}
+	for _, file := range m.Artifacts {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("keeping %s: %w", filepath.Base(file), err)
+		}
+	}
+	return nil
 }

@@ -127,6 +127,6 @@ func buildProblem(r sandbox.Result, log string) string {
 const maxDiagnostics = 50
 
 func diagnostics(log string) []gates.Diagnostic {
-	all := runners.Diagnostics(toolchain.ParseDiagnostics(log))
+	all := toolchain.ParseDiagnostics(log)
 	return all[:min(len(all), maxDiagnostics)]
 }

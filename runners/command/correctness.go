@@ -23,7 +23,7 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 	cases := runners.Cases(w.job, gate, w.rng)
 	done := 0
 	for chunk := range slices.Chunk(cases, casesAtOnce) {
-		p.Report(runners.Event{Gate: "correctness", Text: "running the harness", Done: done, Total: len(cases), Unit: "cases"})
+		p.Report(runners.Event{Gate: gates.GateCorrectness, Text: "running the harness", Done: done, Total: len(cases), Unit: "cases"})
 		found, err := w.compare(ctx, chunk)
 		if err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (w *Worker) askCases(ctx context.Context, role runners.Role, cases []runner
 	for _, f := range said.figures {
 		if f.seed == nil || f.distribution == "" {
 			if failure == nil {
-				failure = &gates.Failure{Kind: "output", Detail: fmt.Sprintf(
+				failure = &gates.Failure{Kind: gates.FailureOutput, Detail: fmt.Sprintf(
 					"the bench command's results can not be read: line %d: a line of figures names its seed and distribution in correctness mode (copy them from KERNELGATE_CASES)", f.line)}
 			}
 			continue
@@ -117,7 +117,7 @@ func (w *Worker) askCases(ctx context.Context, role runners.Role, cases []runner
 		found[key] = f
 	}
 	if len(found) == 0 && failure == nil {
-		failure = &gates.Failure{Kind: "output", Detail: "the bench command printed no error figures in correctness mode (print one line for every case of KERNELGATE_CASES)"}
+		failure = &gates.Failure{Kind: gates.FailureOutput, Detail: "the bench command printed no error figures in correctness mode (print one line for every case of KERNELGATE_CASES)"}
 	}
 	return found, failure, nil
 }

@@ -81,7 +81,7 @@ func (h harness) run(ctx context.Context, r request) (*output, *gates.Failure, e
 		return nil, nil, fmt.Errorf("running the bench command: %w", err)
 	}
 	if out.results.Len() > maxResults {
-		return out, &gates.Failure{Kind: "output", Detail: fmt.Sprintf("the bench command printed more than %d MiB of results and was killed", maxResults>>20)}, nil
+		return out, &gates.Failure{Kind: gates.FailureOutput, Detail: fmt.Sprintf("the bench command printed more than %d MiB of results and was killed", maxResults>>20)}, nil
 	}
 	return out, failureOf(ended, h.timeout, out), nil
 }
@@ -96,7 +96,7 @@ func notStarted(program string, err error) *gates.Failure {
 	for _, step := range []string{": run " + program + ": ", ": find " + program + " in "} {
 		if _, _, found := strings.Cut(err.Error(), step); found {
 			_, why, _ := strings.Cut(err.Error(), "in a sandbox: ")
-			return &gates.Failure{Kind: "exit", Detail: "the bench command can not be started: " + why}
+			return &gates.Failure{Kind: gates.FailureExit, Detail: "the bench command can not be started: " + why}
 		}
 	}
 	return nil
@@ -108,18 +108,18 @@ func failureOf(r sandbox.Result, timeout time.Duration, out *output) *gates.Fail
 	case r.OK():
 		return nil
 	case r.TimedOut:
-		return &gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the bench command did not end within %v and was killed", timeout)}
+		return &gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the bench command did not end within %v and was killed", timeout)}
 	case r.OutOfMemory:
-		return &gates.Failure{Kind: "out-of-memory", Detail: "the bench command took more memory than it is allowed and was killed"}
+		return &gates.Failure{Kind: gates.FailureOutOfMemory, Detail: "the bench command took more memory than it is allowed and was killed"}
 	case r.OutputTruncated:
-		return &gates.Failure{Kind: "output", Detail: fmt.Sprintf("the bench command printed more than %d MiB and was killed", maxOutput>>20)}
+		return &gates.Failure{Kind: gates.FailureOutput, Detail: fmt.Sprintf("the bench command printed more than %d MiB and was killed", maxOutput>>20)}
 	case r.Signal != 0:
-		return &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the bench command crashed: %s (%s)%s", r.Signal, unix.SignalName(r.Signal), lastWords(out))}
+		return &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the bench command crashed: %s (%s)%s", r.Signal, unix.SignalName(r.Signal), lastWords(out))}
 	}
 	if signal, ok := shellSignal(r.ExitCode); ok {
-		return &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the bench command crashed: %s (%s)%s", signal, unix.SignalName(signal), lastWords(out))}
+		return &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the bench command crashed: %s (%s)%s", signal, unix.SignalName(signal), lastWords(out))}
 	}
-	return &gates.Failure{Kind: "exit", Detail: fmt.Sprintf("the bench command ended with status %d%s", r.ExitCode, lastWords(out))}
+	return &gates.Failure{Kind: gates.FailureExit, Detail: fmt.Sprintf("the bench command ended with status %d%s", r.ExitCode, lastWords(out))}
 }
 
 // shellSignal is the signal that a shell saw its program die of.

@@ -44,7 +44,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, name
 		}
 		if failure == nil {
 			if lack := said.missing(shapes, needs{times: true, figures: true}); lack != "" {
-				failure = &gates.Failure{Kind: "output", Detail: "the bench command printed " + lack}
+				failure = &gates.Failure{Kind: gates.FailureOutput, Detail: "the bench command printed " + lack}
 			}
 		}
 		switch {

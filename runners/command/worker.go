@@ -159,16 +159,16 @@ func (w *Worker) ask(ctx context.Context, role runners.Role, r request, n needs)
 func (v vocabulary) understand(out *output, failure *gates.Failure, n needs) (*report, *gates.Failure) {
 	said, err := v.read(out.results.Bytes(), out.stdout.Bytes(), n)
 	switch {
-	case failure != nil && err == nil && said.problem != "" && failure.Kind == "exit":
-		return said, &gates.Failure{Kind: "exit", Detail: "the harness says: " + said.problem}
+	case failure != nil && err == nil && said.problem != "" && failure.Kind == gates.FailureExit:
+		return said, &gates.Failure{Kind: gates.FailureExit, Detail: "the harness says: " + said.problem}
 	case failure != nil && err == nil:
 		return said, failure
 	case failure != nil:
 		return &report{}, failure
 	case err != nil:
-		return &report{}, &gates.Failure{Kind: "output", Detail: "the bench command's results can not be read: " + err.Error()}
+		return &report{}, &gates.Failure{Kind: gates.FailureOutput, Detail: "the bench command's results can not be read: " + err.Error()}
 	case said.problem != "":
-		return said, &gates.Failure{Kind: "exit", Detail: "the harness says: " + said.problem}
+		return said, &gates.Failure{Kind: gates.FailureExit, Detail: "the harness says: " + said.problem}
 	}
 	return said, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // An arena takes hostile programs through the real gate. They are compiled here, not
@@ -55,7 +55,7 @@ func newArena(t *testing.T, policy string) *arena {
 	if err := os.Chmod(a.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	sample, err := problem.New(m, m.Shapes[0], nil, "zero", 0)
+	sample, err := tensor.NewProblem(m, m.Shapes[0], nil, "zero", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (prebuilt) Build(_ context.Context, role runners.Role, side runners.Side) (
 // file.
 func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
-	sample, err := problem.New(a.manifest, a.manifest.Shapes[0], nil, "zero", 0)
+	sample, err := tensor.NewProblem(a.manifest, a.manifest.Shapes[0], nil, "zero", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

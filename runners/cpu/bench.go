@@ -10,7 +10,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -24,7 +23,7 @@ type bench struct {
 
 // Draw implements [interleave.Bench]. The sides get the inputs when it is their turn,
 // and until then nothing of them runs.
-func (b *bench) Draw(dist tensor.Distribution, seeds []uint64) error {
+func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
 	var t interleave.Times
 	if err == nil && failure == nil {
 		c.memory.load(b.images[:launches])
-		t, failure, err = c.launch(0, b.layout.Size, launches)
+		t, failure, err = c.launch(b.layout.Size, launches)
 	}
 	switch {
 	case err != nil:
@@ -80,7 +79,7 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 func (b *bench) compare(candidate, baseline, image []byte) (interleave.Difference, error) {
 	var d interleave.Difference
 	if inputs, outside := b.layout.changed(candidate, image, b.args); len(inputs) > 0 {
-		return d, &interleave.Failed{Failure: gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
+		return d, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
 	} else if outside {
 		return d, outOfBounds()
 	}
@@ -106,7 +105,7 @@ func (b *bench) compare(candidate, baseline, image []byte) (interleave.Differenc
 }
 
 func outOfBounds() error {
-	return &interleave.Failed{Failure: gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
+	return &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
 }
 
 // Keep implements [interleave.Bench].
@@ -118,7 +117,7 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 // A kept output waits for the reference. Its input is drawn again from the seed.
 type kept struct {
 	bench  *bench
-	dist   tensor.Distribution
+	dist   kernels.Distribution
 	seed   uint64
 	output [][]byte
 }
@@ -141,7 +140,7 @@ func (k *kept) Drop() { k.output = nil }
 
 // referenceSize is what the reference needs of memory for a shape.
 func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {
-	p, err := problem.New(m, shape, toggles, tensor.Zero, 0)
+	p, err := tensor.NewProblem(m, shape, toggles, kernels.Zero, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // What a sample costs beside the kernel: a process, and its inputs.
@@ -21,7 +20,7 @@ func BenchmarkSample(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.close()
-	if err := d.draw(tensor.Normal, make([]uint64, 64)); err != nil {
+	if err := d.draw(kernels.Normal, make([]uint64, 64)); err != nil {
 		b.Fatal(err)
 	}
 	for _, launches := range []int{0, 1, 64} {
@@ -32,7 +31,7 @@ func BenchmarkSample(b *testing.B) {
 					b.Fatal(f, err)
 				}
 				c.memory.load(d.images[:launches])
-				t, f, err := c.launch(0, d.layout.Size, launches)
+				t, f, err := c.launch(d.layout.Size, launches)
 				if f != nil || err != nil {
 					b.Fatal(f, err)
 				}
@@ -58,7 +57,7 @@ func BenchmarkDraw(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := d.draw(tensor.Normal, []uint64{1, 2, 3, 4}); err != nil {
+		if err := d.draw(kernels.Normal, []uint64{1, 2, 3, 4}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -130,7 +130,7 @@ func (c *child) ready() (*gates.Failure, error) {
 	pid := childOf(c.launcher)
 	if answer[0] != saysReady || c.launcher == 0 || pid == 0 {
 		c.program.Kill()
-		return &gates.Failure{Kind: "crash", Detail: "the kernel's process answered before it was asked"}, nil
+		return &gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel's process answered before it was asked"}, nil
 	}
 	if err := halt(c.launcher, pid); errors.Is(err, errDead) {
 		return c.failure()
@@ -145,7 +145,7 @@ func (c *child) ready() (*gates.Failure, error) {
 // ends it. The time is what the processor spent on the side from the moment at
 // which both its processes were stopped with the inputs in place, to the moment at
 // which they are again. A Failure is how the kernel went wrong.
-func (c *child) launch(first, stride, count int) (interleave.Times, *gates.Failure, error) {
+func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, error) {
 	var times interleave.Times
 	if failure, err := c.ready(); err != nil || failure != nil {
 		return times, failure, err
@@ -158,8 +158,7 @@ func (c *child) launch(first, stride, count int) (interleave.Times, *gates.Failu
 	}
 	defer unix.Close(exit)
 	defer unix.PidfdSendSignal(exit, unix.SIGKILL, nil, 0) // it fails only when the process is dead
-	var message [24]byte
-	binary.NativeEndian.PutUint64(message[0:], uint64(first))
+	var message [24]byte                                   // of the first slot, which is where the memory begins, the stride and the count
 	binary.NativeEndian.PutUint64(message[8:], uint64(stride))
 	binary.NativeEndian.PutUint64(message[16:], uint64(count))
 	if _, err := unix.Write(c.command, message[:]); err != nil {
@@ -257,19 +256,19 @@ func (c *child) wrong(pid int, answer byte) (*gates.Failure, error) {
 		if rest := c.drain(); len(rest) >= 4 {
 			name = callName(binary.NativeEndian.Uint32(rest))
 		}
-		return &gates.Failure{Kind: "refused", Detail: fmt.Sprintf("the kernel called %s, which the sandbox refuses", name)}, nil
+		return &gates.Failure{Kind: gates.FailureRefused, Detail: fmt.Sprintf("the kernel called %s, which the sandbox refuses", name)}, nil
 	case answer != 0:
-		return &gates.Failure{Kind: "crash", Detail: "the kernel's process gave an answer that was not asked for"}, nil
+		return &gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel's process gave an answer that was not asked for"}, nil
 	case c.late.Load() || s.letter != 'Z' || s.exit.Signaled() && s.exit.Signal() == unix.SIGKILL:
 		return c.failure()
 	case s.exit.Signaled():
 		return crash(s.exit.Signal()), nil
 	}
-	return &gates.Failure{Kind: "exit", Detail: fmt.Sprintf("the kernel ended its process (exit status %d) instead of returning", s.exit.ExitStatus())}, nil
+	return &gates.Failure{Kind: gates.FailureExit, Detail: fmt.Sprintf("the kernel ended its process (exit status %d) instead of returning", s.exit.ExitStatus())}, nil
 }
 
 func crash(signal unix.Signal) *gates.Failure {
-	return &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the kernel crashed: %s (%s)", signal, unix.SignalName(signal))}
+	return &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the kernel crashed: %s (%s)", signal, unix.SignalName(signal))}
 }
 
 // failure puts the end of the whole program into words.
@@ -283,15 +282,15 @@ func (c *child) failure() (*gates.Failure, error) {
 	case e.err != nil:
 		return nil, fmt.Errorf("watching a kernel's process: %w", e.err)
 	case c.late.Load():
-		return &gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v and was killed", c.timeout)}, nil
+		return &gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v and was killed", c.timeout)}, nil
 	case r.OutOfMemory:
-		return &gates.Failure{Kind: "out-of-memory", Detail: "the kernel took more memory than it is allowed and was killed"}, nil
+		return &gates.Failure{Kind: gates.FailureOutOfMemory, Detail: "the kernel took more memory than it is allowed and was killed"}, nil
 	case r.Signal != 0 && r.Signal != unix.SIGKILL:
 		return crash(r.Signal), nil
 	case r.Signal == 0:
-		return &gates.Failure{Kind: "exit", Detail: fmt.Sprintf("the kernel ended its process (exit status %d) instead of returning", r.ExitCode)}, nil
+		return &gates.Failure{Kind: gates.FailureExit, Detail: fmt.Sprintf("the kernel ended its process (exit status %d) instead of returning", r.ExitCode)}, nil
 	}
-	return &gates.Failure{Kind: "crash", Detail: "the kernel's process stopped answering and was killed"}, nil
+	return &gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel's process stopped answering and was killed"}, nil
 }
 
 // close ends the child and frees what it shared.

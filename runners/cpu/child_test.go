@@ -64,7 +64,7 @@ func TestStandsStillOutOfTurn(t *testing.T) {
 		}
 		still("before its command")
 		c.memory.data[8] = 1
-		took, f, err := c.launch(0, 0, 0)
+		took, f, err := c.launch(0, 0)
 		if f != nil || err != nil {
 			t.Fatal(f, err)
 		}
@@ -85,7 +85,7 @@ func TestProcessorTime(t *testing.T) {
 	}
 	defer c.close()
 	for _, launches := range []int{0, 1} {
-		took, f, err := c.launch(0, 0, launches)
+		took, f, err := c.launch(0, launches)
 		if f != nil || err != nil {
 			t.Fatal(f, err)
 		}

@@ -8,9 +8,9 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -29,7 +29,7 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped after %d of %d cases: %w", i, len(cases), err)
 		}
-		p.Report(runners.Event{Gate: "correctness", Text: c.Name(), Done: i, Total: len(cases), Unit: "cases"})
+		p.Report(runners.Event{Gate: gates.GateCorrectness, Text: c.Name(), Done: i, Total: len(cases), Unit: "cases"})
 		evidence, err := desk.run(c)
 		if err != nil {
 			return nil, fmt.Errorf("case %s: %w", c.Name(), err)
@@ -58,7 +58,7 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 	d := &desk{worker: w, toggles: w.sides[runners.Candidate].toggles}
 	slot, refSlot := 0, 0
 	for _, c := range cases {
-		p, err := problem.New(w.job.Manifest, c.Shape, d.toggles, "zero", 0)
+		p, err := tensor.NewProblem(w.job.Manifest, c.Shape, d.toggles, "zero", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +149,12 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil || !equal(first, once) {
 		return failure, err
 	}
-	return &gates.Failure{Kind: "state", Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
+	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
 }
 
 // last launches the candidate on inputs one after the other, in one process, and
 // returns its outputs of the last.
-func (d *desk) last(in *drawer, dist tensor.Distribution, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
+func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
 	if err := in.draw(dist, seeds); err != nil {
 		return nil, nil, err
 	}
@@ -163,7 +163,7 @@ func (d *desk) last(in *drawer, dist tensor.Distribution, seeds []uint64, eviden
 	}
 	m := d.candidate.memory
 	m.load(in.images[:len(seeds)])
-	if _, failure, err := d.candidate.launch(0, in.layout.Size, len(seeds)); err != nil || failure != nil {
+	if _, failure, err := d.candidate.launch(in.layout.Size, len(seeds)); err != nil || failure != nil {
 		return nil, failure, err
 	}
 	outside := m.beyond()
@@ -180,7 +180,7 @@ func (d *desk) last(in *drawer, dist tensor.Distribution, seeds []uint64, eviden
 
 // beside adds what the baseline makes of the same input. A baseline that dies
 // here says nothing about the candidate and is not asked again.
-func (d *desk) beside(evidence *gates.Case, p *problem.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
+func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
 	if d.baseline == nil {
 		return nil
 	}
@@ -200,25 +200,25 @@ func (d *desk) beside(evidence *gates.Case, p *problem.Problem, in *drawer, cand
 	return err
 }
 
-func (d *desk) compare(args []problem.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	return runners.Compare(d.worker.job.Manifest, args, got, want)
 }
 
 // run is one launch on one input.
-func (c *child) run(l layout, args []problem.Arg) (*gates.Failure, error) {
+func (c *child) run(l layout, args []tensor.Arg) (*gates.Failure, error) {
 	if failure, err := c.ready(); err != nil || failure != nil {
 		return failure, err
 	}
 	image := make([]byte, l.Size)
 	l.image(image, 0, args)
 	c.memory.load([][]byte{image})
-	_, failure, err := c.launch(0, l.Size, 1)
+	_, failure, err := c.launch(l.Size, 1)
 	return failure, err
 }
 
 // expected asks the reference for every output, by position among its own
 // arguments' outputs.
-func expected(reference *child, args []problem.Arg) ([][]float64, error) {
+func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
 	l := layoutOf(args)
 	failure, err := reference.run(l, args)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -194,7 +193,7 @@ func TestRightForOneSeedAlone(t *testing.T) {
 	m, _ := languages(t)
 	known := "0"
 	for _, shape := range m.Shapes {
-		p, err := problem.New(m, shape, nil, tensor.Normal, 0)
+		p, err := tensor.NewProblem(m, shape, nil, kernels.Normal, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -15,28 +14,28 @@ type drawer struct {
 	manifest *kernels.Manifest
 	shape    kernels.Shape
 	toggles  map[string]int
-	args     []problem.Arg // of some input: what is the same for all
+	args     []tensor.Arg // of some input: what is the same for all
 	layout   layout
 
 	images [][]byte
-	dist   tensor.Distribution
+	dist   kernels.Distribution
 	seeds  []uint64
 }
 
 func newDrawer(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*drawer, error) {
-	p, err := problem.New(m, shape, toggles, tensor.Zero, 0)
+	p, err := tensor.NewProblem(m, shape, toggles, kernels.Zero, 0)
 	if err != nil {
 		return nil, err
 	}
 	return &drawer{manifest: m, shape: shape, toggles: toggles, args: p.Args, layout: layoutOf(p.Args)}, nil
 }
 
-func (d *drawer) problem(dist tensor.Distribution, seed uint64) (*problem.Problem, error) {
-	return problem.New(d.manifest, d.shape, d.toggles, dist, seed)
+func (d *drawer) problem(dist kernels.Distribution, seed uint64) (*tensor.Problem, error) {
+	return tensor.NewProblem(d.manifest, d.shape, d.toggles, dist, seed)
 }
 
 // draw makes an input for every seed, on all processors.
-func (d *drawer) draw(dist tensor.Distribution, seeds []uint64) error {
+func (d *drawer) draw(dist kernels.Distribution, seeds []uint64) error {
 	d.dist, d.seeds = dist, seeds
 	for len(d.images) < len(seeds) {
 		d.images = append(d.images, make([]byte, d.layout.Size))

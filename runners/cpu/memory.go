@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A memory is what the worker shares with one child: slots, each with the
@@ -53,13 +53,13 @@ func (m *memory) close() {
 // A layout is where the arguments of one launch lie in a slot, with a table of
 // one word per argument in front: the offset of an array in the memory, or the
 // bits of a scalar.
-type layout struct{ problem.Layout }
+type layout struct{ tensor.Layout }
 
-func layoutOf(args []problem.Arg) layout { return layout{problem.NewLayout(args, 8*len(args))} }
+func layoutOf(args []tensor.Arg) layout { return layout{tensor.NewLayout(args, 8*len(args))} }
 
 // image is what a slot at an offset of the memory looks like before its launch:
 // arguments, table, poison and guards.
-func (l layout) image(into []byte, slot int, args []problem.Arg) {
+func (l layout) image(into []byte, slot int, args []tensor.Arg) {
 	l.Fill(into, args)
 	for i, a := range args {
 		word := into[8*i : 8*i+8]
@@ -100,7 +100,7 @@ func (m *memory) beyond() bool {
 
 // changed tells what a kernel wrote in a slot and must not have: inputs by name,
 // and what lies outside its arguments.
-func (l layout) changed(slot, image []byte, args []problem.Arg) (inputs []string, outside bool) {
+func (l layout) changed(slot, image []byte, args []tensor.Arg) (inputs []string, outside bool) {
 	own := slices.Clone(args)
 	for i, a := range own {
 		if a.Array() {

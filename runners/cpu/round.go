@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -153,7 +152,7 @@ func (w *Worker) distributions() []string {
 		}
 	}
 	if names == nil {
-		return []string{string(tensor.Normal)}
+		return []string{string(kernels.Normal)}
 	}
 	return names
 }
@@ -197,7 +196,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 		for i := range seeds {
 			seeds[i] = w.rng.Uint64()
 		}
-		if err := d.draw(tensor.Distribution(w.distributions()[0]), seeds); err != nil {
+		if err := d.draw(kernels.Distribution(w.distributions()[0]), seeds); err != nil {
 			return n, nil, err
 		}
 		fastest := time.Duration(1<<63 - 1)
@@ -206,7 +205,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 				return n, failure, err
 			}
 			c.memory.load(d.images[:n])
-			took, failure, err := c.launch(0, d.layout.Size, n)
+			took, failure, err := c.launch(d.layout.Size, n)
 			if err != nil || failure != nil {
 				return n, failure, err
 			}

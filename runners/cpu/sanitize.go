@@ -18,9 +18,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/sanitize"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -35,7 +35,7 @@ func (w *Worker) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p ru
 		result.Cases = append(result.Cases, c.Sanitized())
 	}
 	for i, tool := range gate.Tools {
-		p.Report(runners.Event{Gate: "sanitize", Text: string(tool), Done: i, Total: len(gate.Tools), Unit: "tools"})
+		p.Report(runners.Event{Gate: gates.GateSanitize, Text: string(tool), Done: i, Total: len(gate.Tools), Unit: "tools"})
 		start := time.Now()
 		run, err := w.sanitizeWith(ctx, tool, cases)
 		if err != nil {
@@ -106,7 +106,7 @@ func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C
 // for the candidate was running. A cancelled run is none.
 func late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Failure = &gates.Failure{Kind: "timeout", Detail: "the kernel did not come to its end within the gate's time"}
+		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
 		return run, nil
 	}
 	return run, err
@@ -159,7 +159,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	if err != nil {
 		return "", nil, err
 	}
-	sample, err := problem.New(m, m.Shapes[0], m.ToggleValues(side.Variant), "zero", 0)
+	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(side.Variant), "zero", 0)
 	if err != nil {
 		return "", nil, err
 	}
@@ -185,7 +185,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		log, err := w.cc.Run(ctx, step)
 		fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", tool, filepath.Base(w.cc.Path), strings.Join(step.Args, " "), log)
 		if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
-			return "", &gates.Failure{Kind: "build", Detail: fmt.Sprintf("the kernel does not build with %s: %s", s.Flag(), refusal.Summary)}, nil
+			return "", &gates.Failure{Kind: gates.FailureBuild, Detail: fmt.Sprintf("the kernel does not build with %s: %s", s.Flag(), refusal.Summary)}, nil
 		}
 		if err != nil {
 			return "", nil, err
@@ -198,13 +198,13 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 // sanitizer ends it at the first finding.
 func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
 	m := w.job.Manifest
-	p, err := problem.New(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
+	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
 	if err != nil {
 		return sanitize.Report{}, nil, err
 	}
 	// Behind the table of words one of sizes, and a word for the stub's answer.
 	n := len(p.Args)
-	l := layout{problem.NewLayout(p.Args, 16*n+8)}
+	l := layout{tensor.NewLayout(p.Args, 16*n+8)}
 	memory, err := newMemory(l.Size)
 	if err != nil {
 		return sanitize.Report{}, nil, err
@@ -224,11 +224,11 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c r
 	case r.OK() && returned && !report.Found():
 		return report, nil, nil
 	case r.TimedOut:
-		return report, &gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v under %s on %s", sanitizedTime(w.config.LaunchTimeout), s.Flag(), c.Shape.Name)}, nil
+		return report, &gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v under %s on %s", sanitizedTime(w.config.LaunchTimeout), s.Flag(), c.Shape.Name)}, nil
 	}
 	// Whatever ended it without a word: it did not come to its end, so nobody can say
 	// that there was nothing to find.
-	return report, &gates.Failure{Kind: "crash", Detail: fmt.Sprintf("the kernel ended its process under %s on %s, without a report (%s)%s", s.Flag(), c.Shape.Name, endOf(r), troubled(report))}, nil
+	return report, &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the kernel ended its process under %s on %s, without a report (%s)%s", s.Flag(), c.Shape.Name, endOf(r), troubled(report))}, nil
 }
 
 func troubled(r sanitize.Report) string {
@@ -317,7 +317,7 @@ int main(void)
 
 // sanitizedStub writes the main for an entry point with the given prototype and
 // arguments.
-func sanitizedStub(prototype, entry string, args []problem.Arg) string {
+func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
 	var pass []string
 	var copies strings.Builder
 	for i, a := range args {

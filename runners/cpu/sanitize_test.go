@@ -51,7 +51,7 @@ func sanitizer(t *testing.T, variant, source string) *Worker {
 
 func sanitizeGate(tools ...policies.Sanitizer) *policies.SanitizeGate {
 	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal"}, SecretCases: 1, Tools: tools,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1, Tools: tools,
 	}
 }
 
@@ -70,7 +70,7 @@ func TestSanitizersFindMistakes(t *testing.T) {
 	for _, c := range []struct {
 		variant string
 		tool    policies.Sanitizer
-		kind    string
+		kind    gates.FindingKind
 		says    string
 	}{
 		{"heap", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside the argument x in heap.c:"},

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // stubText is the main function of the program that runs the kernel: a launcher,
@@ -37,7 +37,7 @@ var cTypes = map[string]string{
 
 // stub writes the C main for an entry point with the given prototype and
 // arguments. A worker is made only where there is a filter.
-func stub(prototype, entry string, args []problem.Arg) string {
+func stub(prototype, entry string, args []tensor.Arg) string {
 	filter, _ := filterText()
 	var pass []string
 	for i, a := range args {

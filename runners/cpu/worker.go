@@ -21,7 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -111,7 +111,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, flags)
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
-		b.Error, b.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
+		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics
 		b.Seconds = time.Since(start).Seconds()
 		return b, nil
 	}
@@ -120,8 +120,8 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	}
 	b.Code = object.info.Code
 	b.Resources = object.resources()
-	b.Diagnostics = runners.Diagnostics(object.diagnostics)
-	sample, err := problem.New(m, m.Shapes[0], toggles, "zero", 0)
+	b.Diagnostics = object.diagnostics
+	sample, err := tensor.NewProblem(m, m.Shapes[0], toggles, "zero", 0)
 	if err != nil {
 		return b, err
 	}
@@ -150,7 +150,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
-	sample, err := problem.New(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
+	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 type object struct {
 	info        toolchain.Object
 	frames      map[string]int
-	diagnostics []toolchain.Diagnostic
+	diagnostics []gates.Diagnostic
 }
 
 const compileTimeout = 2 * time.Minute

@@ -28,7 +28,6 @@ import (
 type Config struct {
 	Scratch       string        // folder for cubins; the caller removes it
 	Cache         string        // folder of the build cache; "" keeps none
-	Manifest      string        // text of the base's kernel.yaml
 	Program       []string      // starts a worker: this program with the words that lead to Worker
 	Ordinal       int           // of the GPU
 	Arch          string        // compile for this architecture and use no GPU; "" takes the GPU's
@@ -141,14 +140,14 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
-		build.Error, build.Diagnostics = refusal.Summary, runners.Diagnostics(refusal.Diagnostics)
+		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
 		return build, nil
 	}
 	if err != nil {
 		return build, err
 	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.EntryLine
-	build.Diagnostics = runners.Diagnostics(cubin.Diagnostics)
+	build.Diagnostics = cubin.Diagnostics
 	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
 		return build, err
 	}
@@ -194,7 +193,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	}
 	report := func() {
 		if done := len(result.Cases); done < len(cases) {
-			p.Report(runners.Event{Gate: "correctness", Text: asked[done].Name(), Done: done, Total: len(cases), Unit: "cases"})
+			p.Report(runners.Event{Gate: gates.GateCorrectness, Text: asked[done].Name(), Done: done, Total: len(cases), Unit: "cases"})
 		}
 	}
 	report()
@@ -230,7 +229,7 @@ func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gate
 
 func (b *Backend) request(ctx context.Context, task string) (r worker.Request, err error) {
 	r = worker.Request{
-		Task: task, Manifest: b.config.Manifest, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout,
+		Task: task, Manifest: b.job.ManifestText, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout,
 		Program: append(slices.Clone(b.config.Program), sideWord), Seed: b.rng.Uint64() >> 16,
 		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate],
 	}

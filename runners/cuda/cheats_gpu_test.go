@@ -9,7 +9,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -68,7 +67,7 @@ func knownInputs(t *testing.T) string {
 	}
 	known := "false"
 	for _, shape := range m.Shapes {
-		p, err := problem.New(m, shape, nil, tensor.Normal, 0)
+		p, err := tensor.NewProblem(m, shape, nil, kernels.Normal, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

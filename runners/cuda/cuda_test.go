@@ -125,9 +125,9 @@ func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 		return runners.Side{Dir: dir, Variant: m.DefaultVariant}
 	}
 	base := side("base", tr.baseline)
-	job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
+	job := runners.Job{Manifest: m, ManifestText: tr.manifest, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
 	b, err := New(t.Context(), job, Config{
-		Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Manifest: tr.manifest, Program: []string{os.Args[0], serveWord},
+		Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord},
 		Arch: tr.arch, LaunchTimeout: tr.timeout, Getenv: os.Getenv,
 	})
 	if err != nil {

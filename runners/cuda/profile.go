@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/profile"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -38,7 +38,7 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 	metrics = slices.Compact(metrics)
 	result, start := &gates.Profile{}, time.Now()
 	for _, name := range gate.Shapes.Pick(b.job.ShapeNames()) {
-		p.Report(runners.Event{Gate: "profile", Text: name})
+		p.Report(runners.Event{Gate: gates.GateProfile, Text: name})
 		launches, problem, err := b.profileShape(ctx, ncu, name, metrics)
 		if err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 	if err != nil {
 		return nil, nil, err
 	}
-	request.Cases = []worker.Case{{Shape: shape, Seed: 1, Distribution: tensor.Normal}}
+	request.Cases = []worker.Case{{Shape: shape, Seed: 1, Distribution: kernels.Normal}}
 	request.Launch = warmLaunches + 1
 	text, err := json.Marshal(request)
 	if err != nil {

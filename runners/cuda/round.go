@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -93,7 +93,7 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGa
 	}
 	request.Pairs, request.Hold = int(gate.Pairs), true
 	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
-		request.Distributions = append(request.Distributions, tensor.Distribution(d))
+		request.Distributions = append(request.Distributions, kernels.Distribution(d))
 	}
 	for _, name := range shapes {
 		shape, _ := b.job.Manifest.Shape(name)

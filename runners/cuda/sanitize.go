@@ -39,7 +39,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
 	}
 	files := sanitize.FilesOf(b.job.Candidate.Dir)
-	p.Report(runners.Event{Gate: "sanitize", Text: "all tools at once"})
+	p.Report(runners.Event{Gate: gates.GateSanitize, Text: "all tools at once"})
 	request, err := b.request(ctx, worker.TaskLaunch)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (b *Backend) troubled(ctx context.Context, program sanitize.Compute, tool p
 	case known.Trouble != "":
 		run.Skipped = fmt.Sprintf("%s does not work on this host: %s (try it by hand: compute-sanitizer --tool %s on any CUDA program)", tool, known.Trouble, tool)
 	default:
-		run.Failure = &gates.Failure{Kind: "tool", Detail: "the kernel could not be looked at: " + trouble}
+		run.Failure = &gates.Failure{Kind: gates.FailureTool, Detail: "the kernel could not be looked at: " + trouble}
 	}
 	return run, nil
 }
@@ -104,7 +104,7 @@ func (b *Backend) troubled(ctx context.Context, program sanitize.Compute, tool p
 // for the candidate was running. A cancelled run is none.
 func tooLate(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Failure = &gates.Failure{Kind: "timeout", Detail: "the kernel did not come to its end within the gate's time"}
+		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
 		return run, nil
 	}
 	return run, err

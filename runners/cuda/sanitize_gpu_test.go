@@ -43,10 +43,13 @@ func TestSanitizersOnGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal"}, SecretCases: 1,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
 		Tools: []policies.Sanitizer{policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck},
 	}
-	for variant, want := range map[string]struct{ tool, kind string }{
+	for variant, want := range map[string]struct {
+		tool string
+		kind gates.FindingKind
+	}{
 		"clean":   {},
 		"bounds":  {"memcheck", gates.KindOutOfBounds},
 		"race":    {"racecheck", gates.KindRace},
@@ -55,9 +58,9 @@ func TestSanitizersOnGPU(t *testing.T) {
 	} {
 		t.Run(variant, func(t *testing.T) {
 			side := runners.Side{Dir: dir, Variant: variant}
-			job := runners.Job{Manifest: m, Policy: policy, Trusted: dir, Candidate: side}
+			job := runners.Job{Manifest: m, ManifestText: string(manifest), Policy: policy, Trusted: dir, Candidate: side}
 			b, err := New(t.Context(), job, Config{
-				Scratch: t.TempDir(), Cache: buildCache(t), Manifest: string(manifest), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv,
+				Scratch: t.TempDir(), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv,
 			})
 			if err != nil {
 				t.Fatal(err)

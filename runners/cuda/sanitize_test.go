@@ -51,9 +51,9 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 	done := make(chan struct{})
 	close(done)
 	return &Backend{
-		job: runners.Job{Manifest: m, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: "clean"}},
+		job: runners.Job{Manifest: m, ManifestText: string(manifest), Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: "clean"}},
 		config: Config{
-			Scratch: t.TempDir(), Manifest: string(manifest), Program: []string{"worker-program"}, LaunchTimeout: time.Second,
+			Scratch: t.TempDir(), Program: []string{"worker-program"}, LaunchTimeout: time.Second,
 			Getenv: func(name string) string {
 				return map[string]string{"KERNELGATE_COMPUTE_SANITIZER": program, "PATH": "/usr/bin:/bin"}[name]
 			},
@@ -74,7 +74,7 @@ func recordedDir(t *testing.T) string {
 
 func gateOf(tools ...policies.Sanitizer) *policies.SanitizeGate {
 	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []policies.Distribution{"normal", "large"}, SecretCases: 1, Tools: tools,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal", "large"}, SecretCases: 1, Tools: tools,
 	}
 }
 

@@ -71,7 +71,7 @@ func xids(from xidSource, patience time.Duration) string {
 // without the GPU's notice has none.
 func nameXids(f *gates.Failure, from xidSource) {
 	switch f.Kind {
-	case "crash", "illegal-address", "launch", "timeout":
+	case gates.FailureCrash, gates.FailureIllegalAddress, gates.FailureLaunch, gates.FailureTimeout:
 		if said := xids(from, xidPatience); said != "" {
 			f.Detail += fmt.Sprintf("; the GPU reported %s", said)
 		}

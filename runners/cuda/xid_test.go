@@ -28,9 +28,10 @@ func (h *heard) Next(patience time.Duration) (nvml.Xid, bool, error) {
 
 func TestFailuresNameTheirXids(t *testing.T) {
 	for _, c := range []struct {
-		name, kind string
-		from       *heard
-		want       string
+		name string
+		kind gates.FailureKind
+		from *heard
+		want string
 	}{
 		{"a page fault", "illegal-address", &heard{xids: []nvml.Xid{31}}, "died; the GPU reported Xid 31 (GPU memory page fault)"},
 		{"one Xid again and again, then another", "crash", &heard{xids: []nvml.Xid{13, 13, 13, 43}}, "died; the GPU reported Xid 13 (graphics engine exception), Xid 43 (GPU stopped processing)"},
@@ -51,7 +52,7 @@ func TestFailuresNameTheirXids(t *testing.T) {
 			}
 		})
 	}
-	f := &gates.Failure{Kind: "crash", Detail: "died"}
+	f := &gates.Failure{Kind: gates.FailureCrash, Detail: "died"}
 	if nameXids(f, nil); f.Detail != "died" {
 		t.Errorf("without a source: %s", f.Detail)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A fake bench keeps book of what it is asked, and goes wrong where it is told to.
@@ -21,7 +21,7 @@ type fake struct {
 
 	seeds   map[uint64]int
 	current []uint64
-	dists   []tensor.Distribution
+	dists   []kernels.Distribution
 	ran     map[rune]bool // on the last draw
 	order   string        // of all sides that ran on a whole batch, draw by draw
 	timed   int           // draws that were compared, so far
@@ -42,7 +42,7 @@ func (f *fake) step() error {
 	return nil
 }
 
-func (f *fake) Draw(dist tensor.Distribution, seeds []uint64) error {
+func (f *fake) Draw(dist kernels.Distribution, seeds []uint64) error {
 	for _, s := range seeds {
 		if f.seeds[s]++; f.seeds[s] > 1 {
 			f.broken("seed %d was drawn twice", s)

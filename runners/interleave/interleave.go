@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Bench holds the sides of a round on one shape, each in an address space of
@@ -22,7 +22,7 @@ import (
 type Bench interface {
 	// Draw gives every side that is there the same inputs, one launch's for each
 	// seed, and poisons the outputs.
-	Draw(dist tensor.Distribution, seeds []uint64) error
+	Draw(dist kernels.Distribution, seeds []uint64) error
 	// Time runs one side once on each of the first so many inputs of the last draw.
 	Time(side rune, launches int) (Times, error)
 	// TimeKept is Time for the candidate with whatever state its earlier launches
@@ -93,7 +93,7 @@ func New(b Bench, s *gates.Series, plan Plan, rng *rand.Rand) *Run {
 }
 
 // draw gives the sides fresh inputs.
-func (r *Run) draw(phase string, dist tensor.Distribution, launches int) error {
+func (r *Run) draw(phase string, dist kernels.Distribution, launches int) error {
 	n := r.draws[phase]
 	r.draws[phase]++
 	seeds := make([]uint64, launches)
@@ -107,8 +107,8 @@ func (r *Run) draw(phase string, dist tensor.Distribution, launches int) error {
 }
 
 // distribution is the n-th of the policy's, round and round.
-func (r *Run) distribution(n int) tensor.Distribution {
-	return tensor.Distribution(r.series.Distributions[n%len(r.series.Distributions)])
+func (r *Run) distribution(n int) kernels.Distribution {
+	return kernels.Distribution(r.series.Distributions[n%len(r.series.Distributions)])
 }
 
 // warm launches sides until the clocks have risen.

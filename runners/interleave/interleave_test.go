@@ -159,7 +159,7 @@ func TestDistance(t *testing.T) {
 // Wherever the candidate fails, what was measured before can be read, and nothing
 // is kept. A fault of the runner is told apart.
 func TestFailureAnywhere(t *testing.T) {
-	for _, fail := range []error{&Failed{gates.Failure{Kind: "crash", Detail: "the kernel crashed"}}, errFault} {
+	for _, fail := range []error{&Failed{gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel crashed"}}, errFault} {
 		whole := newFake()
 		whole.state = true
 		if _, _, err := measure(whole, rand.New(rand.NewPCG(5, 5))); err != nil {

@@ -2,8 +2,8 @@ package interleave
 
 import (
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A witness sees every output of the candidate's timed launches. All of them are
@@ -16,7 +16,7 @@ type witness struct {
 	chosen   map[int]bool // launches, counted over the series
 	seen     int
 	kept     []Kept
-	farthest map[tensor.Distribution]*outlier
+	farthest map[kernels.Distribution]*outlier
 }
 
 type outlier struct {
@@ -25,7 +25,7 @@ type outlier struct {
 }
 
 func newWitness(r *Run) *witness {
-	w := &witness{run: r, chosen: map[int]bool{}, farthest: map[tensor.Distribution]*outlier{}}
+	w := &witness{run: r, chosen: map[int]bool{}, farthest: map[kernels.Distribution]*outlier{}}
 	launches := 2 * r.plan.Pairs * r.series.Batch
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
@@ -48,7 +48,7 @@ func distance(d Difference) float64 {
 }
 
 // see compares the outputs of the last draw.
-func (w *witness) see(dist tensor.Distribution) error {
+func (w *witness) see(dist kernels.Distribution) error {
 	all, err := w.run.bench.Compare(w.run.series.Batch)
 	if err != nil {
 		return err

@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/command"
@@ -30,53 +30,52 @@ const (
 // Runners lists what a Config's Runner may be.
 func Runners() []string { return []string{Auto, CPU, CUDA} }
 
-// Config is what a run may be told beside the job.
+// Config is how this host measures, and what a run may be told beside the job.
 type Config struct {
-	Scratch      string   // folder for what is built; the caller removes it
-	Cache        string   // folder of the build cache; "" keeps none
-	ManifestText string   // the base's kernel.yaml
-	Worker       []string // command that starts a GPU worker
-	Device       int      // which GPU
-	Runner       string   // auto, cpu or cuda; "" is auto
+	Worker []string // command that starts a GPU worker
+	Device int      // which GPU
+	Runner string   // auto, cpu or cuda; "" is auto
+	Cache  string   // folder of the build cache; "" keeps none
 
 	// Static compiles and reads resources alone, for Arch or the manifest's first
 	// architecture: it needs no GPU. The policy must ask for no more.
 	Static bool
 	Arch   string
 
-	Rivals bool   // time the manifest's rivals too
-	Seed   uint64 // of secret cases, inputs and order; 0 draws one that nobody knows before
-	Getenv func(string) string
+	Rivals bool                // time the manifest's rivals too, for information
+	Seed   uint64              // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Getenv func(string) string // nil is os.Getenv
+	Log    *slog.Logger        // is told the progress too; nil discards
 }
 
-// An Outcome is what a run leaves behind.
-type Outcome struct {
-	Evidence  *gates.Evidence
-	BuildLog  string   // what the compilers printed
-	Artifacts []string // files in Scratch worth keeping
-}
-
-// Run gathers evidence about the job. Where the job's record knows both sides'
-// machine code it goes on from there (runners.Record), in whatever process and on
-// whatever host of the same kind.
-func Run(ctx context.Context, job runners.Job, c Config, p runners.Progress) (Outcome, error) {
+// Measure gathers evidence about the job. What is built goes to scratch, which the
+// caller removes. Where the job's record knows both sides' machine code it goes on
+// from there (runners.Record), in whatever process and on whatever host of the same
+// kind.
+func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	if why := LeftOut(c.Runner, job.Manifest); why != "" {
-		return Outcome{}, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
+		return runners.Measured{}, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
 	}
-	worker, err := open(ctx, job, c)
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.Log != nil {
+		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
+	}
+	worker, err := c.open(ctx, job, scratch)
 	if err != nil {
-		return Outcome{}, err
+		return runners.Measured{}, err
 	}
 	if speaks, ok := worker.(interface{ Notes() []string }); ok {
 		job.Notes = slices.Concat(job.Notes, speaks.Notes())
 	}
-	var out Outcome
+	var out runners.Measured
 	if out.Evidence, err = runners.Gather(ctx, job, worker, p); err != nil {
-		return Outcome{}, err
+		return runners.Measured{}, err
 	}
 	if c.Rivals {
-		if out.Evidence.Rivals, err = rivals(ctx, job, out.Evidence, c, p); err != nil {
-			return Outcome{}, err
+		if out.Evidence.Rivals, err = rivals(ctx, job, out.Evidence, c.command(scratch), p); err != nil {
+			return runners.Measured{}, err
 		}
 	}
 	out.BuildLog = worker.BuildLog()
@@ -84,6 +83,23 @@ func Run(ctx context.Context, job runners.Job, c Config, p runners.Progress) (Ou
 		out.Artifacts = keeps.Artifacts()
 	}
 	return out, nil
+}
+
+// both tells whoever asked, and the log.
+type both [2]runners.Progress
+
+func (b both) Report(e runners.Event) {
+	for _, p := range b {
+		p.Report(e)
+	}
+}
+
+// lines logs what is written, a line at a time.
+type lines struct{ log *slog.Logger }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.log.Info(strings.TrimSuffix(string(p), "\n"))
+	return len(p), nil
 }
 
 // LeftOut says why a runner does not measure a kernel; it is empty where it
@@ -107,21 +123,21 @@ type backend interface {
 	BuildLog() string
 }
 
-func open(ctx context.Context, job runners.Job, c Config) (backend, error) {
+func (c Config) open(ctx context.Context, job runners.Job, scratch string) (backend, error) {
 	switch job.Manifest.Mode {
 	case kernels.ModeCPU:
-		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: c.Scratch, Seed: c.Seed, Getenv: c.Getenv})
+		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv})
 	case kernels.ModeCUDA:
-		return openCUDA(ctx, job, c)
+		return c.openCUDA(ctx, job, scratch)
 	case kernels.ModeCommand:
-		return command.NewWorker(ctx, job, c.command())
+		return command.NewWorker(ctx, job, c.command(scratch))
 	}
 	return nil, fmt.Errorf("no runner measures kernels of mode %q", job.Manifest.Mode)
 }
 
-func openCUDA(ctx context.Context, job runners.Job, c Config) (backend, error) {
+func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (backend, error) {
 	config := cuda.Config{
-		Scratch: c.Scratch, Cache: c.Cache, Manifest: c.ManifestText, Program: c.Worker, Ordinal: c.Device,
+		Scratch: scratch, Cache: c.Cache, Program: c.Worker, Ordinal: c.Device,
 		Seed: c.Seed, Getenv: c.Getenv,
 	}
 	if c.Static {
@@ -144,8 +160,8 @@ func openCUDA(ctx context.Context, job runners.Job, c Config) (backend, error) {
 	return b, nil
 }
 
-func (c Config) command() command.Config {
-	return command.Config{Scratch: c.Scratch, Seed: c.Seed, Getenv: c.Getenv, Devices: gpuDevices()}
+func (c Config) command(scratch string) command.Config {
+	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv, Devices: gpuDevices()}
 }
 
 // gpuDevices is what a harness needs to reach the host's GPUs, if it has any.

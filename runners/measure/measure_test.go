@@ -65,10 +65,10 @@ func stages(t *testing.T) (runners.Job, Config) {
 		t.Fatal(err)
 	}
 	job := runners.Job{
-		Manifest: m, Policy: p, Trusted: dir,
+		Manifest: m, ManifestText: string(text), Policy: p, Trusted: dir,
 		Baseline: &runners.Side{Dir: dir, Variant: "stage0"}, Candidate: runners.Side{Dir: dir, Variant: "stage2"},
 	}
-	return job, Config{Scratch: t.TempDir(), ManifestText: string(text), Seed: 1, Getenv: func(string) string { return "" }}
+	return job, Config{Seed: 1, Getenv: func(string) string { return "" }}
 }
 
 // A memory knows evidence about one pair of machine codes.
@@ -87,7 +87,7 @@ func (m memory) Begin(context.Context, runners.Code) (int, error) { return 2, ni
 // both sides build to the same machine code, whatever their sources say.
 func TestGoesOnWithStoredEvidence(t *testing.T) {
 	job, config := stages(t)
-	first, err := Run(t.Context(), job, config, silent{})
+	first, err := config.Measure(t.Context(), job, t.TempDir(), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +107,9 @@ func TestGoesOnWithStoredEvidence(t *testing.T) {
 		}
 	}
 	add("\n/* A remark. */\n")
-	config.Scratch, config.Seed = t.TempDir(), 2
+	config.Seed = 2
 	job.Record, job.Rounds = memory{e}, 2
-	second, err := Run(t.Context(), job, config, silent{})
+	second, err := config.Measure(t.Context(), job, t.TempDir(), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +128,7 @@ func TestGoesOnWithStoredEvidence(t *testing.T) {
 	}
 
 	add("\nint more(int x) { return x * 3; }\n")
-	config.Scratch = t.TempDir()
-	third, err := Run(t.Context(), job, config, silent{})
+	third, err := config.Measure(t.Context(), job, t.TempDir(), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,11 +176,11 @@ func TestRivals(t *testing.T) {
 	}
 	config.Getenv = os.Getenv
 	e := &gates.Evidence{Shapes: []gates.Shape{{Name: "small"}, {Name: "mission"}}}
-	if got, err := rivals(t.Context(), job, e, config, silent{}); err != nil || got != nil {
+	if got, err := rivals(t.Context(), job, e, config.command(t.TempDir()), silent{}); err != nil || got != nil {
 		t.Errorf("nothing was timed, and yet there are rivals: %v, %v", got, err)
 	}
 	e.Performance = &gates.Performance{Rounds: []gates.Round{{Attempt: 1}}}
-	got, err := rivals(t.Context(), job, e, config, silent{})
+	got, err := rivals(t.Context(), job, e, config.command(t.TempDir()), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

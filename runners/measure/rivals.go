@@ -18,7 +18,7 @@ const rivalProcesses = 2
 // rivals times the manifest's other implementations on the shapes that the
 // candidate was timed on. One that cannot be timed is recorded as such: it is no
 // fault of the run. Only a cancelled context returns an error.
-func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c Config, p runners.Progress) ([]gates.Rival, error) {
+func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.Config, p runners.Progress) ([]gates.Rival, error) {
 	if e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c Config, p
 	for i, r := range job.Manifest.Rivals {
 		p.Report(runners.Event{Gate: "rivals", Text: "timing " + r.Name, Done: i, Total: len(job.Manifest.Rivals), Unit: "rivals"})
 		run := command.RivalRun{Dir: job.Trusted, Shapes: shapes, Processes: rivalProcesses}
-		times, err := command.RunRival(ctx, r, run, c.command())
+		times, err := command.RunRival(ctx, r, run, c)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("timing the rivals of %s: %w", job.Manifest.Name, context.Cause(ctx))
 		}

@@ -14,13 +14,14 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Job lays out one kernel's files below the scratch folder and says what a run
 // needs to know of them.
-func (p *Plan) Job(ctx context.Context, folder string) (Job, error) {
-	job := Job{Job: runners.Job{Change: p.opt.Change}, Folder: folder, Removed: slices.Contains(p.removed, folder)}
+func (p *Plan) Job(ctx context.Context, folder string) (runners.Job, error) {
+	job := runners.Job{Change: p.opt.Change, Folder: folder, Removed: slices.Contains(p.removed, folder)}
 	file := folder + "/kernel.yaml"
 	text, rev, isNew, err := p.manifest(ctx, file)
 	if err != nil {
@@ -30,7 +31,7 @@ func (p *Plan) Job(ctx context.Context, folder string) (Job, error) {
 		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with.")
 	}
 	if job.Manifest, err = kernels.Parse(file, text); err != nil {
-		return job, BadInput{err}
+		return job, strict.Mistake{Err: err}
 	}
 	job.ManifestText = string(text)
 	if err := p.policy(ctx, &job); err != nil {
@@ -62,7 +63,7 @@ func (p *Plan) manifest(ctx context.Context, file string) (text []byte, rev stri
 
 // sides lays out the folders to compile: the trusted files with the base's
 // sources, and the trusted files with the head's.
-func (p *Plan) sides(ctx context.Context, job *Job, rev string, isNew bool) error {
+func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bool) error {
 	m := job.Manifest
 	room, err := p.room(job.Folder)
 	if err != nil {
@@ -121,10 +122,10 @@ func (p *Plan) room(folder string) (string, error) {
 }
 
 // variants compares two ways to build the same files.
-func (p *Plan) variants(job *Job) error {
+func (p *Plan) variants(job *runners.Job) error {
 	for _, name := range []string{p.opt.BaselineVariant, p.opt.Variant} {
 		if err := job.Manifest.Try(name); err != nil {
-			return BadInput{Err: err}
+			return strict.Mistake{Err: err}
 		}
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
@@ -134,11 +135,11 @@ func (p *Plan) variants(job *Job) error {
 
 // otherBaseline honours somebody, or a policy, who compares with something else
 // than the merge base.
-func (p *Plan) otherBaseline(ctx context.Context, job *Job, dir string) error {
+func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) error {
 	if p.opt.Versus != "" {
 		rev, err := p.opt.Repo.Resolve(ctx, p.opt.Versus)
 		if err != nil {
-			return BadInput{err}
+			return strict.Mistake{Err: err}
 		}
 		job.Notes = append(job.Notes, fmt.Sprintf("The baseline is %s (%.12s), as was asked.", p.opt.Versus, rev))
 		job.Baseline.Dir = dir
@@ -151,13 +152,13 @@ func (p *Plan) otherBaseline(ctx context.Context, job *Job, dir string) error {
 	switch gate.Baseline.Kind {
 	case "variant":
 		if err := job.Manifest.Try(gate.Baseline.Name); err != nil {
-			return BadInputf("the policy's baseline: %w", err)
+			return strict.Mistakef("the policy's baseline: %w", err)
 		}
 		job.Baseline.Variant = gate.Baseline.Name
 	case "ref", "tag":
 		rev, err := p.opt.Repo.Resolve(ctx, gate.Baseline.Name)
 		if err != nil {
-			return BadInputf("the policy's baseline: %w", err)
+			return strict.Mistakef("the policy's baseline: %w", err)
 		}
 		if err := p.opt.Repo.Export(ctx, rev, job.Folder, dir, func(string) bool { return true }); err != nil {
 			return err
@@ -169,7 +170,7 @@ func (p *Plan) otherBaseline(ctx context.Context, job *Job, dir string) error {
 }
 
 // provenance records where everything came from, and how to run it again.
-func (p *Plan) provenance(ctx context.Context, job *Job) error {
+func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	at := &job.Provenance
 	sum := sha256.Sum256([]byte(job.ManifestText))
 	at.Time, at.Program, at.Host, at.Manifest = p.opt.Started, p.opt.Version, p.opt.Host, hex.EncodeToString(sum[:])
@@ -179,10 +180,10 @@ func (p *Plan) provenance(ctx context.Context, job *Job) error {
 	}
 	var err error
 	if at.Base, err = p.opt.Repo.Describe(ctx, p.opt.Base); err != nil {
-		return BadInput{err}
+		return strict.Mistake{Err: err}
 	}
 	if at.Head, err = p.opt.Repo.Describe(ctx, p.opt.Head); err != nil {
-		return BadInput{err}
+		return strict.Mistake{Err: err}
 	}
 	words := []string{"kernelgate", "check"}
 	if p.opt.Variant != "" {

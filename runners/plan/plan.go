@@ -6,16 +6,14 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -57,30 +55,11 @@ type Options struct {
 // Self as Options.Versus compares the head with itself.
 const Self = "self"
 
-// A BadInput is the user's mistake: a file or a name that does not hold up.
-type BadInput struct{ Err error }
-
-func (e BadInput) Error() string { return e.Err.Error() }
-func (e BadInput) Unwrap() error { return e.Err }
-
-// BadInputf makes one out of a message.
-func BadInputf(format string, args ...any) error { return BadInput{fmt.Errorf(format, args...)} }
-
 // A Plan is a change that was looked at.
 type Plan struct {
 	opt     Options
 	changed []string
 	removed []string // kernels of the base that the head does not have
-}
-
-// A Job is one kernel's part of the plan.
-type Job struct {
-	runners.Job
-	Folder       string // in the repository
-	ManifestText string
-	PolicyFile   string // for messages
-	PolicyText   string
-	Removed      bool // the head has no such kernel any more: there is nothing to measure
 }
 
 // New looks at what the change touches.
@@ -119,7 +98,7 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	}
 	if p.opt.Variant != "" {
 		if len(all) != 1 {
-			return nil, BadInputf("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
+			return nil, strict.Mistakef("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
 		}
 		return all, nil
 	}
@@ -161,19 +140,11 @@ func named(all, names []string) ([]string, error) {
 		case slices.Contains(fit, name):
 			fit = []string{name}
 		case len(fit) == 0:
-			return nil, BadInputf("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
+			return nil, strict.Mistakef("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
 		case len(fit) > 1:
-			return nil, BadInputf("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
+			return nil, strict.Mistakef("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
 		}
 		picked = append(picked, fit[0])
 	}
 	return picked, nil
-}
-
-// RemovedEvidence is all that there is to know of a kernel that is gone.
-func (j Job) RemovedEvidence() *gates.Evidence {
-	return &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: j.Manifest.Name, Mode: string(j.Manifest.Mode), Removed: true,
-		Provenance: j.Provenance, Change: j.Change, Notes: j.Notes,
-	}
 }

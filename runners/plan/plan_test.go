@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -95,12 +97,12 @@ func (r *tree) plan(opt plan.Options) *plan.Plan {
 	return p
 }
 
-func (r *tree) job(opt plan.Options) (plan.Job, error) {
+func (r *tree) job(opt plan.Options) (runners.Job, error) {
 	r.Helper()
 	p := r.plan(opt)
 	folders, err := p.Kernels(r.Context())
 	if err != nil {
-		return plan.Job{}, err
+		return runners.Job{}, err
 	}
 	if len(folders) != 1 {
 		r.Fatalf("the change touches %v, want one kernel", folders)
@@ -188,7 +190,7 @@ func TestVersus(t *testing.T) {
 	if got := r.read(job.Baseline.Dir, "scale.c"); got != "// head\n" || !job.Noise {
 		t.Errorf("the head against itself has the baseline %q", got)
 	}
-	var bad plan.BadInput
+	var bad strict.Mistake
 	if _, err := r.job(plan.Options{Base: base, Head: head, Versus: "nowhere"}); !errors.As(err, &bad) {
 		t.Errorf("an unknown revision: %v", err)
 	}
@@ -271,7 +273,7 @@ func TestGatedSinceAndNamesakes(t *testing.T) {
 	if got, err := kernels("b/k"); err != nil || got != "b/k" {
 		t.Errorf("a folder is %q (%v)", got, err)
 	}
-	var bad plan.BadInput
+	var bad strict.Mistake
 	if _, err := kernels("k"); !errors.As(err, &bad) || !strings.Contains(err.Error(), `"k" is several kernels (write one of b/k, a/k)`) {
 		t.Errorf("two kernels of one name: %v", err)
 	}

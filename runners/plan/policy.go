@@ -13,17 +13,19 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // policy finds what the kernel is judged by: the file that was named, the
 // base's, or one that is shipped for this kind of kernel.
-func (p *Plan) policy(ctx context.Context, job *Job) error {
+func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	file, text, err := p.policyText(ctx, job)
 	if err != nil {
 		return err
 	}
 	if job.Policy, err = policies.Parse(file, text); err != nil {
-		return BadInput{err}
+		return strict.Mistake{Err: err}
 	}
 	p.fewerRounds(job)
 	p.staticOnly(job)
@@ -33,7 +35,7 @@ func (p *Plan) policy(ctx context.Context, job *Job) error {
 	return nil
 }
 
-func (p *Plan) policyText(ctx context.Context, job *Job) (string, []byte, error) {
+func (p *Plan) policyText(ctx context.Context, job *runners.Job) (string, []byte, error) {
 	if p.opt.Policy != "" {
 		return PolicyNamed(p.opt.Policy)
 	}
@@ -65,7 +67,7 @@ func (p *Plan) policyText(ctx context.Context, job *Job) (string, []byte, error)
 func PolicyNamed(name string) (string, []byte, error) {
 	shipped := strings.Join(policies.ShippedNames(), ", ")
 	if name == "" {
-		return "", nil, BadInputf("no policy was named (write --policy FILE, or one of %s)", shipped)
+		return "", nil, strict.Mistakef("no policy was named (write --policy FILE, or one of %s)", shipped)
 	}
 	if slices.Contains(policies.ShippedNames(), name) {
 		text, err := policies.Shipped(name)
@@ -73,13 +75,13 @@ func PolicyNamed(name string) (string, []byte, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return "", nil, BadInputf("reading the policy: %w (name a file, or one of %s)", err, shipped)
+		return "", nil, strict.Mistakef("reading the policy: %w (name a file, or one of %s)", err, shipped)
 	}
 	return name, text, nil
 }
 
 // fewerRounds bounds what a local check measures.
-func (p *Plan) fewerRounds(job *Job) {
+func (p *Plan) fewerRounds(job *runners.Job) {
 	if p.opt.Rounds == 0 {
 		return
 	}
@@ -88,7 +90,7 @@ func (p *Plan) fewerRounds(job *Job) {
 }
 
 // staticOnly leaves out every gate that has to run the kernel.
-func (p *Plan) staticOnly(job *Job) {
+func (p *Plan) staticOnly(job *runners.Job) {
 	if !p.opt.Static {
 		return
 	}
@@ -101,7 +103,7 @@ func (p *Plan) staticOnly(job *Job) {
 
 // checkShapes refuses a policy that asks for shapes which the kernel does not
 // have, before anything is built.
-func checkShapes(job Job) error {
+func checkShapes(job runners.Job) error {
 	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
 	var wrong []string
@@ -129,7 +131,7 @@ func checkShapes(job Job) error {
 		see("profile.shapes", g.Profile.Shapes)
 	}
 	if len(wrong) > 0 {
-		return BadInputf("%s", strings.Join(wrong, "\n"))
+		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
 }

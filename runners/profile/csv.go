@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
 )
 
 // ParseCSV reads what ncu prints with --csv: the long form, one row a metric, and that of --page raw, one row a
@@ -29,8 +31,7 @@ func ParseCSV(out string) ([]Launch, error) {
 }
 
 var (
-	rowStart   = regexp.MustCompile(`^"[\d,]+",`)
-	metricName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*$`)
+	rowStart = regexp.MustCompile(`^"[\d,]+",`)
 )
 
 // A table is one header and what follows from it.
@@ -150,7 +151,7 @@ func isMetric(column string) bool {
 	case "ID", "Context", "Stream", "Device", "CC":
 		return false
 	}
-	return metricName.MatchString(column)
+	return policies.IsMetric(column)
 }
 
 // launch finds the row's launch among those of this table, or starts it.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/nvtool"
 )
 
@@ -50,7 +51,7 @@ func (r Request) check() error {
 		return fmt.Errorf("the report's name %s does not end in .ncu-rep, which ncu insists on", r.Report)
 	}
 	for _, m := range r.Metrics {
-		if !metricName.MatchString(m) {
+		if !policies.IsMetric(m) {
 			return fmt.Errorf("%q is not the name of a metric", m)
 		}
 	}

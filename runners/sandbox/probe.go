@@ -30,13 +30,3 @@ func (s Support) Works() bool {
 	}
 	return true
 }
-
-// Complete reports whether every wall stands. Code of strangers should run only then.
-func (s Support) Complete() bool {
-	for _, c := range s.Checks {
-		if !c.OK {
-			return false
-		}
-	}
-	return len(s.Checks) > 0
-}

@@ -111,7 +111,7 @@ func (p *cParser) end() {
 
 // words is a finding's kind, and what was seen in our own words with the tool's
 // name for it.
-func (p *cParser) words() (kind, text string) {
+func (p *cParser) words() (kind gates.FindingKind, text string) {
 	name, _, _ := strings.Cut(p.about, " ")
 	access := "an access"
 	if len(p.access) > 0 {

@@ -141,7 +141,7 @@ func barrierWords(words string) string {
 
 // add is a finding at the place that the record's body names: the innermost frame
 // of the kernel's own files.
-func (p *computeParser) add(kind, text string, body []string) {
+func (p *computeParser) add(kind gates.FindingKind, text string, body []string) {
 	var frames []frame
 	for _, line := range body {
 		place, ok := strings.CutPrefix(line, "at ")

@@ -30,7 +30,7 @@ func sources(t testing.TB, names ...string) Files {
 func lines(report Report) []string {
 	var all []string
 	for _, f := range report.Findings {
-		all = append(all, strings.TrimSpace(f.Severity+" "+f.Kind+": "+f.String()))
+		all = append(all, strings.TrimSpace(f.Severity+" "+string(f.Kind)+": "+f.String()))
 	}
 	return all
 }

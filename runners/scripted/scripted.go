@@ -21,8 +21,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
 // Manifest is that of the kernel scale, which tests of the bot gate, up to its shapes.
@@ -55,16 +53,15 @@ type Runner struct {
 
 type backend struct {
 	Runner
-	job bundle.Job
+	job runners.Job
 	rng *rand.Rand
 }
 
 // Measure gathers evidence about a job; it is agent.Config's.
-func (r Runner) Measure(ctx context.Context, job bundle.Job, _ string, p runners.Progress) (agent.Outcome, error) {
-	job.Policy.Narrow(job.Shapes, job.Seeds)
+func (r Runner) Measure(ctx context.Context, job runners.Job, _ string, p runners.Progress) (runners.Measured, error) {
 	b := backend{Runner: r, job: job, rng: rand.New(rand.NewPCG(1, 2))}
-	e, err := runners.Gather(ctx, job.Job, b, p)
-	return agent.Outcome{Evidence: e, BuildLog: "scripted\n"}, err
+	e, err := runners.Gather(ctx, job, b, p)
+	return runners.Measured{Evidence: e, BuildLog: "scripted\n"}, err
 }
 
 // file is the source that a side is built from.
@@ -128,7 +125,7 @@ func (b backend) Build(_ context.Context, _ runners.Role, side runners.Side) (ga
 
 func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: b.job.Manifest.Tolerance.Abs, Rel: b.job.Manifest.Tolerance.Rel}}
-	for _, c := range runners.Cases(b.job.Job, gate, b.rng) {
+	for _, c := range runners.Cases(b.job, gate, b.rng) {
 		e := c.Evidence()
 		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
 		if b.wrong() {
@@ -159,7 +156,7 @@ func (b backend) wrong() bool {
 }
 
 func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
-	p.Report(runners.Event{Gate: "performance", Text: "mission"})
+	p.Report(runners.Event{Gate: gates.GatePerformance, Text: "mission"})
 	if strings.Contains(b.script(b.job.Candidate), "HOLD") {
 		select {
 		case <-b.Hold:
@@ -201,7 +198,7 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 // Sanitize finds a race in the kernel's first line where the script says "RACE".
 func (b backend) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ runners.Progress) (*gates.Sanitize, error) {
 	out := &gates.Sanitize{}
-	for _, c := range runners.SanitizeCases(b.job.Job, gate, rand.New(rand.NewPCG(3, 4))) {
+	for _, c := range runners.SanitizeCases(b.job, gate, rand.New(rand.NewPCG(3, 4))) {
 		out.Cases = append(out.Cases, c.Sanitized())
 	}
 	for _, tool := range gate.Tools {

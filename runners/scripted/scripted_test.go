@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -42,7 +41,7 @@ func (cancel impatient) Report(e runners.Event) {
 	}
 }
 
-func job(t *testing.T, baseline, candidate string) bundle.Job {
+func job(t *testing.T, baseline, candidate string) runners.Job {
 	t.Helper()
 	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
 	if err != nil {
@@ -60,7 +59,7 @@ func job(t *testing.T, baseline, candidate string) bundle.Job {
 		return runners.Side{Dir: dir, Variant: m.DefaultVariant}
 	}
 	before := side(baseline)
-	return bundle.Job{Job: runners.Job{Manifest: m, Policy: p, Trusted: before.Dir, Baseline: &before, Candidate: side(candidate)}}
+	return runners.Job{Manifest: m, Policy: p, Trusted: before.Dir, Baseline: &before, Candidate: side(candidate)}
 }
 
 // Whatever the words say, the verdict comes from the gates.

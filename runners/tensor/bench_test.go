@@ -1,14 +1,18 @@
 package tensor
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
 
 const benchElements = 1 << 20
 
 var benchShape = []int{1, 8, 2048, 64}
 
 func BenchmarkEncode(b *testing.B) {
-	values := fill(Normal, 0, "x", benchShape...)
-	for _, d := range DTypes() {
+	values := fill(kernels.Normal, 0, "x", benchShape...)
+	for _, d := range kernels.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
 			buf := make([]byte, benchElements*d.Size())
 			for b.Loop() {
@@ -19,8 +23,8 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	values := fill(Normal, 0, "x", benchShape...)
-	for _, d := range DTypes() {
+	values := fill(kernels.Normal, 0, "x", benchShape...)
+	for _, d := range kernels.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)
 			back := make([]float64, benchElements)
@@ -33,7 +37,7 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkFill(b *testing.B) {
 	values := make([]float64, benchElements)
-	for _, dist := range Distributions() {
+	for _, dist := range kernels.Distributions() {
 		b.Run(string(dist), func(b *testing.B) {
 			for b.Loop() {
 				Fill(values, dist, 0, "x", benchShape)
@@ -43,11 +47,11 @@ func BenchmarkFill(b *testing.B) {
 }
 
 func BenchmarkQuantize(b *testing.B) {
-	values := fill(Normal, 0, "x", benchShape...)
+	values := fill(kernels.Normal, 0, "x", benchShape...)
 	for name, axes := range map[string][]int{"head": {1}, "channel": {3}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := quantize(E4M3, values, benchShape, axes); err != nil {
+				if _, err := quantize(kernels.E4M3, values, benchShape, axes); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -56,8 +60,8 @@ func BenchmarkQuantize(b *testing.B) {
 }
 
 func BenchmarkCompare(b *testing.B) {
-	values := fill(Normal, 0, "x", benchShape...)
-	for _, d := range []DType{E4M3, F16, F32, I8} {
+	values := fill(kernels.Normal, 0, "x", benchShape...)
+	for _, d := range []kernels.DType{kernels.E4M3, kernels.F16, kernels.F32, kernels.I8} {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)
 			for b.Loop() {
@@ -73,12 +77,12 @@ func BenchmarkPoison(b *testing.B) {
 	buf := make([]byte, benchElements*2)
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
-			Poison(F16, buf)
+			Poison(kernels.F16, buf)
 		}
 	})
 	b.Run("count", func(b *testing.B) {
 		for b.Loop() {
-			CountPoison(F16, buf)
+			countPoison(kernels.F16, buf)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 var le = binary.LittleEndian
@@ -16,38 +18,38 @@ var le = binary.LittleEndian
 //
 // NaN stays a NaN in every floating format, never the one that Poison writes. It panics unless len(dst) is
 // len(src)·d.Size().
-func Encode(d DType, dst []byte, src []float64) {
+func Encode(d kernels.DType, dst []byte, src []float64) {
 	check(d, len(dst), len(src))
 	switch d {
-	case E4M3:
+	case kernels.E4M3:
 		encode8(&e4m3, dst, src)
-	case E5M2:
+	case kernels.E5M2:
 		encode8(&e5m2, dst, src)
-	case F16:
+	case kernels.F16:
 		encode16(&f16, dst, src)
-	case BF16:
+	case kernels.BF16:
 		encode16(&bf16, dst, src)
-	case F32:
+	case kernels.F32:
 		for i, x := range src {
 			le.PutUint32(dst[4*i:], math.Float32bits(float32(quiet(x))))
 		}
-	case F64:
+	case kernels.F64:
 		for i, x := range src {
 			le.PutUint64(dst[8*i:], math.Float64bits(quiet(x)))
 		}
-	case I8:
+	case kernels.I8:
 		for i, x := range src {
 			dst[i] = byte(int8(integer(x, math.MinInt8, math.MaxInt8)))
 		}
-	case U8:
+	case kernels.U8:
 		for i, x := range src {
 			dst[i] = byte(integer(x, 0, math.MaxUint8))
 		}
-	case I32:
+	case kernels.I32:
 		for i, x := range src {
 			le.PutUint32(dst[4*i:], uint32(int32(integer(x, math.MinInt32, math.MaxInt32))))
 		}
-	case I64:
+	case kernels.I64:
 		for i, x := range src {
 			le.PutUint64(dst[8*i:], uint64(integer64(x)))
 		}
@@ -55,42 +57,42 @@ func Encode(d DType, dst []byte, src []float64) {
 }
 
 // Decode writes the values of the elements in src into dst. It panics unless len(src) is len(dst)·d.Size().
-func Decode(d DType, dst []float64, src []byte) {
+func Decode(d kernels.DType, dst []float64, src []byte) {
 	check(d, len(src), len(dst))
 	switch d {
-	case E4M3:
+	case kernels.E4M3:
 		decode8(e4m3Values, dst, src)
-	case E5M2:
+	case kernels.E5M2:
 		decode8(e5m2Values, dst, src)
-	case F16:
+	case kernels.F16:
 		for i := range dst {
 			dst[i] = f16.value(le.Uint16(src[2*i:]))
 		}
-	case BF16:
+	case kernels.BF16:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(uint32(le.Uint16(src[2*i:])) << 16))
 		}
-	case F32:
+	case kernels.F32:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(le.Uint32(src[4*i:])))
 		}
-	case F64:
+	case kernels.F64:
 		for i := range dst {
 			dst[i] = math.Float64frombits(le.Uint64(src[8*i:]))
 		}
-	case I8:
+	case kernels.I8:
 		for i := range dst {
 			dst[i] = float64(int8(src[i]))
 		}
-	case U8:
+	case kernels.U8:
 		for i := range dst {
 			dst[i] = float64(src[i])
 		}
-	case I32:
+	case kernels.I32:
 		for i := range dst {
 			dst[i] = float64(int32(le.Uint32(src[4*i:])))
 		}
-	case I64:
+	case kernels.I64:
 		for i := range dst {
 			dst[i] = float64(int64(le.Uint64(src[8*i:])))
 		}
@@ -148,7 +150,7 @@ func integer64(x float64) int64 {
 	return int64(math.RoundToEven(x))
 }
 
-func check(d DType, bytes, elements int) {
+func check(d kernels.DType, bytes, elements int) {
 	if bytes != elements*d.Size() {
 		panic(fmt.Sprintf("tensor: %d bytes for %d elements of %s, want %d", bytes, elements, string(d), elements*d.Size()))
 	}

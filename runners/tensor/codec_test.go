@@ -5,29 +5,31 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 func TestEncodeWideFormats(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, test := range []struct {
-		d    DType
+		d    kernels.DType
 		x    float64
 		want []byte
 	}{
-		{F32, 1, []byte{0, 0, 0x80, 0x3F}},
-		{F32, 1 + 0x1p-24, []byte{0, 0, 0x80, 0x3F}},
-		{F32, 1 + 0x1.8p-23, []byte{2, 0, 0x80, 0x3F}},
-		{F32, 0x1p-149, []byte{1, 0, 0, 0}},
-		{F32, 1e39, []byte{0, 0, 0x80, 0x7F}},
-		{F64, -2.5, []byte{0, 0, 0, 0, 0, 0, 4, 0xC0}},
-		{F64, -inf, []byte{0, 0, 0, 0, 0, 0, 0xF0, 0xFF}},
-		{I8, 2.5, []byte{2}}, {I8, 3.5, []byte{4}}, {I8, -0.5, []byte{0}}, {I8, -1.5, []byte{0xFE}},
-		{I8, 127.6, []byte{127}}, {I8, 1e9, []byte{127}}, {I8, -200, []byte{0x80}}, {I8, inf, []byte{127}}, {I8, -inf, []byte{0x80}}, {I8, nan, []byte{0}},
-		{U8, -3, []byte{0}}, {U8, 254.5, []byte{254}}, {U8, 255.5, []byte{255}}, {U8, 300, []byte{255}}, {U8, nan, []byte{0}},
-		{I32, 1 << 31, []byte{0xFF, 0xFF, 0xFF, 0x7F}}, {I32, -1 << 31, []byte{0, 0, 0, 0x80}}, {I32, -inf, []byte{0, 0, 0, 0x80}}, {I32, -1, []byte{0xFF, 0xFF, 0xFF, 0xFF}},
-		{I64, 1 << 63, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}}, {I64, -1 << 63, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
-		{I64, inf, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}}, {I64, -inf, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
-		{I64, 4.5, []byte{4, 0, 0, 0, 0, 0, 0, 0}}, {I64, nan, make([]byte, 8)},
+		{kernels.F32, 1, []byte{0, 0, 0x80, 0x3F}},
+		{kernels.F32, 1 + 0x1p-24, []byte{0, 0, 0x80, 0x3F}},
+		{kernels.F32, 1 + 0x1.8p-23, []byte{2, 0, 0x80, 0x3F}},
+		{kernels.F32, 0x1p-149, []byte{1, 0, 0, 0}},
+		{kernels.F32, 1e39, []byte{0, 0, 0x80, 0x7F}},
+		{kernels.F64, -2.5, []byte{0, 0, 0, 0, 0, 0, 4, 0xC0}},
+		{kernels.F64, -inf, []byte{0, 0, 0, 0, 0, 0, 0xF0, 0xFF}},
+		{kernels.I8, 2.5, []byte{2}}, {kernels.I8, 3.5, []byte{4}}, {kernels.I8, -0.5, []byte{0}}, {kernels.I8, -1.5, []byte{0xFE}},
+		{kernels.I8, 127.6, []byte{127}}, {kernels.I8, 1e9, []byte{127}}, {kernels.I8, -200, []byte{0x80}}, {kernels.I8, inf, []byte{127}}, {kernels.I8, -inf, []byte{0x80}}, {kernels.I8, nan, []byte{0}},
+		{kernels.U8, -3, []byte{0}}, {kernels.U8, 254.5, []byte{254}}, {kernels.U8, 255.5, []byte{255}}, {kernels.U8, 300, []byte{255}}, {kernels.U8, nan, []byte{0}},
+		{kernels.I32, 1 << 31, []byte{0xFF, 0xFF, 0xFF, 0x7F}}, {kernels.I32, -1 << 31, []byte{0, 0, 0, 0x80}}, {kernels.I32, -inf, []byte{0, 0, 0, 0x80}}, {kernels.I32, -1, []byte{0xFF, 0xFF, 0xFF, 0xFF}},
+		{kernels.I64, 1 << 63, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}}, {kernels.I64, -1 << 63, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
+		{kernels.I64, inf, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}}, {kernels.I64, -inf, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
+		{kernels.I64, 4.5, []byte{4, 0, 0, 0, 0, 0, 0, 0}}, {kernels.I64, nan, make([]byte, 8)},
 	} {
 		t.Run(fmt.Sprintf("%s %v", test.d, test.x), func(t *testing.T) {
 			got := make([]byte, test.d.Size())
@@ -41,15 +43,15 @@ func TestEncodeWideFormats(t *testing.T) {
 
 func TestRoundTripOfExactValues(t *testing.T) {
 	for _, test := range []struct {
-		d      DType
+		d      kernels.DType
 		values []float64
 	}{
-		{F32, []float64{0, -1, math.MaxFloat32, math.SmallestNonzeroFloat32, math.Inf(1), 0x1.abcdeep-100}},
-		{F64, []float64{0, -math.Pi, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(-1)}},
-		{I8, []float64{-128, -1, 0, 127}},
-		{U8, []float64{0, 1, 255}},
-		{I32, []float64{math.MinInt32, -1, 0, math.MaxInt32}},
-		{I64, []float64{math.MinInt64, -1 << 53, -1, 0, 1 << 53}},
+		{kernels.F32, []float64{0, -1, math.MaxFloat32, math.SmallestNonzeroFloat32, math.Inf(1), 0x1.abcdeep-100}},
+		{kernels.F64, []float64{0, -math.Pi, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(-1)}},
+		{kernels.I8, []float64{-128, -1, 0, 127}},
+		{kernels.U8, []float64{0, 1, 255}},
+		{kernels.I32, []float64{math.MinInt32, -1, 0, math.MaxInt32}},
+		{kernels.I64, []float64{math.MinInt64, -1 << 53, -1, 0, 1 << 53}},
 	} {
 		t.Run(string(test.d), func(t *testing.T) {
 			buf := make([]byte, len(test.values)*test.d.Size())
@@ -67,7 +69,7 @@ func TestRoundTripOfExactValues(t *testing.T) {
 
 func TestNaNStaysNaNAndIsNeverPoison(t *testing.T) {
 	nans := []float64{math.NaN(), math.Copysign(math.NaN(), -1)}
-	for _, d := range DTypes() {
+	for _, d := range kernels.DTypes() {
 		if !d.Float() {
 			continue
 		}
@@ -83,7 +85,7 @@ func TestNaNStaysNaNAndIsNeverPoison(t *testing.T) {
 			if back[0] == back[0] {
 				t.Errorf("%s: NaN became %v", d, back[0])
 			}
-			if CountPoison(d, buf) != 0 {
+			if countPoison(d, buf) != 0 {
 				t.Errorf("%s: an encoded NaN is % x, which is poison", d, buf)
 			}
 		}
@@ -98,12 +100,12 @@ func FuzzEncode(f *testing.F) {
 	f.Add(math.Float64bits(math.NaN()))
 	f.Fuzz(func(t *testing.T, word uint64) {
 		x := math.Float64frombits(word)
-		for _, d := range DTypes() {
+		for _, d := range kernels.DTypes() {
 			buf := make([]byte, d.Size())
 			var once, twice [1]float64
 			Encode(d, buf, []float64{x})
 			Decode(d, once[:], buf)
-			if d == I64 && math.Abs(once[0]) > 1<<53 {
+			if d == kernels.I64 && math.Abs(once[0]) > 1<<53 {
 				continue
 			}
 			Encode(d, buf, once[:])

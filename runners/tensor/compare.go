@@ -3,6 +3,8 @@ package tensor
 import (
 	"fmt"
 	"math"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A Tolerance is how far an element may be from its reference: it is bad when |got − want| > Abs + Rel·|want|.
@@ -52,7 +54,7 @@ const (
 
 // Compare measures got, elements of d, against want. An integer that equals the poison pattern is unwritten only
 // if it is also beyond the tolerance: it may be the right answer.
-func Compare(d DType, got []byte, want []float64, tol Tolerance) (Errors, error) {
+func Compare(d kernels.DType, got []byte, want []float64, tol Tolerance) (Errors, error) {
 	if len(got) != len(want)*d.Size() {
 		return Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
 			d, len(got), len(want), len(want)*d.Size())

@@ -8,10 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // output encodes got, with poison wherever unwritten says so.
-func output(d DType, got []float64, unwritten ...int) []byte {
+func output(d kernels.DType, got []float64, unwritten ...int) []byte {
 	buf := make([]byte, len(got)*d.Size())
 	Encode(d, buf, got)
 	for _, i := range unwritten {
@@ -25,7 +27,7 @@ func TestCompare(t *testing.T) {
 	const huge = math.MaxFloat64
 	for _, test := range []struct {
 		name      string
-		d         DType
+		d         kernels.DType
 		got       []float64
 		unwritten []int
 		want      []float64
@@ -33,91 +35,91 @@ func TestCompare(t *testing.T) {
 		expect    Errors
 	}{
 		{
-			name: "exact", d: F16, got: []float64{1, -2, 0}, want: []float64{1, -2, 0},
+			name: "exact", d: kernels.F16, got: []float64{1, -2, 0}, want: []float64{1, -2, 0},
 			expect: Errors{Elements: 3, WorstIndex: -1},
 		},
 		{
-			name: "empty", d: F16,
+			name: "empty", d: kernels.F16,
 			expect: Errors{WorstIndex: -1},
 		},
 		{
-			name: "one off", d: F32, got: []float64{3, 4, 0.5}, want: []float64{3, 4, 0}, tol: Tolerance{Abs: 0.25},
+			name: "one off", d: kernels.F32, got: []float64{3, 4, 0.5}, want: []float64{3, 4, 0}, tol: Tolerance{Abs: 0.25},
 			expect: Errors{Elements: 3, MaxAbs: 0.5, MeanAbs: 0.5 / 3, Norm: 0.1, Bad: 1, WorstIndex: 2, WorstGot: 0.5},
 		},
 		{
-			name: "at the tolerance", d: F32, got: []float64{1.5, 1.75, -4.75}, want: []float64{1, 1, -4}, tol: Tolerance{Abs: 0.25, Rel: 0.25},
+			name: "at the tolerance", d: kernels.F32, got: []float64{1.5, 1.75, -4.75}, want: []float64{1, 1, -4}, tol: Tolerance{Abs: 0.25, Rel: 0.25},
 			expect: Errors{Elements: 3, MaxAbs: 0.75, MeanAbs: 2.0 / 3, Norm: math.Sqrt(1.375 / 18), Bad: 1, WorstIndex: 1, WorstGot: 1.75, WorstWant: 1},
 		},
 		{
-			name: "nothing is tolerated", d: F64, got: []float64{1 + 0x1p-52}, want: []float64{1},
+			name: "nothing is tolerated", d: kernels.F64, got: []float64{1 + 0x1p-52}, want: []float64{1},
 			expect: Errors{Elements: 1, MaxAbs: 0x1p-52, MeanAbs: 0x1p-52, Norm: 0x1p-52, Bad: 1, WorstGot: 1 + 0x1p-52, WorstWant: 1},
 		},
 		{
-			name: "zeros for zeros", d: BF16, got: []float64{0, 0}, want: []float64{0, math.Copysign(0, -1)},
+			name: "zeros for zeros", d: kernels.BF16, got: []float64{0, 0}, want: []float64{0, math.Copysign(0, -1)},
 			expect: Errors{Elements: 2, WorstIndex: -1},
 		},
 		{
-			name: "something for zeros", d: BF16, got: []float64{0, 0.5}, want: []float64{0, 0}, tol: Tolerance{Abs: 1},
+			name: "something for zeros", d: kernels.BF16, got: []float64{0, 0.5}, want: []float64{0, 0}, tol: Tolerance{Abs: 1},
 			expect: Errors{Elements: 2, MaxAbs: 0.5, MeanAbs: 0.25, Norm: huge, WorstIndex: 1, WorstGot: 0.5},
 		},
 		{
-			name: "zeros for something: small, yet all of it is wrong", d: F16, got: []float64{0, 0}, want: []float64{0.03, -0.04}, tol: Tolerance{Abs: 0.06},
+			name: "zeros for something: small, yet all of it is wrong", d: kernels.F16, got: []float64{0, 0}, want: []float64{0.03, -0.04}, tol: Tolerance{Abs: 0.06},
 			expect: Errors{Elements: 2, MaxAbs: 0.04, MeanAbs: 0.035, Norm: 1, WorstIndex: 1, WorstWant: -0.04},
 		},
 		{
-			name: "NaN and both infinities", d: F16, got: []float64{3, 9, nan, inf, -inf, 4}, want: []float64{3, 4, 0, 1, 2, 4}, tol: Tolerance{Abs: 10},
+			name: "NaN and both infinities", d: kernels.F16, got: []float64{3, 9, nan, inf, -inf, 4}, want: []float64{3, 4, 0, 1, 2, 4}, tol: Tolerance{Abs: 10},
 			expect: Errors{Elements: 6, MaxAbs: 5, MeanAbs: 5.0 / 3, Norm: 5 / math.Sqrt(41), Bad: 3, NaN: 1, Inf: 2, WorstIndex: 2, WorstFault: FaultNaN},
 		},
 		{
-			name: "infinity first", d: F32, got: []float64{1, -inf, nan}, want: []float64{1, 2, 3}, tol: Tolerance{Abs: 10},
+			name: "infinity first", d: kernels.F32, got: []float64{1, -inf, nan}, want: []float64{1, 2, 3}, tol: Tolerance{Abs: 10},
 			expect: Errors{Elements: 3, Bad: 2, NaN: 1, Inf: 1, WorstIndex: 1, WorstFault: FaultInf, WorstGot: -huge, WorstWant: 2},
 		},
 		{
-			name: "unwritten", d: F16, got: []float64{1, 2, nan, 4.5}, unwritten: []int{1}, want: []float64{1, 2, 3, 4}, tol: Tolerance{Abs: 1},
+			name: "unwritten", d: kernels.F16, got: []float64{1, 2, nan, 4.5}, unwritten: []int{1}, want: []float64{1, 2, 3, 4}, tol: Tolerance{Abs: 1},
 			expect: Errors{Elements: 4, MaxAbs: 0.5, MeanAbs: 0.25, Norm: 0.5 / math.Sqrt(17), Bad: 2, NaN: 1, Unwritten: 1, WorstIndex: 1, WorstFault: FaultUnwritten, WorstWant: 2},
 		},
 		{
-			name: "all unwritten", d: E4M3, got: []float64{1, 2}, unwritten: []int{0, 1}, want: []float64{1, 2}, tol: Tolerance{Abs: 1},
+			name: "all unwritten", d: kernels.E4M3, got: []float64{1, 2}, unwritten: []int{0, 1}, want: []float64{1, 2}, tol: Tolerance{Abs: 1},
 			expect: Errors{Elements: 2, Bad: 2, Unwritten: 2, WorstFault: FaultUnwritten, WorstWant: 1},
 		},
 		{
-			name: "unwritten integer", d: I8, got: []float64{5, 0}, unwritten: []int{1}, want: []float64{5, 7}, tol: Tolerance{Abs: 1},
+			name: "unwritten integer", d: kernels.I8, got: []float64{5, 0}, unwritten: []int{1}, want: []float64{5, 7}, tol: Tolerance{Abs: 1},
 			expect: Errors{Elements: 2, Bad: 1, Unwritten: 1, WorstIndex: 1, WorstFault: FaultUnwritten, WorstGot: -91, WorstWant: 7},
 		},
 		{
-			name: "integer that happens to be the pattern", d: I8, got: []float64{-91, -91}, want: []float64{-91, -90}, tol: Tolerance{Abs: 1},
+			name: "integer that happens to be the pattern", d: kernels.I8, got: []float64{-91, -91}, want: []float64{-91, -90}, tol: Tolerance{Abs: 1},
 			expect: Errors{Elements: 2, MaxAbs: 1, MeanAbs: 0.5, Norm: 1 / math.Hypot(91, 90), WorstIndex: 1, WorstGot: -91, WorstWant: -90},
 		},
 		{
-			name: "reference not finite, and met", d: F32, got: []float64{nan, inf, -inf, 1}, want: []float64{nan, inf, -inf, 1},
+			name: "reference not finite, and met", d: kernels.F32, got: []float64{nan, inf, -inf, 1}, want: []float64{nan, inf, -inf, 1},
 			expect: Errors{Elements: 4, WorstIndex: -1},
 		},
 		{
-			name: "reference not finite, and missed", d: F32, got: []float64{1, nan, -inf, 5}, want: []float64{nan, inf, inf, 5}, tol: Tolerance{Abs: 10, Rel: 1},
+			name: "reference not finite, and missed", d: kernels.F32, got: []float64{1, nan, -inf, 5}, want: []float64{nan, inf, inf, 5}, tol: Tolerance{Abs: 10, Rel: 1},
 			expect: Errors{Elements: 4, Bad: 3, NaN: 1, Inf: 1, WorstFault: FaultFinite, WorstGot: 1},
 		},
 		{
-			name: "reference NaN, unwritten", d: F32, got: []float64{0}, unwritten: []int{0}, want: []float64{nan},
+			name: "reference NaN, unwritten", d: kernels.F32, got: []float64{0}, unwritten: []int{0}, want: []float64{nan},
 			expect: Errors{Elements: 1, Bad: 1, Unwritten: 1, WorstFault: FaultUnwritten},
 		},
 		{
-			name: "reference infinite, integer unwritten", d: I32, got: []float64{0}, unwritten: []int{0}, want: []float64{-inf},
+			name: "reference infinite, integer unwritten", d: kernels.I32, got: []float64{0}, unwritten: []int{0}, want: []float64{-inf},
 			expect: Errors{Elements: 1, Bad: 1, Unwritten: 1, WorstFault: FaultUnwritten, WorstGot: float64(math.MinInt32 + 0x25A5A5A5), WorstWant: -huge},
 		},
 		{
-			name: "too small to square", d: F64, got: []float64{3e-200, 5e-200}, want: []float64{3e-200, 4e-200},
+			name: "too small to square", d: kernels.F64, got: []float64{3e-200, 5e-200}, want: []float64{3e-200, 4e-200},
 			expect: Errors{Elements: 2, MaxAbs: 1e-200, MeanAbs: 5e-201, Norm: 0.2, Bad: 1, WorstIndex: 1, WorstGot: 5e-200, WorstWant: 4e-200},
 		},
 		{
-			name: "too large to square", d: F64, got: []float64{3e200, 5e200, 1}, want: []float64{3e200, 4e200, 1}, tol: Tolerance{Rel: 0.5},
+			name: "too large to square", d: kernels.F64, got: []float64{3e200, 5e200, 1}, want: []float64{3e200, 4e200, 1}, tol: Tolerance{Rel: 0.5},
 			expect: Errors{Elements: 3, MaxAbs: 1e200, MeanAbs: 1e200 / 3, Norm: 0.2, WorstIndex: 1, WorstGot: 5e200, WorstWant: 4e200},
 		},
 		{
-			name: "error too large for float64", d: F64, got: []float64{huge}, want: []float64{-huge}, tol: Tolerance{Abs: huge},
+			name: "error too large for float64", d: kernels.F64, got: []float64{huge}, want: []float64{-huge}, tol: Tolerance{Abs: huge},
 			expect: Errors{Elements: 1, MaxAbs: huge, MeanAbs: huge, Norm: huge, Bad: 1, WorstGot: huge, WorstWant: -huge},
 		},
 		{
-			name: "the first of equal errors", d: F32, got: []float64{1, 3, 3}, want: []float64{1, 2, 2}, tol: Tolerance{Abs: 2},
+			name: "the first of equal errors", d: kernels.F32, got: []float64{1, 3, 3}, want: []float64{1, 2, 2}, tol: Tolerance{Abs: 2},
 			expect: Errors{Elements: 3, MaxAbs: 1, MeanAbs: 2.0 / 3, Norm: math.Sqrt(2.0 / 9), WorstIndex: 1, WorstGot: 3, WorstWant: 2},
 		},
 	} {
@@ -144,11 +146,11 @@ func TestCompare(t *testing.T) {
 // More elements than the comparison decodes at a time, with the faults where the pieces meet.
 func TestCompareLong(t *testing.T) {
 	const n = 1500
-	want := fill(Normal, 0, "o", n)
+	want := fill(kernels.Normal, 0, "o", n)
 	for _, at := range []int{0, 511, 512, 1023, 1024, 1499} {
 		got := append([]float64(nil), want...)
 		got[at] += 2
-		e, err := Compare(F64, output(F64, got, (at+700)%n), want, Tolerance{Abs: 1})
+		e, err := Compare(kernels.F64, output(kernels.F64, got, (at+700)%n), want, Tolerance{Abs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +174,7 @@ func TestCompareRefuses(t *testing.T) {
 		{"negative tolerance", 8, Tolerance{Abs: -1}, "abs -1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Compare(F16, make([]byte, test.bytes), make([]float64, 4), test.tol)
+			_, err := Compare(kernels.F16, make([]byte, test.bytes), make([]float64, 4), test.tol)
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error %v, want one that says %q", err, test.says)
 			}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A definition states a format as its standard does, apart from the code under test.
 type definition struct {
-	dtype    DType
+	dtype    kernels.DType
 	exponent int // bits
 	mantissa int
 	bias     int
@@ -26,10 +28,10 @@ func ieeeSpecial(mantissa int) (float64, bool) {
 func onlyAllOnesIsNaN(mantissa int) (float64, bool) { return math.NaN(), mantissa == 7 }
 
 var definitions = []definition{
-	{E4M3, 4, 3, 7, onlyAllOnesIsNaN},
-	{E5M2, 5, 2, 15, ieeeSpecial},
-	{F16, 5, 10, 15, ieeeSpecial},
-	{BF16, 8, 7, 127, ieeeSpecial},
+	{kernels.E4M3, 4, 3, 7, onlyAllOnesIsNaN},
+	{kernels.E5M2, 5, 2, 15, ieeeSpecial},
+	{kernels.F16, 5, 10, 15, ieeeSpecial},
+	{kernels.BF16, 8, 7, 127, ieeeSpecial},
 }
 
 func (f definition) codes() int { return 2 << (f.exponent + f.mantissa) }
@@ -54,7 +56,7 @@ func (f definition) value(code int) float64 {
 	return sign * math.Pow(2, float64(e-f.bias)) * (1 + fraction)
 }
 
-func encodeOne(d DType, x float64) int {
+func encodeOne(d kernels.DType, x float64) int {
 	buf := make([]byte, d.Size())
 	Encode(d, buf, []float64{x})
 	code := 0
@@ -64,7 +66,7 @@ func encodeOne(d DType, x float64) int {
 	return code
 }
 
-func decodeOne(d DType, code int) float64 {
+func decodeOne(d kernels.DType, code int) float64 {
 	buf := make([]byte, d.Size())
 	for i := range buf {
 		buf[i] = byte(code >> (8 * i))
@@ -92,7 +94,7 @@ func TestEveryCode(t *testing.T) {
 					nans++
 					continue
 				}
-				if math.IsInf(got, 0) && f.dtype == E5M2 {
+				if math.IsInf(got, 0) && f.dtype == kernels.E5M2 {
 					continue // saturates, below
 				}
 				if back := encodeOne(f.dtype, got); back != code {
@@ -152,27 +154,27 @@ func TestEncodeMinifloat(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	negativeNaN := math.Copysign(nan, -1)
 	for _, test := range []struct {
-		d    DType
+		d    kernels.DType
 		x    float64
 		want int
 	}{
-		{E4M3, 0, 0x00}, {E4M3, math.Copysign(0, -1), 0x80},
-		{E4M3, 1, 0x38}, {E4M3, -1.5, 0xBC}, {E4M3, 0x1p-6, 0x08}, {E4M3, 0x1p-9, 0x01}, {E4M3, 0x1p-10, 0x00}, {E4M3, -0x1p-10, 0x80},
-		{E4M3, 448, 0x7E}, {E4M3, 449, 0x7E}, {E4M3, 464, 0x7E}, {E4M3, 465, 0x7E}, {E4M3, 480, 0x7E}, {E4M3, 1e300, 0x7E},
-		{E4M3, inf, 0x7E}, {E4M3, -inf, 0xFE}, {E4M3, nan, 0x7F}, {E4M3, negativeNaN, 0x7F},
-		{E4M3, math.SmallestNonzeroFloat64, 0x00},
+		{kernels.E4M3, 0, 0x00}, {kernels.E4M3, math.Copysign(0, -1), 0x80},
+		{kernels.E4M3, 1, 0x38}, {kernels.E4M3, -1.5, 0xBC}, {kernels.E4M3, 0x1p-6, 0x08}, {kernels.E4M3, 0x1p-9, 0x01}, {kernels.E4M3, 0x1p-10, 0x00}, {kernels.E4M3, -0x1p-10, 0x80},
+		{kernels.E4M3, 448, 0x7E}, {kernels.E4M3, 449, 0x7E}, {kernels.E4M3, 464, 0x7E}, {kernels.E4M3, 465, 0x7E}, {kernels.E4M3, 480, 0x7E}, {kernels.E4M3, 1e300, 0x7E},
+		{kernels.E4M3, inf, 0x7E}, {kernels.E4M3, -inf, 0xFE}, {kernels.E4M3, nan, 0x7F}, {kernels.E4M3, negativeNaN, 0x7F},
+		{kernels.E4M3, math.SmallestNonzeroFloat64, 0x00},
 
-		{E5M2, 1, 0x3C}, {E5M2, -2, 0xC0}, {E5M2, 0x1p-16, 0x01}, {E5M2, 0x1p-17, 0x00},
-		{E5M2, 57344, 0x7B}, {E5M2, 61439, 0x7B}, {E5M2, 61440, 0x7B}, {E5M2, 65536, 0x7B}, {E5M2, inf, 0x7B}, {E5M2, -inf, 0xFB},
-		{E5M2, nan, 0x7E}, {E5M2, negativeNaN, 0x7E},
+		{kernels.E5M2, 1, 0x3C}, {kernels.E5M2, -2, 0xC0}, {kernels.E5M2, 0x1p-16, 0x01}, {kernels.E5M2, 0x1p-17, 0x00},
+		{kernels.E5M2, 57344, 0x7B}, {kernels.E5M2, 61439, 0x7B}, {kernels.E5M2, 61440, 0x7B}, {kernels.E5M2, 65536, 0x7B}, {kernels.E5M2, inf, 0x7B}, {kernels.E5M2, -inf, 0xFB},
+		{kernels.E5M2, nan, 0x7E}, {kernels.E5M2, negativeNaN, 0x7E},
 
-		{F16, 1, 0x3C00}, {F16, -2, 0xC000}, {F16, 0.333251953125, 0x3555}, {F16, 65504, 0x7BFF}, {F16, 0x1p-24, 0x0001},
-		{F16, 65519.999, 0x7BFF}, {F16, 65520, 0x7C00}, {F16, -1e9, 0xFC00}, {F16, inf, 0x7C00}, {F16, nan, 0x7E00}, {F16, negativeNaN, 0x7E00},
+		{kernels.F16, 1, 0x3C00}, {kernels.F16, -2, 0xC000}, {kernels.F16, 0.333251953125, 0x3555}, {kernels.F16, 65504, 0x7BFF}, {kernels.F16, 0x1p-24, 0x0001},
+		{kernels.F16, 65519.999, 0x7BFF}, {kernels.F16, 65520, 0x7C00}, {kernels.F16, -1e9, 0xFC00}, {kernels.F16, inf, 0x7C00}, {kernels.F16, nan, 0x7E00}, {kernels.F16, negativeNaN, 0x7E00},
 		// Just above a tie, by less than float32 can say: through float32 it would round down.
-		{F16, 1 + 0x1p-11 + 0x1p-40, 0x3C01}, {F16, 1 + 0x1p-11, 0x3C00},
+		{kernels.F16, 1 + 0x1p-11 + 0x1p-40, 0x3C01}, {kernels.F16, 1 + 0x1p-11, 0x3C00},
 
-		{BF16, 1, 0x3F80}, {BF16, -2, 0xC000}, {BF16, 3.140625, 0x4049}, {BF16, math.MaxFloat32, 0x7F80}, {BF16, -inf, 0xFF80}, {BF16, nan, 0x7FC0},
-		{BF16, 0x1p-133, 0x0001}, {BF16, 0x1p-134, 0x0000}, {BF16, 1 + 0x1p-8 + 0x1p-40, 0x3F81},
+		{kernels.BF16, 1, 0x3F80}, {kernels.BF16, -2, 0xC000}, {kernels.BF16, 3.140625, 0x4049}, {kernels.BF16, math.MaxFloat32, 0x7F80}, {kernels.BF16, -inf, 0xFF80}, {kernels.BF16, nan, 0x7FC0},
+		{kernels.BF16, 0x1p-133, 0x0001}, {kernels.BF16, 0x1p-134, 0x0000}, {kernels.BF16, 1 + 0x1p-8 + 0x1p-40, 0x3F81},
 	} {
 		t.Run(fmt.Sprintf("%s %v", test.d, test.x), func(t *testing.T) {
 			if got := encodeOne(test.d, test.x); got != test.want {
@@ -190,8 +192,8 @@ func FuzzEncodeE4M3(f *testing.F) {
 	def := definitions[0]
 	f.Fuzz(func(t *testing.T, word uint64) {
 		x := math.Float64frombits(word)
-		code := encodeOne(E4M3, x)
-		got := decodeOne(E4M3, code)
+		code := encodeOne(kernels.E4M3, x)
+		got := decodeOne(kernels.E4M3, code)
 		if x != x {
 			if got == got {
 				t.Fatalf("NaN %#x encodes to %v", word, got)

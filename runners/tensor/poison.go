@@ -1,5 +1,7 @@
 package tensor
 
+import "github.com/kernelgate/kernelgate/kernels"
+
 // PoisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
 // a period of at most four bytes, so that a device can be poisoned by a plain memset: of bytes for 8-bit formats, of
 // 16-bit words for 16-bit ones, of 32-bit words for the rest.
@@ -8,28 +10,28 @@ package tensor
 // computed, even from poison that it read, differs from one that it never wrote. E4M3 has no such choice: it
 // has two NaN codes, and takes the negative one, because CUDA's conversions of float and half produce the positive
 // one. Integers have no NaN, and repeat 0xA5, which may also be an honest result.
-func PoisonWord(d DType) uint32 {
+func PoisonWord(d kernels.DType) uint32 {
 	switch d {
-	case E4M3:
+	case kernels.E4M3:
 		return 0xFFFFFFFF
-	case E5M2:
+	case kernels.E5M2:
 		return 0xFDFDFDFD
-	case F16:
+	case kernels.F16:
 		return 0xFDA5FDA5
-	case BF16:
+	case kernels.BF16:
 		return 0xFFA5FFA5
-	case F32:
+	case kernels.F32:
 		return 0xFFA5A5A5
-	case F64:
+	case kernels.F64:
 		return 0xFFF5A5A5
-	case I8, U8, I32, I64:
+	case kernels.I8, kernels.U8, kernels.I32, kernels.I64:
 		return 0xA5A5A5A5
 	}
 	panic(unknown(d))
 }
 
 // Poison fills dst with elements that no kernel should leave behind, so that what was not written shows.
-func Poison(d DType, dst []byte) {
+func Poison(d kernels.DType, dst []byte) {
 	check(d, len(dst), len(dst)/d.Size())
 	var word [4]byte
 	le.PutUint32(word[:], PoisonWord(d))
@@ -39,27 +41,13 @@ func Poison(d DType, dst []byte) {
 	}
 }
 
-// CountPoison is the number of elements that still are exactly what Poison wrote. For integers that is an upper
-// bound of the unwritten ones.
-func CountPoison(d DType, src []byte) int {
-	check(d, len(src), len(src)/d.Size())
-	p := patternOf(d)
-	count := 0
-	for i := range len(src) / p.size {
-		if p.at(src, i) {
-			count++
-		}
-	}
-	return count
-}
-
 // A pattern is one poisoned element, looked up once for many.
 type pattern struct {
 	size int
 	word uint32
 }
 
-func patternOf(d DType) pattern { return pattern{d.Size(), PoisonWord(d)} }
+func patternOf(d kernels.DType) pattern { return pattern{d.Size(), PoisonWord(d)} }
 
 // at says whether element i of src is exactly what Poison writes.
 func (p pattern) at(src []byte, i int) bool {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // Quantized is a tensor in a narrow format with the scales that undo it: value ≈ decoded · scale.
@@ -17,7 +19,7 @@ type Quantized struct {
 // Quantize maps values to d with one scale per group: the group's largest magnitude over the format's largest
 // value (448 for e4m3, 57344 for e5m2, 127 for i8), computed in float32 as a GPU would, and 1 for a group of zeros.
 // A scale is never subnormal: a kernel built with -ftz=true would read it as 0.
-func Quantize(d DType, values []float64, g Grouping) (Quantized, error) {
+func Quantize(d kernels.DType, values []float64, g Grouping) (Quantized, error) {
 	largest, err := QuantizedLimit(d)
 	if err != nil {
 		return Quantized{}, err
@@ -60,16 +62,16 @@ func Quantize(d DType, values []float64, g Grouping) (Quantized, error) {
 }
 
 // QuantizedLimit is the largest value of a format that tensors are quantised to.
-func QuantizedLimit(d DType) (float32, error) {
+func QuantizedLimit(d kernels.DType) (float32, error) {
 	switch d {
-	case E4M3:
+	case kernels.E4M3:
 		return 448, nil
-	case E5M2:
+	case kernels.E5M2:
 		return 57344, nil
-	case I8:
+	case kernels.I8:
 		return math.MaxInt8, nil
 	}
-	return 0, fmt.Errorf("quantise to %s: no such quantisation: use one of %s", d, join([]DType{E4M3, E5M2, I8}))
+	return 0, fmt.Errorf("quantise to %s: no such quantisation: use one of e4m3, e5m2, i8", d)
 }
 
 func scaleFor(absmax, largest float32) float64 {

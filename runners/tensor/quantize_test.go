@@ -4,9 +4,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
-func quantize(d DType, values []float64, shape, axes []int) (Quantized, error) {
+func quantize(d kernels.DType, values []float64, shape, axes []int) (Quantized, error) {
 	g, err := NewGrouping(shape, axes)
 	if err != nil {
 		return Quantized{}, err
@@ -16,7 +18,7 @@ func quantize(d DType, values []float64, shape, axes []int) (Quantized, error) {
 
 func TestQuantizeGroupsByAxis(t *testing.T) {
 	shape := []int{2, 3, 4, 5}
-	values := fill(Normal, 0, "q", shape...)
+	values := fill(kernels.Normal, 0, "q", shape...)
 	for _, test := range []struct {
 		name   string
 		axes   []int
@@ -32,7 +34,7 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 		{"per element", []int{0, 1, 2, 3}, 120, func(b, h, s, d int) int { return ((b*3+h)*4+s)*5 + d }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q, err := quantize(E4M3, values, shape, test.axes)
+			q, err := quantize(kernels.E4M3, values, shape, test.axes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +61,7 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 				}
 			}
 			decoded := make([]float64, len(values))
-			Decode(E4M3, decoded, q.Data)
+			Decode(kernels.E4M3, decoded, q.Data)
 			for i, x := range values {
 				scale := q.Scales[group[i]]
 				if want := decoded[i] * scale; q.Dequantized[i] != want {
@@ -76,12 +78,12 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 
 func TestQuantizeMapsTheLargestToTheLargest(t *testing.T) {
 	for _, test := range []struct {
-		d       DType
+		d       kernels.DType
 		largest float64
-	}{{E4M3, 448}, {E5M2, 57344}, {I8, 127}} {
+	}{{kernels.E4M3, 448}, {kernels.E5M2, 57344}, {kernels.I8, 127}} {
 		t.Run(string(test.d), func(t *testing.T) {
 			for seed := range uint64(300) {
-				for _, dist := range []Distribution{Normal, Large, Constant} {
+				for _, dist := range []kernels.Distribution{kernels.Normal, kernels.Large, kernels.Constant} {
 					values := fill(dist, seed, "x", 33)
 					at := 0
 					for i, x := range values {
@@ -122,7 +124,7 @@ func TestQuantizeExtremes(t *testing.T) {
 		{"empty", nil, 1, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q, err := quantize(E4M3, test.values, []int{len(test.values)}, nil)
+			q, err := quantize(kernels.E4M3, test.values, []int{len(test.values)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,22 +144,22 @@ func TestQuantizeRefuses(t *testing.T) {
 	ones := []float64{1, 1, 1, 1, 1, 1}
 	for _, test := range []struct {
 		name   string
-		d      DType
+		d      kernels.DType
 		values []float64
 		shape  []int
 		axes   []int
 		says   string
 	}{
-		{"wide format", F16, ones, []int{6}, nil, "e4m3, e5m2, i8"},
-		{"wrong length", E4M3, ones, []int{2, 2}, nil, "6 values"},
-		{"negative shape", E4M3, ones, []int{-6}, nil, "axis 0"},
-		{"axis too high", E4M3, ones, []int{2, 3}, []int{2}, "0 to 1"},
-		{"negative axis", E4M3, ones, []int{2, 3}, []int{-1}, "0 to 1"},
-		{"axis twice", E4M3, ones, []int{2, 3}, []int{1, 1}, "each once"},
-		{"axes descending", E4M3, ones, []int{2, 3}, []int{1, 0}, "ascending"},
-		{"NaN", E4M3, []float64{0, 0, math.NaN(), 0}, []int{2, 2}, []int{0}, "value 2 is NaN"},
-		{"infinity", I8, []float64{math.Inf(-1)}, []int{1}, nil, "value 0 is -Inf"},
-		{"beyond float32", E5M2, []float64{1, 1e39}, []int{2}, nil, "value 1 is 1e+39"},
+		{"wide format", kernels.F16, ones, []int{6}, nil, "e4m3, e5m2, i8"},
+		{"wrong length", kernels.E4M3, ones, []int{2, 2}, nil, "6 values"},
+		{"negative shape", kernels.E4M3, ones, []int{-6}, nil, "axis 0"},
+		{"axis too high", kernels.E4M3, ones, []int{2, 3}, []int{2}, "0 to 1"},
+		{"negative axis", kernels.E4M3, ones, []int{2, 3}, []int{-1}, "0 to 1"},
+		{"axis twice", kernels.E4M3, ones, []int{2, 3}, []int{1, 1}, "each once"},
+		{"axes descending", kernels.E4M3, ones, []int{2, 3}, []int{1, 0}, "ascending"},
+		{"NaN", kernels.E4M3, []float64{0, 0, math.NaN(), 0}, []int{2, 2}, []int{0}, "value 2 is NaN"},
+		{"infinity", kernels.I8, []float64{math.Inf(-1)}, []int{1}, nil, "value 0 is -Inf"},
+		{"beyond float32", kernels.E5M2, []float64{1, 1e39}, []int{2}, nil, "value 1 is 1e+39"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := quantize(test.d, test.values, test.shape, test.axes)

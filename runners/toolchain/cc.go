@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -67,7 +68,7 @@ type Compile struct {
 type CompileError struct {
 	Summary     string
 	Log         string
-	Diagnostics []Diagnostic
+	Diagnostics []gates.Diagnostic
 }
 
 func (e *CompileError) Error() string { return e.Summary }
@@ -113,10 +114,10 @@ func (e *CompileError) summary(r sandbox.Result) string {
 
 // FirstError is the first error among the messages in one line, with the number
 // of those behind it; empty where there is none.
-func FirstError(messages []Diagnostic) string {
+func FirstError(messages []gates.Diagnostic) string {
 	first, errors := "", 0
 	for _, d := range messages {
-		if d.Severity != "error" && d.Severity != "fatal" {
+		if !isError(d) {
 			continue
 		}
 		if errors++; first == "" {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // An NVCCBuild is one source to compile for one architecture. Nothing in it comes from the change but the files in Dir.
@@ -36,7 +38,7 @@ type Cubin struct {
 	EntryLine int      // where Source defines the entry; 0 where a macro or another file does
 
 	Warnings    []string // of ptxas, about any entry
-	Diagnostics []Diagnostic
+	Diagnostics []gates.Diagnostic
 	Log         string
 	Seconds     float64 // that the compiler took when it ran
 	Cached      bool    // it did not run this time

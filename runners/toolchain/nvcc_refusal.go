@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // refusal puts a failed run into one line for people, and tells whether it would end the same way again.
-func (c *CUDA) refusal(r sandbox.Result, log string, diagnostics []Diagnostic) (summary string, final bool) {
+func (c *CUDA) refusal(r sandbox.Result, log string, diagnostics []gates.Diagnostic) (summary string, final bool) {
 	const cheaper = "; make the source cheaper to compile: deep templates, constexpr loops and large arrays cost most"
 	if r.TimedOut || r.OutOfMemory || r.OutputTruncated || r.Signal != 0 {
 		why := strings.Join(r.Refused, "; ")
@@ -46,12 +47,12 @@ func (c *CUDA) memoryText() string {
 
 func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, buildMemory) }
 
-func isError(d Diagnostic) bool { return d.Severity == "error" || d.Severity == "fatal" }
+func isError(d gates.Diagnostic) bool { return d.Severity == "error" }
 
 var intermediateName = regexp.MustCompile(`^/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_`)
 
 // diagnosticsIn names files by their place in the folder of the sources, and nvcc's own without the number of a process.
-func diagnosticsIn(log, dir string) []Diagnostic {
+func diagnosticsIn(log, dir string) []gates.Diagnostic {
 	found := ParseDiagnostics(log)
 	for i := range found {
 		file := &found[i].File
@@ -66,8 +67,8 @@ func diagnosticsIn(log, dir string) []Diagnostic {
 }
 
 // blames tells whether an error is said to lie in the sources. Only the front ends know those; ptxas names its own input.
-func blames(diagnostics []Diagnostic) bool {
-	return slices.ContainsFunc(diagnostics, func(d Diagnostic) bool {
+func blames(diagnostics []gates.Diagnostic) bool {
+	return slices.ContainsFunc(diagnostics, func(d gates.Diagnostic) bool {
 		return isError(d) && d.Tool == "" && filepath.IsLocal(d.File)
 	})
 }

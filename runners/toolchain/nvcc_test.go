@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -238,7 +239,7 @@ func TestBuildTellsWhatTheToolsSay(t *testing.T) {
 	t.Run("warnings", func(t *testing.T) {
 		t.Parallel()
 		cubin := mustBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"k/warned.cu": warned}), Source: "k/warned.cu", Entry: "warned", Arch: "sm_89"})
-		i := slices.IndexFunc(cubin.Diagnostics, func(d Diagnostic) bool { return d.Code == "#177-D" })
+		i := slices.IndexFunc(cubin.Diagnostics, func(d gates.Diagnostic) bool { return d.Code == "#177-D" })
 		if i < 0 || cubin.Diagnostics[i].File != "k/warned.cu" || cubin.Diagnostics[i].Line != 4 || cubin.Diagnostics[i].Severity != "warning" {
 			t.Errorf("diagnostics %+v", cubin.Diagnostics)
 		}

@@ -4,20 +4,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-)
 
-// A Diagnostic is one complaint of a compiler.
-type Diagnostic struct {
-	// Tool is the program that names itself in the line (ptxas, nvcc, nvlink, gcc …); empty where a compiler names
-	// the source alone.
-	Tool     string
-	File     string // as printed; may be the compiler's intermediate file
-	Line     int    // 0: not said
-	Column   int    // 0: not said
-	Severity string // fatal, error, warning, remark or note
-	Message  string
-	Code     string // as printed: #177-D, C7511, -Wunused-function; empty for most errors
-}
+	"github.com/kernelgate/kernelgate/gates"
+)
 
 // A diagnosticFormat is one way to print a complaint. Its groups are named after the fields of Diagnostic.
 type diagnosticFormat struct {
@@ -53,8 +42,8 @@ var diagnosticFormats = []diagnosticFormat{
 // ParseDiagnostics finds the complaints of nvcc, ptxas, nvlink, gcc and clang in a build log, in their order. Of a complaint of
 // several lines it keeps the first; the echoed source and "detected during" are left to the log itself. A log
 // quotes the source, so what this returns is for people to read, not proof of anything.
-func ParseDiagnostics(log string) []Diagnostic {
-	var found []Diagnostic
+func ParseDiagnostics(log string) []gates.Diagnostic {
+	var found []gates.Diagnostic
 	for line := range strings.Lines(log) {
 		line = strings.TrimRight(line, "\r\n")
 		for _, format := range diagnosticFormats {
@@ -67,12 +56,12 @@ func ParseDiagnostics(log string) []Diagnostic {
 	return found
 }
 
-func (f diagnosticFormat) parse(line string) (Diagnostic, bool) {
+func (f diagnosticFormat) parse(line string) (gates.Diagnostic, bool) {
 	m := f.line.FindStringSubmatch(line)
 	if m == nil {
-		return Diagnostic{}, false
+		return gates.Diagnostic{}, false
 	}
-	d := Diagnostic{Severity: "error"} // where a tool prints nothing else
+	d := gates.Diagnostic{Severity: "error"} // where a tool prints nothing else
 	for i, group := range f.groups {
 		var err error
 		switch group {
@@ -94,17 +83,17 @@ func (f diagnosticFormat) parse(line string) (Diagnostic, bool) {
 			d.Code = m[i]
 		}
 		if err != nil {
-			return Diagnostic{}, false
+			return gates.Diagnostic{}, false
 		}
 	}
 	return d, true
 }
 
-// severity maps the tools' words to the five that a Diagnostic has.
+// severity maps the tools' words to the four that a Diagnostic has.
 func severity(printed string) string {
 	switch printed = strings.ToLower(printed); printed {
-	case "catastrophic error", "internal error", "fatal error":
-		return "fatal"
+	case "catastrophic error", "internal error", "fatal error", "fatal":
+		return "error"
 	case "info":
 		return "remark"
 	default:

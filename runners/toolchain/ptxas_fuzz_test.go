@@ -83,7 +83,7 @@ func FuzzParseDiagnostics(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log string) {
 		for _, d := range ParseDiagnostics(log) {
 			switch d.Severity {
-			case "fatal", "error", "warning", "remark", "note":
+			case "error", "warning", "remark", "note":
 			default:
 				t.Errorf("severity %q", d.Severity)
 			}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // errLate ends the wait for a browser.
@@ -36,7 +36,7 @@ type door struct {
 func (j *job) welcome(ctx context.Context) error {
 	listener, err := net.Listen("tcp", j.opt.Listen)
 	if err != nil {
-		return plan.BadInputf("--listen: %w (leave it out for a free port)", err)
+		return strict.Mistakef("--listen: %w (leave it out for a free port)", err)
 	}
 	d, err := newDoor(j, listener.Addr().String())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // A file is one that is to be written.
@@ -25,14 +25,14 @@ func free(dir string, force bool) error {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
 		case err == nil && info.IsDir():
-			return plan.BadInputf("--dir: %s is a folder (choose another --dir)", filepath.Join(dir, name))
+			return strict.Mistakef("--dir: %s is a folder (choose another --dir)", filepath.Join(dir, name))
 		case err == nil && !force:
-			return plan.BadInputf("--dir: %s is there already (choose another --dir, or overwrite it with --force)", filepath.Join(dir, name))
+			return strict.Mistakef("--dir: %s is there already (choose another --dir, or overwrite it with --force)", filepath.Join(dir, name))
 		}
 	}
 	missing, err := missingFolders(dir)
 	if err != nil {
-		return plan.BadInputf("--dir: %w (choose another --dir)", err)
+		return strict.Mistakef("--dir: %w (choose another --dir)", err)
 	}
 	there := dir
 	if len(missing) > 0 {
@@ -40,7 +40,7 @@ func free(dir string, force bool) error {
 	}
 	probe, err := os.MkdirTemp(there, ".kernelgate-setup-")
 	if err != nil {
-		return plan.BadInputf("--dir: nothing can be written to %s: %w (run it as a user who may, or choose another --dir)", there, errors.Unwrap(err))
+		return strict.Mistakef("--dir: nothing can be written to %s: %w (run it as a user who may, or choose another --dir)", there, errors.Unwrap(err))
 	}
 	if err := os.Remove(probe); err != nil {
 		return fmt.Errorf("removing what was written to try %s: %w", there, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/app"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // TestRefusals: a mistake is told before anybody is sent anywhere, and names its
@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 				Random: func() string { return "x" }, Open: func(string) error { t.Error("a browser is opened"); return nil }}
 			tt.change(&opt)
 			err := app.Run(t.Context(), opt)
-			var bad plan.BadInput
+			var bad strict.Mistake
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("it says %v, want %q", err, tt.want)
 			}

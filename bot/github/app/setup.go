@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // Options say which App is made, where, and for which bot. URL, Dir, GitHub, Out
@@ -37,7 +37,7 @@ type Options struct {
 	Transport http.RoundTripper          // Go's own unless given
 }
 
-// Run makes the App. A mistake in the options is a plan.BadInput and is told
+// Run makes the App. A mistake in the options is a strict.Mistake and is told
 // before GitHub is asked anything.
 func Run(ctx context.Context, opt Options) error {
 	j, err := newJob(opt)
@@ -53,7 +53,7 @@ func Run(ctx context.Context, opt Options) error {
 	made, err := j.exchange(ctx, opt.Code)
 	switch {
 	case errors.Is(err, errSpent):
-		return plan.BadInputf("--code: %w", err)
+		return strict.Mistakef("--code: %w", err)
 	case err != nil:
 		return fmt.Errorf("%w; the code is good for an hour: try again", err)
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // Addresses finds the API and the place of the repositories, which is that of GitHub's
@@ -54,16 +55,12 @@ func Loopback(host string) bool {
 // CloneURL is the address of a repository for git over HTTPS.
 func (h *GitHub) CloneURL(repo string) string { return h.git + "/" + repo + ".git" }
 
-var nameOK = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-
 // splitRepo takes owner/name apart and lets nothing through that would change a
 // request's path.
 func splitRepo(repo string) (owner, name string, err error) {
-	owner, name, _ = strings.Cut(repo, "/")
-	for _, part := range []string{owner, name} {
-		if !nameOK.MatchString(part) || part == "." || part == ".." {
-			return "", "", fmt.Errorf("%q is not a repository; write it as owner/name", repo)
-		}
+	if !strict.IsRepository(repo) {
+		return "", "", fmt.Errorf("%q is not a repository; write it as owner/name", repo)
 	}
+	owner, name, _ = strings.Cut(repo, "/")
 	return owner, name, nil
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // GitHub's limits of a check run. Texts are counted in characters.
@@ -144,10 +145,8 @@ func webAddress(text string) error {
 	return nil
 }
 
-var shaOK = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 func validSHA(sha string) error {
-	if !shaOK.MatchString(sha) {
+	if !strict.IsCommit(sha) {
 		return fmt.Errorf("%q is not a full commit SHA", sha)
 	}
 	return nil

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // A payload is a body on its way to an Event. It keeps the first error, so that
@@ -61,16 +62,11 @@ func optional[T any](p *payload, field string) (value T) {
 	return value
 }
 
-var (
-	commitID = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	fullName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}$`)
-)
-
 func (p *payload) sha(path, value string) string {
 	switch {
 	case value == "":
 		p.fail("%s is missing", path)
-	case !commitID.MatchString(value):
+	case !strict.IsCommit(value):
 		p.fail("%s is no commit id", path)
 	}
 	return value
@@ -151,10 +147,10 @@ func (p *payload) numbers(path string, c wireCheck, in Repository) []int {
 
 // checkRepository refuses names that would mean something as a path.
 func (p *payload) checkRepository(path string, r Repository) {
-	switch name := r.Name(); {
+	switch {
 	case r.ID <= 0:
 		p.fail("%s.id is missing or not positive", path)
-	case !fullName.MatchString(r.FullName) || name == "." || name == ".." || r.Owner() == "." || r.Owner() == "..":
+	case !strict.IsRepository(r.FullName):
 		p.fail("%s.full_name is not owner/name", path)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -56,12 +56,10 @@ type fetched struct {
 	err   error
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
-
 // Fetch brings a repository's branches and tags up to date, and the refs beside
 // them that are named, such as refs/pull/7/head, under their own names.
 func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checkout.Repo, error) {
-	if !namePattern.MatchString(repo) || strings.Contains(repo, "..") {
+	if !strict.IsRepository(repo) {
 		return nil, fmt.Errorf("%q is no repository's name", repo)
 	}
 	m := s.mirrored(repo)

@@ -88,8 +88,6 @@ func TestNames(t *testing.T) {
 		{DeviceAttribute(9999), "device attribute 9999"},
 		{FuncRegisters, "NUM_REGS"},
 		{FunctionAttribute(77), "function attribute 77"},
-		{LimitPersistingL2, "PERSISTING_L2_CACHE_SIZE"},
-		{Limit(77), "limit 77"},
 		{IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
 		{Version(13000), "13.0"},
 		{Version(12040), "12.4"},

@@ -61,9 +61,6 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 	for a, name := range functionAttributeNames {
 		same("CU_FUNC_ATTRIBUTE_"+name, uint64(a))
 	}
-	for _, l := range []Limit{LimitStackSize, LimitPrintfFIFO, LimitMallocHeap, LimitMaxL2FetchGranularity, LimitPersistingL2} {
-		same("CU_LIMIT_"+l.String(), uint64(l))
-	}
 	for name, n := range map[string]uint64{
 		"CU_CTX_SCHED_AUTO":                     uint64(ScheduleAuto),
 		"CU_CTX_SCHED_SPIN":                     uint64(ScheduleSpin),

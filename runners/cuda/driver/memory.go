@@ -44,37 +44,6 @@ func (c *Context) Free(b Buffer) error {
 	return nil
 }
 
-// A HostBuffer is page-locked host memory, outside Go's heap: the source or the
-// target of copies that run while the host goes on.
-type HostBuffer struct {
-	mem []byte
-}
-
-// Bytes is the memory itself. It must not be used after FreeHost.
-func (h HostBuffer) Bytes() []byte { return h.mem }
-
-// Slice is a part of the buffer, with Go's rules for slices.
-func (h HostBuffer) Slice(offset, n int64) HostBuffer {
-	return HostBuffer{h.mem[offset : offset+n : offset+n]}
-}
-
-// AllocHost takes page-locked host memory.
-func (c *Context) AllocHost(bytes int64) (HostBuffer, error) {
-	var p *byte
-	if code := c.d.sym.cuMemHostAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(bytes), 0); code != Success {
-		return HostBuffer{}, c.d.newError(code, fmt.Sprintf("allocating %d bytes of page-locked host memory", bytes))
-	}
-	return HostBuffer{unsafe.Slice(p, bytes)}, nil
-}
-
-// FreeHost gives back what AllocHost took.
-func (c *Context) FreeHost(h HostBuffer) error {
-	if code := c.d.sym.cuMemFreeHost.call(uintptr(unsafe.Pointer(unsafe.SliceData(h.mem)))); code != Success {
-		return c.d.newError(code, fmt.Sprintf("freeing %d bytes of page-locked host memory", len(h.mem)))
-	}
-	return nil
-}
-
 // ToDevice copies src to the start of dst, in order on the stream, and waits:
 // Go memory is never in the hands of a copy that is still running.
 func (s *Stream) ToDevice(dst Buffer, src []byte) error {
@@ -93,13 +62,6 @@ func (s *Stream) ToHost(dst []byte, src Buffer) error {
 	}
 	return s.Synchronize()
 }
-
-// ToDeviceAsync queues a copy. src must stay unchanged until the stream has
-// passed it.
-func (s *Stream) ToDeviceAsync(dst Buffer, src HostBuffer) error { return s.toDevice(dst, src.mem) }
-
-// ToHostAsync queues a copy. dst is valid once the stream has passed it.
-func (s *Stream) ToHostAsync(dst HostBuffer, src Buffer) error { return s.toHost(dst.mem, src) }
 
 func (s *Stream) toDevice(dst Buffer, src []byte) error {
 	if int64(len(src)) > dst.Size {

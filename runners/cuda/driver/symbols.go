@@ -34,10 +34,10 @@ type symbols struct {
 	cuDeviceTotalMem, cuDeviceGetAttribute, cuDeviceGetPCIBusId proc
 
 	cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease,
-	cuCtxSetCurrent, cuCtxSynchronize, cuCtxSetLimit, cuCtxGetLimit,
+	cuCtxSetCurrent, cuCtxSynchronize,
 	cuCtxResetPersistingL2Cache proc
 
-	cuMemAlloc, cuMemFree, cuMemGetInfo, cuMemHostAlloc, cuMemFreeHost,
+	cuMemAlloc, cuMemFree,
 	cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync,
 	cuMemsetD8Async, cuMemsetD32Async proc
 
@@ -84,15 +84,10 @@ func (s *symbols) table() []dynlib.Symbol {
 		need(&s.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2"),
 		need(&s.cuCtxSetCurrent, "cuCtxSetCurrent"),
 		need(&s.cuCtxSynchronize, "cuCtxSynchronize"),
-		need(&s.cuCtxSetLimit, "cuCtxSetLimit"),
-		need(&s.cuCtxGetLimit, "cuCtxGetLimit"),
 		need(&s.cuCtxResetPersistingL2Cache, "cuCtxResetPersistingL2Cache"),
 
 		need(&s.cuMemAlloc, "cuMemAlloc_v2"),
 		need(&s.cuMemFree, "cuMemFree_v2"),
-		need(&s.cuMemGetInfo, "cuMemGetInfo_v2"),
-		need(&s.cuMemHostAlloc, "cuMemHostAlloc"),
-		need(&s.cuMemFreeHost, "cuMemFreeHost"),
 		need(&s.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2"),
 		need(&s.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2"),
 		need(&s.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"),

@@ -145,12 +145,6 @@ func (d Device) Power() (float64, error) {
 	return float64(mw) / 1000, err
 }
 
-// PowerLimit is the lowest of the limits in force, in watts.
-func (d Device) PowerLimit() (float64, error) {
-	mw, err := d.number(d.l.sym.deviceGetEnforcedPowerLimit, "power limit")
-	return float64(mw) / 1000, err
-}
-
 // Persistence says whether the driver stays loaded while nobody uses the GPU.
 // Without it every process pays for waking the GPU, and clocks fall in between.
 func (d Device) Persistence() (bool, error) {

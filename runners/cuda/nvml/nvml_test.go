@@ -48,7 +48,6 @@ func figures(d Device) map[string]string {
 		"reasons":      func() (string, error) { return show(d.Reasons()) },
 		"temperature":  func() (string, error) { return show(d.Temperature()) },
 		"power":        func() (string, error) { return show(d.Power()) },
-		"power limit":  func() (string, error) { return show(d.PowerLimit()) },
 		"persistence":  func() (string, error) { return show(d.Persistence()) },
 		"ECC":          func() (string, error) { return show(d.ECC()) },
 		"uncorrected":  func() (string, error) { return show(d.UncorrectedErrors()) },
@@ -73,7 +72,7 @@ func TestFigures(t *testing.T) {
 		"name": "Fake GPU A", "UUID": "GPU-a", "PCI": "00000000:17:00.0",
 		"SM clock": "1001", "memory clock": "1002", "max SM": "2001", "max memory": "2002",
 		"reasons":     "sw-power-cap, sw-thermal-slowdown, hw-thermal-slowdown, 0x8000000000000000",
-		"temperature": "41", "power": "123.456", "power limit": "700", "persistence": "true",
+		"temperature": "41", "power": "123.456", "persistence": "true",
 		"ECC": "false", "uncorrected": "7696581394442",
 		"processes": "[{4000000000 21474836480 true} {4000000001 0 false}]",
 	}

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -37,17 +37,17 @@ const (
 // reference as floats.
 type Target struct {
 	Places  Places
-	Layout  problem.Layout
-	Outputs []int          // the arguments that are outputs, in order
-	DTypes  []tensor.DType // of them
+	Layout  tensor.Layout
+	Outputs []int           // the arguments that are outputs, in order
+	DTypes  []kernels.DType // of them
 }
 
 // TargetOf is the outputs of a kernel's slots.
-func TargetOf(p *problem.Problem, l problem.Layout, places Places) Target {
+func TargetOf(p *tensor.Problem, l tensor.Layout, places Places) Target {
 	return target(p.Args, l, places)
 }
 
-func target(args []problem.Arg, l problem.Layout, places Places) Target {
+func target(args []tensor.Arg, l tensor.Layout, places Places) Target {
 	t := Target{Places: places, Layout: l}
 	for i, a := range args {
 		if a.Array() && a.Writes() {
@@ -59,7 +59,7 @@ func target(args []problem.Arg, l problem.Layout, places Places) Target {
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *problem.Problem, got, want Target, tolerance tensor.Tolerance) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance tensor.Tolerance) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {
@@ -75,7 +75,7 @@ func (o *Oracle) Compare(p *problem.Problem, got, want Target, tolerance tensor.
 		elements := p.Args[arg].Elements
 		spec := words(uint64(got.Places.table.Ptr), uint64(want.Places.table.Ptr),
 			uint64(got.Layout.Offsets[arg]), uint64(want.Layout.Offsets[want.Outputs[k]]),
-			code(tensor.DTypes(), got.DTypes[k]), code(tensor.DTypes(), want.DTypes[k]), uint64(elements),
+			code(kernels.DTypes(), got.DTypes[k]), code(kernels.DTypes(), want.DTypes[k]), uint64(elements),
 			math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), uint64(o.partial.Ptr))
 		grid := func(blocks, threads int) driver.Launch {
 			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -161,21 +160,21 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, dist := range tensor.Distributions() {
+			for _, dist := range kernels.Distributions() {
 				compareDraw(t, run, m, dist)
 			}
 		})
 	}
 }
 
-func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, dist tensor.Distribution) {
+func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, dist kernels.Distribution) {
 	t.Helper()
-	outline, err := problem.Outline(m, m.Shapes[0], nil)
+	outline, err := tensor.Outline(m, m.Shapes[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seeds := []uint64{3, 1 << 47}
-	s := &Sheet{o: &Oracle{}, problem: outline, Layout: problem.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
+	s := &Sheet{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
 	in := input{groups: outline.Args[0].Groups.Groups}
 	s.inputs = []input{in}
 	s.slots.Size = int64(s.Layout.Size * len(seeds))
@@ -187,13 +186,13 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 	}
 	extra := []uint64{uint64(len(seeds)), 0, 0}
 	if at := outline.Args[0].Scales; at >= 0 {
-		extra[1], extra[2] = uint64(s.Layout.Offsets[at]), code(tensor.DTypes(), outline.Args[at].DType)
+		extra[1], extra[2] = uint64(s.Layout.Offsets[at]), code(kernels.DTypes(), outline.Args[at].DType)
 	}
 	out := run("draw", s.spec(in, 0), words(keys...), words(extra...))
 	elements := outline.Args[0].Elements
 	slots, wide := out[:s.Layout.Size*len(seeds)], out[s.Layout.Size*len(seeds):]
 	for i, seed := range seeds {
-		p, err := problem.New(m, m.Shapes[0], nil, dist, seed)
+		p, err := tensor.NewProblem(m, m.Shapes[0], nil, dist, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +217,7 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 func TestDeviceComparesAsTheHost(t *testing.T) {
 	run := onCPU(t)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, d := range tensor.DTypes() {
+	for _, d := range kernels.DTypes() {
 		for name, c := range map[string]struct{ got, want []float64 }{
 			"equal":      {[]float64{1, 2, -3, 0, 5}, []float64{1, 2, -3, 0, 5}},
 			"off":        {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, []float64{1, 2, 3, 4.5, 5, 6, 7, 12, 9}},
@@ -234,13 +233,13 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 					tensor.Poison(d, got[3*d.Size():4*d.Size()])
 				}
 				want := make([]byte, 4*len(c.want))
-				tensor.Encode(tensor.F32, want, c.want)
+				tensor.Encode(kernels.F32, want, c.want)
 				tolerance := tensor.Tolerance{Abs: 0.1, Rel: 0.01}
 				host, err := tensor.Compare(d, got, c.want, tolerance)
 				if err != nil {
 					t.Fatal(err)
 				}
-				spec := words(0, 0, 0, 0, code(tensor.DTypes(), d), code(tensor.DTypes(), tensor.F32), uint64(len(c.want)),
+				spec := words(0, 0, 0, 0, code(kernels.DTypes(), d), code(kernels.DTypes(), kernels.F32), uint64(len(c.want)),
 					math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), 0)
 				sums := run("compare", spec, got, append(words(1), want...))
 				all := make([]byte, 8*figures*gatherThreads)

@@ -1,7 +1,7 @@
 // Package oracle is the judge's own work on the GPU: it draws inputs into slots,
 // lays them out in the memory of the sides, and compares what they wrote with
 // each other and with the reference. Its context holds nothing that a change's
-// code could reach. It draws the same bytes as package problem does on the host.
+// code could reach. It draws the same bytes as package tensor does on the host.
 package oracle
 
 import (

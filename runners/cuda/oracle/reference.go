@@ -2,8 +2,8 @@ package oracle
 
 import (
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -11,27 +11,27 @@ import (
 // scales.
 type Reference struct {
 	o       *Oracle
-	problem *problem.Problem
-	Args    []problem.Arg // as the reference takes them
-	of      []int         // the kernel's argument behind each
-	Layout  problem.Layout
+	problem *tensor.Problem
+	Args    []tensor.Arg // as the reference takes them
+	of      []int        // the kernel's argument behind each
+	Layout  tensor.Layout
 	Slot    driver.Buffer
 	outputs Target
 }
 
 // NewReference makes room for the reference of a problem.
-func (o *Oracle) NewReference(p *problem.Problem) (*Reference, error) {
+func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 	r := &Reference{o: o, problem: p}
 	for i, a := range p.Args {
 		if a.IsScale {
 			continue
 		}
 		if a.Array() {
-			a.DType, a.Bytes = tensor.F32, nil
+			a.DType, a.Bytes = kernels.F32, nil
 		}
 		r.Args, r.of = append(r.Args, a), append(r.of, i)
 	}
-	r.Layout = problem.NewLayout(r.Args, 0)
+	r.Layout = tensor.NewLayout(r.Args, 0)
 	var err error
 	if r.Slot, err = o.ctx.Alloc(int64(r.Layout.Size)); err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -14,15 +14,15 @@ import (
 // and poison, in the judge's own memory.
 type Sheet struct {
 	o        *Oracle
-	problem  *problem.Problem
-	Layout   problem.Layout
+	problem  *tensor.Problem
+	Layout   tensor.Layout
 	Launches int
 	slots    driver.Buffer
 	keys     driver.Buffer
 	maxima   driver.Buffer
 	first    driver.Buffer // of Touched
 	inputs   []input
-	dist     tensor.Distribution
+	dist     kernels.Distribution
 }
 
 // An input is one argument that is drawn, with its place in the tables.
@@ -38,8 +38,8 @@ const span = 8 // of the device code
 const keyWords = 3 // a key, and what dominant rows follow from
 
 // NewSheet makes room for a batch.
-func (o *Oracle) NewSheet(p *problem.Problem, launches int) (*Sheet, error) {
-	s := &Sheet{o: o, problem: p, Layout: problem.NewLayout(p.Args, 0), Launches: launches}
+func (o *Oracle) NewSheet(p *tensor.Problem, launches int) (*Sheet, error) {
+	s := &Sheet{o: o, problem: p, Layout: tensor.NewLayout(p.Args, 0), Launches: launches}
 	maxima := 0
 	for i, a := range p.Args {
 		if !a.Array() || !a.Reads() || a.IsScale {
@@ -115,7 +115,7 @@ func (s *Sheet) spec(in input, launch int) []byte {
 	perLaunch := uint64(keyWords * len(s.inputs))
 	return append(words(
 		uint64(s.Slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]),
-		uint64(a.Elements), code(tensor.DTypes(), a.DType), code(tensor.Distributions(), a.Distribution(s.dist)),
+		uint64(a.Elements), code(kernels.DTypes(), a.DType), code(kernels.Distributions(), a.Distribution(s.dist)),
 		uint64(rows), uint64(columns),
 		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
 		quantized, uint64(s.o.drawn.Ptr), uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
@@ -124,7 +124,7 @@ func (s *Sheet) spec(in input, launch int) []byte {
 }
 
 // Draw puts the inputs of one seed a launch onto the sheet.
-func (s *Sheet) Draw(dist tensor.Distribution, seeds []uint64) error {
+func (s *Sheet) Draw(dist kernels.Distribution, seeds []uint64) error {
 	s.dist = dist
 	var keys []uint64
 	for _, seed := range seeds {
@@ -149,7 +149,7 @@ func (s *Sheet) Draw(dist tensor.Distribution, seeds []uint64) error {
 			}
 			scale := s.problem.Args[a.Scales]
 			offset := uint64(s.Layout.Offsets[a.Scales])
-			if err := s.o.run("write_scales", in.groups, len(seeds), args().Uint64(offset).Uint64(code(tensor.DTypes(), scale.DType))); err != nil {
+			if err := s.o.run("write_scales", in.groups, len(seeds), args().Uint64(offset).Uint64(code(kernels.DTypes(), scale.DType))); err != nil {
 				return err
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Built is a kernel in machine code.
@@ -132,7 +132,7 @@ func (k *Kernel) Reset() error {
 
 // Prepare is the n-th launch of a batch on arguments that lie at base, not done
 // yet.
-func (k *Kernel) Prepare(n int, dims kernels.Dims, args []problem.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
 	if err := k.copies(n + 1); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (k *Kernel) Wait() error {
 			return nil
 		}
 		if spins%64 == 63 && time.Now().After(deadline) {
-			return &Failure{gates.Failure{Kind: "timeout", Detail: fmt.Sprintf("the kernel did not return within %v and was killed", k.timeout)}}
+			return &Failure{gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v and was killed", k.timeout)}}
 		}
 	}
 }
@@ -201,12 +201,12 @@ func Blame(err error) error {
 	if !ok {
 		return err
 	}
-	kind := "launch"
+	kind := gates.FailureLaunch
 	switch {
 	case failed.Code == driver.IllegalAddress || failed.Code == driver.MisalignedAddress:
-		kind = "illegal-address"
+		kind = gates.FailureIllegalAddress
 	case failed.KernelFault():
-		kind = "crash"
+		kind = gates.FailureCrash
 	case failed.Code == driver.OutOfMemory:
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/problem"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Socket is the descriptor on which a side process hears from its judge.
@@ -180,7 +180,7 @@ func (s *server) rooms(r rooms, files []*os.File) error {
 }
 
 func (s *server) prepare(p Problem) error {
-	outline, err := problem.Outline(s.manifest, kernels.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	outline, err := tensor.Outline(s.manifest, kernels.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -76,7 +75,7 @@ func (s *session) openDesk() (*desk, error) {
 		if err != nil {
 			return nil, err
 		}
-		size = max(size, problem.NewLayout(p.Args, 0).Size)
+		size = max(size, tensor.NewLayout(p.Args, 0).Size)
 	}
 	var addresses []driver.DevicePtr
 	open := func(p *side.Process, built side.Built, count int) ([]side.Room, error) {
@@ -103,7 +102,7 @@ func (s *session) openDesk() (*desk, error) {
 }
 
 // prepare draws a case into every room and tells the sides its shape.
-func (d *desk) prepare(p *problem.Problem, dist tensor.Distribution, seed uint64) (*oracle.Sheet, error) {
+func (d *desk) prepare(p *tensor.Problem, dist kernels.Distribution, seed uint64) (*oracle.Sheet, error) {
 	sheet, err := d.oracle.NewSheet(p, 1)
 	if err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func (d *desk) prepare(p *problem.Problem, dist tensor.Distribution, seed uint64
 	return sheet, nil
 }
 
-func problemOf(p *problem.Problem, sheet *oracle.Sheet, id int) side.Problem {
+func problemOf(p *tensor.Problem, sheet *oracle.Sheet, id int) side.Problem {
 	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Batch: sheet.Launches}
 }
 
@@ -235,7 +234,7 @@ func (s *session) calibrate(d *desk) error {
 		if err != nil {
 			return err
 		}
-		sheet, err := d.prepare(p, tensor.Normal, 1)
+		sheet, err := d.prepare(p, kernels.Normal, 1)
 		if failure, err := interleave.Failure(err); err != nil {
 			return err
 		} else if failure != nil {

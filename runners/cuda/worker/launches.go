@@ -3,9 +3,9 @@ package worker
 import (
 	"fmt"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -41,25 +41,25 @@ func (s *session) launches() error {
 }
 
 // arguments is a case as the kernel takes it.
-func (s *session) arguments(c Case) ([]problem.Arg, error) {
+func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 	if s.request.Candidate != nil {
-		p, err := problem.New(s.manifest, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
+		p, err := tensor.NewProblem(s.manifest, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
 		if err != nil {
 			return nil, err
 		}
 		return p.Args, nil
 	}
-	p, err := problem.Outline(s.manifest, c.Shape, nil)
+	p, err := tensor.Outline(s.manifest, c.Shape, nil)
 	if err != nil {
 		return nil, err
 	}
-	var args []problem.Arg
+	var args []tensor.Arg
 	for _, a := range p.Args {
 		if a.IsScale {
 			continue
 		}
 		if a.Array() {
-			a.DType = tensor.F32
+			a.DType = kernels.F32
 			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result
 		}
 		args = append(args, a)
@@ -69,8 +69,8 @@ func (s *session) arguments(c Case) ([]problem.Arg, error) {
 
 // together launches on arguments that lie in one slot, as they do when they are
 // timed.
-func (s *session) together(k *side.Kernel, c Case, args []problem.Arg) error {
-	l := problem.NewLayout(args, 0)
+func (s *session) together(k *side.Kernel, c Case, args []tensor.Arg) error {
+	l := tensor.NewLayout(args, 0)
 	slot := make([]byte, l.Size)
 	l.Fill(slot, args)
 	memory, err := s.ctx.Alloc(int64(l.Size))
@@ -86,7 +86,7 @@ func (s *session) together(k *side.Kernel, c Case, args []problem.Arg) error {
 	return s.ctx.Free(memory)
 }
 
-func run(k *side.Kernel, c Case, args []problem.Arg, offsets []int, base driver.DevicePtr) error {
+func run(k *side.Kernel, c Case, args []tensor.Arg, offsets []int, base driver.DevicePtr) error {
 	launch, err := k.Prepare(0, c.Shape.Dims, args, offsets, base)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ const gap = 64 << 10
 // them and freed before the launch. Arrays that the kernel only writes are left as
 // they are, for a sanitizer that looks for reads of memory that nobody wrote; and
 // nothing is brought back, since that would read them.
-func (s *session) apart(k *side.Kernel, c Case, args []problem.Arg) error {
+func (s *session) apart(k *side.Kernel, c Case, args []tensor.Arg) error {
 	addresses := make([]int, len(args)) // offsets from a base of 0
 	var arrays, gaps []driver.Buffer
 	for i, a := range args {

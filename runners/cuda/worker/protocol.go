@@ -13,7 +13,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Tasks that a request can ask for.
@@ -36,13 +35,13 @@ type Request struct {
 	Baseline  *side.Built `json:"baseline,omitempty"`
 	Candidate *side.Built `json:"candidate,omitempty"`
 
-	Cases         []Case                `json:"cases,omitempty"`
-	Plans         []Plan                `json:"plans,omitempty"`
-	Distributions []tensor.Distribution `json:"distributions,omitempty"` // of timed inputs
-	Pairs         int                   `json:"pairs,omitempty"`
-	Seed          uint64                `json:"seed,omitempty"`
-	Launch        int                   `json:"launches,omitempty"`
-	Apart         bool                  `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
+	Cases         []Case                 `json:"cases,omitempty"`
+	Plans         []Plan                 `json:"plans,omitempty"`
+	Distributions []kernels.Distribution `json:"distributions,omitempty"` // of timed inputs
+	Pairs         int                    `json:"pairs,omitempty"`
+	Seed          uint64                 `json:"seed,omitempty"`
+	Launch        int                    `json:"launches,omitempty"`
+	Apart         bool                   `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 
 	// Hold lets the worker bring up its contexts and then wait for a Start on the
 	// same stream: the round before may still be at work.
@@ -54,11 +53,11 @@ type Start struct{}
 
 // A Case is one input that outputs are compared on.
 type Case struct {
-	Shape        kernels.Shape       `json:"shape"`
-	Seed         uint64              `json:"seed"`
-	Distribution tensor.Distribution `json:"distribution"`
-	Secret       bool                `json:"secret,omitempty"`
-	EndToEnd     bool                `json:"end_to_end,omitempty"` // compare with the inputs before quantisation as well
+	Shape        kernels.Shape        `json:"shape"`
+	Seed         uint64               `json:"seed"`
+	Distribution kernels.Distribution `json:"distribution"`
+	Secret       bool                 `json:"secret,omitempty"`
+	EndToEnd     bool                 `json:"end_to_end,omitempty"` // compare with the inputs before quantisation as well
 }
 
 // A Plan is how one shape is measured: so many launches a sample.

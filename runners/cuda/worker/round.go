@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -104,7 +104,7 @@ func (s *session) measure() (measured []*bench, err error) {
 type bench struct {
 	*session
 	id      int
-	problem *problem.Problem
+	problem *tensor.Problem
 	series  *gates.Series
 	run     *interleave.Run
 
@@ -116,7 +116,7 @@ type bench struct {
 	reference *oracle.Reference
 	lone      *oracle.Sheet // one launch, drawn again for the reference
 	drawn     []uint64
-	dist      tensor.Distribution
+	dist      kernels.Distribution
 	spare     []*output
 }
 
@@ -160,7 +160,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	return b, err
 }
 
-func (b *bench) Draw(dist tensor.Distribution, seeds []uint64) error {
+func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	b.drawn, b.dist = seeds, dist
 	if err := b.sheet.Draw(dist, seeds); err != nil {
 		return err
@@ -218,9 +218,9 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	for i := range all {
 		switch {
 		case touched[i].Input != "":
-			return nil, &interleave.Failed{Failure: gates.Failure{Kind: "inputs", Detail: "the kernel wrote to its input " + touched[i].Input}}
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + touched[i].Input}}
 		case touched[i].Outside:
-			return nil, &interleave.Failed{Failure: gates.Failure{Kind: "out-of-bounds", Detail: "the kernel wrote outside its arguments"}}
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
 		}
 		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i]}
 	}
@@ -236,7 +236,7 @@ type output struct {
 	memory driver.Buffer
 	places oracle.Places
 	seed   uint64
-	dist   tensor.Distribution
+	dist   kernels.Distribution
 }
 
 func (b *bench) Keep(launch int) (interleave.Kept, error) {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
-	"github.com/kernelgate/kernelgate/runners/problem"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -41,9 +41,9 @@ func (s *session) startSides() error {
 	s.rng = rand.New(rand.NewPCG(s.request.Seed, 1))
 	s.sides = map[rune]*side.Process{}
 	round := s.request.Task == TaskRound
-	who := map[rune]string{gates.SideCandidate: "candidate"}
+	who := map[rune]string{gates.SideCandidate: string(runners.Candidate)}
 	if s.request.Baseline != nil {
-		who[gates.SideBaseline] = "baseline"
+		who[gates.SideBaseline] = string(runners.Baseline)
 	}
 	if round {
 		who[gates.SideControl] = "control"
@@ -120,7 +120,7 @@ func (s *session) open(c *driver.Context) error {
 func blame(p *side.Process, err error) error {
 	failed, ok := errors.AsType[*side.Failure](err)
 	switch {
-	case ok && p.Who == "candidate":
+	case ok && p.Who == string(runners.Candidate):
 		return &interleave.Failed{Failure: failed.Failure}
 	case ok:
 		return fmt.Errorf("the %s: %w", p.Who, err)
@@ -151,8 +151,8 @@ func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, launch int, d
 }
 
 // outline is the problem of a shape, with the candidate's toggles.
-func (s *session) outline(shape kernels.Shape) (*problem.Problem, error) {
-	return problem.Outline(s.manifest, shape, s.request.Candidate.Toggles)
+func (s *session) outline(shape kernels.Shape) (*tensor.Problem, error) {
+	return tensor.Outline(s.manifest, shape, s.request.Candidate.Toggles)
 }
 
 // fitness is the GPU's state right now; what cannot be read is left out.

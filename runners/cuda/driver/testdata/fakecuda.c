@@ -131,15 +131,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { MAY_FAIL; retained--; return
 CUresult cuCtxSetCurrent(CUcontext c) { MAY_FAIL; current = c; return 0; }
 CUresult cuCtxSynchronize(void) { NEEDS_CONTEXT; return 0; }
 CUresult cuCtxResetPersistingL2Cache(void) { NEEDS_CONTEXT; return 0; }
-static size_t limits[16];
-CUresult cuCtxSetLimit(CUlimit l, size_t v) { NEEDS_CONTEXT; if ((int)l > 9) return 215; limits[(int)l] = v; return 0; }
-CUresult cuCtxGetLimit(size_t *v, CUlimit l) { NEEDS_CONTEXT; if ((int)l > 9) return 215; *v = limits[(int)l]; return 0; }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) { NEEDS_CONTEXT; *p = (CUdeviceptr)(uintptr_t)calloc(1, n); return *p ? 0 : 2; }
 CUresult cuMemFree_v2(CUdeviceptr p) { NEEDS_CONTEXT; free((void *)(uintptr_t)p); freed++; return 0; }
-CUresult cuMemGetInfo_v2(size_t *f, size_t *t) { NEEDS_CONTEXT; *f = 11; *t = (size_t)141 << 30; return 0; }
-CUresult cuMemHostAlloc(void **p, size_t n, unsigned int flags) { NEEDS_CONTEXT; *p = malloc(n); return *p && !flags ? 0 : 1; }
-CUresult cuMemFreeHost(void *p) { NEEDS_CONTEXT; free(p); freed++; return 0; }
 
 /* Memory to share is a memfd, and its handle the descriptor; a mapping is closed
  * to all until somebody asks for access. */

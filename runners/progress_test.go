@@ -1,13 +1,11 @@
-package progress
+package runners
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/kernelgate/kernelgate/runners"
 )
 
-var events = []runners.Event{
+var events = []Event{
 	{Gate: "build", Text: "compiling the baseline"},
 	{Gate: "correctness", Text: "small, seed 0, normal inputs", Done: 0, Total: 12, Unit: "cases"},
 	{Gate: "correctness", Text: "small, seed 1, normal inputs", Done: 1, Total: 12, Unit: "cases"},

@@ -1,9 +1,7 @@
-package problem
+package tensor
 
 import (
 	"bytes"
-
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const (
@@ -57,7 +55,7 @@ func (l Layout) Fill(slot []byte, args []Arg) {
 		if array := l.Array(slot, i); a.Reads() {
 			copy(array, a.Bytes)
 		} else {
-			tensor.Poison(a.DType, array)
+			Poison(a.DType, array)
 		}
 	}
 }

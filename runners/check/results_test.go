@@ -1,4 +1,4 @@
-package results_test
+package check
 
 import (
 	"encoding/json"
@@ -10,24 +10,26 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/runners/check/results"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
-func files(t *testing.T) results.Files {
+func measured(t *testing.T) runners.Measured {
 	t.Helper()
 	artifact := filepath.Join(t.TempDir(), "candidate.cubin")
 	if err := os.WriteFile(artifact, []byte("code"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return results.Files{
-		Evidence: &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "scale"}, Verdict: &gates.Verdict{Schema: gates.VerdictSchema, Kernel: "scale", Outcome: gates.Pass},
+	return runners.Measured{
+		Evidence: &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "scale"},
 		BuildLog: "warning: none\n", Artifacts: []string{artifact},
 	}
 }
 
-func TestWrite(t *testing.T) {
-	dir, f := t.TempDir(), files(t)
-	if err := f.Write(dir); err != nil {
+var passed = &gates.Verdict{Schema: gates.VerdictSchema, Kernel: "scale", Outcome: gates.Pass}
+
+func TestWriteResults(t *testing.T) {
+	dir, m := t.TempDir(), measured(t)
+	if err := WriteResults(dir, m, passed); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -57,7 +59,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the verdict is %s (%v)", v.Outcome, err)
 	}
 	for name, want := range map[string]string{
-		"report.md": report.Markdown(f.Verdict, report.Options{}), "build.log": "warning: none\n", "candidate.cubin": "code",
+		"report.md": report.Markdown(passed, report.Options{}), "build.log": "warning: none\n", "candidate.cubin": "code",
 	} {
 		if got := read(name); got != want {
 			t.Errorf("%s holds %q, want %q", name, got, want)
@@ -65,18 +67,18 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestWriteFails(t *testing.T) {
+func TestWriteResultsFails(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(f *results.Files, dir *string)
+		spoil func(m *runners.Measured, dir *string)
 		want  string
 	}{
-		"no folder":   {func(_ *results.Files, dir *string) { *dir = filepath.Join(*dir, "none") }, "writing results: "},
-		"no artifact": {func(f *results.Files, _ *string) { f.Artifacts = []string{filepath.Join("none", "lost.ptx")} }, "keeping lost.ptx: "},
+		"no folder":   {func(_ *runners.Measured, dir *string) { *dir = filepath.Join(*dir, "none") }, "writing results: "},
+		"no artifact": {func(m *runners.Measured, _ *string) { m.Artifacts = []string{filepath.Join("none", "lost.ptx")} }, "keeping lost.ptx: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, f := t.TempDir(), files(t)
-			test.spoil(&f, &dir)
-			if err := f.Write(dir); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			dir, m := t.TempDir(), measured(t)
+			test.spoil(&m, &dir)
+			if err := WriteResults(dir, m, passed); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got %v, want %s…", err, test.want)
 			}
 		})

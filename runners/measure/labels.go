@@ -1,4 +1,4 @@
-package serve
+package measure
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 )
 
-// DetectLabels is what a runner on this host can take: cpu, and where NVML finds a
+// Labels is what a runner on this host can take: cpu, and where NVML finds a
 // GPU, gpu and its name, such as l4.
-func DetectLabels() []string {
+func Labels() []string {
 	labels := []string{"cpu"}
 	library, err := nvml.Open()
 	if err != nil {

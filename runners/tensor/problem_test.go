@@ -1,4 +1,4 @@
-package problem
+package tensor
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 const manifest = `version: 1
@@ -27,13 +26,13 @@ shapes:
   small: {B: 2, H: 3, N: 5}
 `
 
-func draw(t *testing.T, dist tensor.Distribution, seed uint64) *Problem {
+func draw(t *testing.T, dist kernels.Distribution, seed uint64) *Problem {
 	t.Helper()
 	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(m, m.Shapes[0], nil, dist, seed)
+	p, err := NewProblem(m, m.Shapes[0], nil, dist, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +40,7 @@ func draw(t *testing.T, dist tensor.Distribution, seed uint64) *Problem {
 }
 
 func TestQuantizedArgument(t *testing.T) {
-	p := draw(t, tensor.Normal, 7)
+	p := draw(t, kernels.Normal, 7)
 	q, scale, mask, n := p.Args[0], p.Args[1], p.Args[2], p.Args[4]
 	if len(q.Bytes) != 30 || len(scale.Real) != 3 || !scale.IsScale || n.Real[0] != 5 {
 		t.Fatalf("%d codes, %d scales, N is %v", len(q.Bytes), len(scale.Real), n.Real)
@@ -50,7 +49,7 @@ func TestQuantizedArgument(t *testing.T) {
 		t.Errorf("an argument with an init of its own is %v", mask.Real)
 	}
 	codes := make([]float64, 30)
-	tensor.Decode(tensor.E4M3, codes, q.Bytes)
+	Decode(kernels.E4M3, codes, q.Bytes)
 	for i, code := range codes {
 		head := i / 5 % 3
 		if got := code * scale.Real[head]; got != q.Real[i] {
@@ -60,23 +59,23 @@ func TestQuantizedArgument(t *testing.T) {
 			t.Errorf("element %d was drawn as %v and quantised to %v", i, q.Original[i], q.Real[i])
 		}
 	}
-	if again := draw(t, tensor.Normal, 7); !bytes.Equal(again.Args[0].Bytes, q.Bytes) {
+	if again := draw(t, kernels.Normal, 7); !bytes.Equal(again.Args[0].Bytes, q.Bytes) {
 		t.Error("the same seed gave other bytes")
 	}
-	if other := draw(t, tensor.Normal, 8); bytes.Equal(other.Args[0].Bytes, q.Bytes) {
+	if other := draw(t, kernels.Normal, 8); bytes.Equal(other.Args[0].Bytes, q.Bytes) {
 		t.Error("another seed gave the same bytes")
 	}
 }
 
 func TestReferenceSeesRealNumbers(t *testing.T) {
-	p := draw(t, tensor.Normal, 1)
+	p := draw(t, kernels.Normal, 1)
 	for _, original := range []bool{false, true} {
 		args := p.ReferenceArgs(original)
-		if len(args) != 4 || args[0].DType != tensor.F64 || args[2].Bytes != nil {
+		if len(args) != 4 || args[0].DType != kernels.F64 || args[2].Bytes != nil {
 			t.Fatalf("the reference gets %+v", args)
 		}
 		got := make([]float64, 30)
-		tensor.Decode(tensor.F64, got, args[0].Bytes)
+		Decode(kernels.F64, got, args[0].Bytes)
 		want := p.Args[0].Real
 		if original {
 			want = p.Args[0].Original
@@ -89,15 +88,17 @@ func TestReferenceSeesRealNumbers(t *testing.T) {
 
 // Whatever a kernel writes outside its outputs is seen, wherever it lies.
 func TestLayoutSeesEveryByte(t *testing.T) {
-	p := draw(t, tensor.Uniform, 3)
+	p := draw(t, kernels.Uniform, 3)
 	l := NewLayout(p.Args, 16)
 	slot := make([]byte, l.Size)
 	l.Fill(slot, p.Args)
 	if inputs, outside := l.Changed(slot, p.Args); len(inputs) > 0 || outside {
 		t.Fatalf("an untouched slot reads as changed: %v, %v", inputs, outside)
 	}
-	if n := tensor.CountPoison(tensor.F16, l.Outputs(slot)[3]); n != 30 {
-		t.Errorf("%d of 30 elements are poisoned", n)
+	poisoned := make([]byte, 30*kernels.F16.Size())
+	Poison(kernels.F16, poisoned)
+	if got := l.Outputs(slot)[3]; !bytes.Equal(got, poisoned) {
+		t.Errorf("the output is %x before the launch, want poison", got)
 	}
 	at := func(arg int) (from, to int) { return l.Offsets[arg], l.Offsets[arg] + p.Args[arg].Size() }
 	for i := 16; i < l.Size; i++ {

@@ -1,7 +1,4 @@
-// Package problem turns a manifest, a shape and a seed into the bytes that a
-// kernel is launched on and the real numbers that its reference is computed
-// from. It runs nothing.
-package problem
+package tensor
 
 import (
 	"cmp"
@@ -11,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Problem is one kernel's arguments for one shape, seed and distribution.
@@ -23,16 +19,16 @@ type Problem struct {
 // An Arg is one argument.
 type Arg struct {
 	Name     string
-	DType    tensor.DType
+	DType    kernels.DType
 	Access   kernels.Access
 	Shape    []int  // nil for a scalar
 	Elements int    // 1 for a scalar
 	Bytes    []byte // what the kernel is given; nil for an array that it only writes, or that was not drawn
 	IsScale  bool   // holds the scales of another argument, which the reference does not see
 
-	Fixed  tensor.Distribution // how it is drawn whatever the policy says; "" where the policy decides
-	Scales int                 // the argument that holds its scales; -1 where it is not quantised
-	Groups tensor.Grouping     // of what shares a scale
+	Fixed  kernels.Distribution // how it is drawn whatever the policy says; "" where the policy decides
+	Scales int                  // the argument that holds its scales; -1 where it is not quantised
+	Groups Grouping             // of what shares a scale
 
 	// Real is what the bytes mean, scales applied; Original is what was drawn,
 	// before it was quantised. They are the same slice where nothing was.
@@ -76,7 +72,7 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 }
 
 func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles map[string]int) (Arg, error) {
-	arg := Arg{Name: a.Name, DType: tensor.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
+	arg := Arg{Name: a.Name, DType: kernels.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
 	if a.Access == kernels.Scalar {
 		value, err := m.ScalarValue(a, at.Dims, toggles)
 		if err != nil {
@@ -84,33 +80,33 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 		}
 		arg.Bytes = make([]byte, arg.DType.Size())
 		arg.Real = []float64{value}
-		tensor.Encode(arg.DType, arg.Bytes, arg.Real)
+		Encode(arg.DType, arg.Bytes, arg.Real)
 		return arg, nil
 	}
 	var err error
 	if arg.Shape, err = m.ShapeOf(a, at.Dims, toggles); err != nil {
 		return arg, err
 	}
-	if arg.Elements, err = tensor.Elements(arg.Shape); err != nil {
+	if arg.Elements, err = Elements(arg.Shape); err != nil {
 		return arg, err
 	}
 	if a.Init != kernels.ByPolicy && a.Init != "" {
-		arg.Fixed = tensor.Distribution(a.Init)
+		arg.Fixed = kernels.Distribution(a.Init)
 	}
 	if a.Quantize != nil {
-		arg.Groups, err = tensor.NewGrouping(arg.Shape, a.GroupAxes())
+		arg.Groups, err = NewGrouping(arg.Shape, a.GroupAxes())
 	}
 	return arg, err
 }
 
 // Distribution is how an argument is drawn where the policy asks for one.
-func (a Arg) Distribution(asked tensor.Distribution) tensor.Distribution {
+func (a Arg) Distribution(asked kernels.Distribution) kernels.Distribution {
 	return cmp.Or(a.Fixed, asked)
 }
 
-// New draws the arguments. The same manifest, shape, distribution and seed give
+// NewProblem draws the arguments. The same manifest, shape, distribution and seed give
 // the same bytes on every machine.
-func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist tensor.Distribution, seed uint64) (*Problem, error) {
+func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist kernels.Distribution, seed uint64) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
 		return nil, err
@@ -127,19 +123,19 @@ func New(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist 
 	return p, nil
 }
 
-func (p *Problem) draw(a *Arg, dist tensor.Distribution, seed uint64) error {
+func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
 	values := make([]float64, a.Elements)
 	if a.Scales < 0 {
 		a.Bytes = make([]byte, a.Size())
-		tensor.FillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
-		tensor.Encode(a.DType, a.Bytes, values)
+		FillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
+		Encode(a.DType, a.Bytes, values)
 		a.Real = make([]float64, a.Elements)
-		tensor.Decode(a.DType, a.Real, a.Bytes)
+		Decode(a.DType, a.Real, a.Bytes)
 		a.Original = a.Real
 		return nil
 	}
-	tensor.Fill(values, a.Distribution(dist), seed, a.Name, a.Shape)
-	q, err := tensor.Quantize(a.DType, values, a.Groups)
+	Fill(values, a.Distribution(dist), seed, a.Name, a.Shape)
+	q, err := Quantize(a.DType, values, a.Groups)
 	if err != nil {
 		return err
 	}
@@ -147,7 +143,7 @@ func (p *Problem) draw(a *Arg, dist tensor.Distribution, seed uint64) error {
 	scales := &p.Args[a.Scales]
 	scales.Bytes = make([]byte, scales.Size())
 	scales.Real, scales.Original = q.Scales, q.Scales
-	tensor.Encode(scales.DType, scales.Bytes, q.Scales)
+	Encode(scales.DType, scales.Bytes, q.Scales)
 	return nil
 }
 
@@ -161,7 +157,7 @@ func (p *Problem) ReferenceArgs(original bool) []Arg {
 			continue
 		}
 		if a.Array() {
-			ref := Arg{Name: a.Name, DType: tensor.F64, Access: a.Access, Elements: a.Elements}
+			ref := Arg{Name: a.Name, DType: kernels.F64, Access: a.Access, Elements: a.Elements}
 			if a.Reads() {
 				values := a.Real
 				if original {

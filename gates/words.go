@@ -1,0 +1,56 @@
+package gates
+
+// A Gate is one of the steps that a policy asks for, by its name there.
+type Gate string
+
+const (
+	GateBuild       Gate = "build"
+	GatePTXAS       Gate = "ptxas"
+	GateCorrectness Gate = "correctness"
+	GateSanitize    Gate = "sanitize"
+	GatePerformance Gate = "performance"
+	GateProfile     Gate = "profile"
+)
+
+// A Role is what a policy's goals make of a shape.
+type Role string
+
+const (
+	RoleTarget Role = "target" // must gain
+	RoleGuard  Role = "guard"  // must not lose
+	RoleInfo   Role = "info"   // decides nothing
+)
+
+// A FailureKind is how a launch that did not end well ended.
+type FailureKind string
+
+const (
+	FailureBuild          FailureKind = "build" // with a sanitizer
+	FailureCrash          FailureKind = "crash"
+	FailureExit           FailureKind = "exit"
+	FailureTimeout        FailureKind = "timeout"
+	FailureOutOfMemory    FailureKind = "out-of-memory"
+	FailureIllegalAddress FailureKind = "illegal-address"
+	FailureLaunch         FailureKind = "launch"
+	FailureInputs         FailureKind = "inputs"        // it wrote to what it may only read
+	FailureOutOfBounds    FailureKind = "out-of-bounds" // it wrote outside its arguments
+	FailureState          FailureKind = "state"         // it depends on what an earlier launch left
+	FailureRefused        FailureKind = "refused"       // it called what the sandbox does not allow
+	FailureOutput         FailureKind = "output"        // a harness's results cannot be read
+	FailureTool           FailureKind = "tool"          // a sanitizer's own
+)
+
+// A FindingKind is what a sanitizer found.
+type FindingKind string
+
+const (
+	KindRace          FindingKind = "race"
+	KindOutOfBounds   FindingKind = "out-of-bounds"
+	KindMisaligned    FindingKind = "misaligned"
+	KindUninitialised FindingKind = "uninitialised-read"
+	KindBarrier       FindingKind = "barrier"
+	KindUseAfterFree  FindingKind = "use-after-free"
+	KindUndefined     FindingKind = "undefined" // what the language gives no meaning, such as a signed overflow
+	KindLeak          FindingKind = "leak"
+	KindOther         FindingKind = "other"
+)

@@ -1,0 +1,58 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A DType is an element format.
+type DType string
+
+const (
+	E4M3 DType = "e4m3" // FP8 as OCP's "FN" variant: bias 7, no infinity, S.1111.111 is the only NaN, largest 448
+	E5M2 DType = "e5m2" // FP8 with IEEE's infinities and NaNs: bias 15, largest 57344
+	F16  DType = "f16"
+	BF16 DType = "bf16"
+	F32  DType = "f32"
+	F64  DType = "f64"
+	I8   DType = "i8"
+	U8   DType = "u8"
+	I32  DType = "i32"
+	I64  DType = "i64" // exact up to ±2⁵³ only: values pass through float64
+)
+
+// DTypes lists every format, narrow floats first.
+func DTypes() []DType { return []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64} }
+
+var (
+	scalarDTypes    = []DType{I32, I64, F32, F64}
+	quantizedDTypes = []DType{E4M3, E5M2, I8}
+)
+
+func (d *DType) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, DTypes()) }
+func (d *DType) JSONSchema() map[string]any     { return strict.WordSchema(DTypes()) }
+
+var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8}
+
+// Size is the number of bytes of one element.
+func (d DType) Size() int {
+	n, ok := sizes[d]
+	if !ok {
+		panic(unknown(d))
+	}
+	return n
+}
+
+// Float says whether the format is a floating-point one, and so has NaNs to poison with.
+func (d DType) Float() bool {
+	switch d {
+	case E4M3, E5M2, F16, BF16, F32, F64:
+		return true
+	case I8, U8, I32, I64:
+		return false
+	}
+	panic(unknown(d))
+}
+
+func unknown(d DType) string { return fmt.Sprintf("kernels: unknown element format %q", string(d)) }

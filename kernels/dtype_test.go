@@ -1,0 +1,31 @@
+package kernels
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestDTypes(t *testing.T) {
+	sizes := map[DType]int{
+		"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "i64": 8,
+	}
+	for d, size := range sizes {
+		if !slices.Contains(DTypes(), d) || d.Size() != size || d.Float() != strings.ContainsAny(string(d), "ef") {
+			t.Errorf("%s: size %d, want %d; Float() = %v", d, d.Size(), size, d.Float())
+		}
+	}
+	if len(DTypes()) != len(sizes) {
+		t.Errorf("there are %d formats, want %d", len(DTypes()), len(sizes))
+	}
+	for name, call := range map[string]func(){"Size": func() { DType("f8").Size() }, "Float": func() { DType("").Float() }} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s of an unknown format does not panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}

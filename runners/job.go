@@ -1,0 +1,118 @@
+package runners
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A Job is one kernel of one change, with everything that a backend needs and
+// nothing of GitHub.
+type Job struct {
+	Folder       string            // of the kernel, from the repository's root
+	Manifest     *kernels.Manifest // of the base
+	ManifestText string            // kernel.yaml in Trusted
+	Policy       *policies.Policy  // of the base
+	PolicyFile   string            // as messages name it
+	PolicyText   string
+	Change       policies.Change
+	Trusted      string // folder of the base's kernel: manifest and reference
+	Baseline     *Side  // nil for a kernel that the base does not have
+	Candidate    Side
+	Provenance   gates.Provenance
+	Notes        []string
+	Removed      bool // the head has no such kernel any more: there is nothing to measure
+	// Noise says that both sides are the same on purpose: what is measured is the
+	// machine.
+	Noise bool
+
+	Shapes  []string // none leaves them to the policy
+	Seeds   []int64  // none leaves them to the policy
+	Rounds  int      // of a further attempt; 0 is as many as the policy's last look asks
+	Profile bool     // profile once more, whether or not that was done before
+	Record  Record   // of what was measured before; nil where nobody remembers
+}
+
+// Rule is what the policy asks of this kernel's change.
+func (j Job) Rule() *policies.Rule {
+	change := j.Change
+	change.Kernel = j.Manifest.Name
+	return j.Policy.RuleFor(change)
+}
+
+// RemovedEvidence is all that there is to know of a kernel that is gone.
+func (j Job) RemovedEvidence() *gates.Evidence {
+	e := j.evidence()
+	e.Removed = true
+	return e
+}
+
+// Fault is evidence that says why there is no other.
+func (j Job) Fault(err error) *gates.Evidence {
+	e := j.evidence()
+	e.Fault = err.Error()
+	return e
+}
+
+// evidence is what is known before anything is built.
+func (j Job) evidence() *gates.Evidence {
+	return &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: j.Manifest.Name, Mode: string(j.Manifest.Mode),
+		Provenance: j.Provenance, Change: j.Change, Notes: j.Notes,
+	}
+}
+
+// A Role is a side's part in the comparison.
+type Role string
+
+const (
+	Baseline  Role = "baseline"
+	Candidate Role = "candidate"
+)
+
+// A Side is one state of the kernel's sources.
+type Side struct {
+	Dir     string // folder to compile in
+	Variant string
+}
+
+// supported is the shapes that both sides can be run on.
+func (j Job) supported() []kernels.Shape {
+	return slices.DeleteFunc(j.Manifest.ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
+		return j.Baseline != nil && !j.Manifest.Supports(j.Baseline.Variant, s.Dims)
+	})
+}
+
+// ShapeNames lists the shapes that both sides can be run on.
+func (j Job) ShapeNames() []string {
+	var names []string
+	for _, s := range j.supported() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// ShapesOnRecord is the same as evidence has them, with the work that each takes at
+// least.
+func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
+	m := j.Manifest
+	var shapes []gates.Shape
+	for _, s := range j.supported() {
+		shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
+		if m.Work != nil {
+			var errF, errB error
+			shape.FLOPs, errF = m.FLOPs(s.Dims)
+			shape.Bytes, errB = m.Bytes(s.Dims)
+			if err := errors.Join(errF, errB); err != nil {
+				return nil, fmt.Errorf("computing the work of %s: %w", s, err)
+			}
+			shape.Peak = string(m.Work.Peak)
+		}
+		shapes = append(shapes, shape)
+	}
+	return shapes, nil
+}

@@ -1,0 +1,107 @@
+package runners
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// Progress is told what a run is doing. Calls come from one goroutine.
+type Progress interface {
+	Report(Event)
+}
+
+// An Event is one thing worth showing while a run goes on.
+type Event struct {
+	Gate   gates.Gate `json:"gate,omitempty"`   // or what is done beside them, such as rivals
+	Text   string     `json:"text,omitempty"`   // what is being done: a shape, a case, a side
+	Done   int        `json:"done,omitempty"`   // of Total, in the gate's own unit
+	Total  int        `json:"total,omitempty"`  // 0 where it is not known
+	Unit   string     `json:"unit,omitempty"`   // cases, rounds
+	Detail string     `json:"detail,omitempty"` // the interval so far
+	Left   Seconds    `json:"left_seconds,omitempty"`
+}
+
+// Seconds is a time to come; 0 where it is not known.
+type Seconds float64
+
+// Duration is the same for arithmetic.
+func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
+
+// String is an event in one line.
+func (e Event) String() string {
+	parts := []string{string(e.Gate) + ": " + e.Text}
+	if e.Total > 0 {
+		singular := strings.TrimSuffix(e.Unit, "s")
+		parts = append(parts, fmt.Sprintf("%s %d of %d", singular, min(e.Done+1, e.Total), e.Total))
+	}
+	if e.Detail != "" {
+		parts = append(parts, e.Detail)
+	}
+	if e.Left > 0 {
+		parts = append(parts, fmt.Sprintf("about %v left", e.Left.Duration().Round(time.Second)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// withinRound adds what a backend says during a round, the shape at hand, to what
+// is known of the round.
+type withinRound struct {
+	to  Progress
+	now Event
+}
+
+func (w withinRound) Report(e Event) {
+	now := w.now
+	now.Text += " " + e.Text
+	w.to.Report(now)
+}
+
+// A Line repaints one line of a terminal.
+type Line struct {
+	Out   io.Writer
+	Width int
+	drawn bool
+}
+
+// Report paints the event over the last one.
+func (l *Line) Report(e Event) {
+	text := ansi.Truncate("… "+e.String(), l.Width-1, "…")
+	fmt.Fprintf(l.Out, "\r\x1b[2K%s", text)
+	l.drawn = true
+}
+
+// Clear takes the line away, so that something else can be printed.
+func (l *Line) Clear() {
+	if l.drawn {
+		fmt.Fprint(l.Out, "\r\x1b[2K")
+		l.drawn = false
+	}
+}
+
+// Plain prints a line where something new begins, and where rounds go on; it
+// never repeats itself for every case.
+type Plain struct {
+	Out  io.Writer
+	gate gates.Gate
+	done int
+}
+
+// Report prints the event if a reader of a log would want it.
+func (p *Plain) Report(e Event) {
+	if e.Gate == p.gate && (e.Unit == "cases" || e.Unit == "rounds" && e.Done == p.done) {
+		return
+	}
+	p.gate, p.done = e.Gate, e.Done
+	if e.Unit == "cases" {
+		e = Event{Gate: e.Gate, Text: fmt.Sprintf("comparing %d cases with the reference", e.Total)}
+	}
+	fmt.Fprintln(p.Out, e)
+}
+
+// Clear does nothing: what was printed stays.
+func (p *Plain) Clear() {}
