@@ -12,7 +12,7 @@ type CorrectnessGate struct {
 	Enforcement
 	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
-	Distributions []kernels.Distribution                    `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
+	Distributions []kernels.Distribution            `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
 	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Cases with shapes and seeds drawn anew for every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`

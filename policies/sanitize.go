@@ -15,11 +15,11 @@ import (
 // for years.
 type SanitizeGate struct {
 	Enforcement
-	Shapes        Shapes         `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
+	Shapes        Shapes                 `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
 	Distributions []kernels.Distribution `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
-	SecretCases   quantity.Count `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
-	Tools         []Sanitizer    `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
-	MissingTool   MissingTool    `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
+	SecretCases   quantity.Count         `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
+	Tools         []Sanitizer            `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
+	MissingTool   MissingTool            `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
 }
 
 // A Sanitizer is one tool, by the name of compute-sanitizer's.
