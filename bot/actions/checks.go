@@ -11,7 +11,46 @@ import (
 )
 
 // publish brings GitHub in line with what is known.
-func (s *session) publish(ctx context.Context) error { return s.posted(s.posts.Publish(ctx, s.view())) }
+func (s *session) publish(ctx context.Context) error {
+	if err := s.lookBeside(ctx); err != nil {
+		return err
+	}
+	return s.posted(s.posts.Publish(ctx, s.view()))
+}
+
+// lookBeside finds how other open pull requests with the same head stand, by the newest
+// check that was written for each.
+func (s *session) lookBeside(ctx context.Context) error {
+	s.beside = nil
+	if s.state.ID.Kind != change.Pull || !s.posts.MayCheck() {
+		return nil
+	}
+	head, seen := s.state.Facts.Head, map[int]bool{s.state.ID.Number: true}
+	for _, c := range present.Checks(s.view())[:1] {
+		there, err := s.hub.ListChecks(ctx, s.env.repo, head, c.Name)
+		if err != nil {
+			return s.posts.Unchecked(err)
+		}
+		for _, t := range there { // newest first
+			id, folder, err := present.ParseExternalID(t.ExternalID)
+			if err != nil || folder != "" || id.Kind != change.Pull || id.Repo != s.state.ID.Repo || seen[id.Number] {
+				continue
+			}
+			seen[id.Number] = true
+			if present.IsBeside(t.Title) {
+				continue // it tells of a third one, or of this one
+			}
+			its, err := s.pull(ctx, id.Number)
+			if err != nil && !client.NotFound(err) {
+				return err
+			}
+			if err == nil && its.Open && its.Head == head {
+				s.beside = append(s.beside, present.BesideCheck(id, t.Name, t.Status, t.Conclusion, t.Title))
+			}
+		}
+	}
+	return nil
+}
 
 // posted notes what was written, whatever became of the rest.
 func (s *session) posted(p change.Published, err error) error {

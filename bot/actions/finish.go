@@ -16,6 +16,9 @@ import (
 func (s *session) finish(trouble error) (Outcome, error) {
 	checks := present.Checks(s.view())
 	out := s.outcome()
+	if len(s.beside) > 0 && out.Exit == exitPass && checks[0].Conclusion != "success" {
+		out = Outcome{Verdict: gates.Defer, Reason: "same-head", Exit: exitDefer} // GitHub asks for the job by commit, too
+	}
 	out.Results = s.results
 	// GitHub shows the first ten of a kind: what matters most comes first.
 	if title := checks[0].Title; out.Exit == exitPass {

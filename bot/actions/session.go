@@ -30,6 +30,7 @@ type session struct {
 	lines   *workflow
 
 	state    *change.State
+	beside   []present.Beside
 	seq      uint64
 	comments []client.Comment // of the pull request
 	commits  []string         // since it left its base, newest first
@@ -200,7 +201,7 @@ func (s *session) view() present.View {
 		labels = append(labels, r.Labels...)
 	}
 	return present.View{
-		State: s.state, Verdicts: s.verdicts, Marks: s.marks, Now: s.Now(), RunURL: s.env.runURL(),
+		State: s.state, Beside: s.beside, Verdicts: s.verdicts, Marks: s.marks, Now: s.Now(), RunURL: s.env.runURL(),
 		Runners: []present.RunnerInfo{{Name: s.env.runner, Labels: labels, Busy: true}},
 	}
 }

@@ -216,6 +216,9 @@ func (s *State) published(e Published) {
 	if e.Comment != nil {
 		s.Comment = *e.Comment
 	}
+	if e.Told != "" {
+		s.Told = e.Told
+	}
 	for id, reply := range e.Replies {
 		if i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == id }); i >= 0 {
 			s.Commands[i].Replied = reply

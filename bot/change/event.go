@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// An Event is one of Seen, Planned, Asked, Answered, Started, Finished, Dropped
-// and Published.
+// An Event is one of Seen, Planned, Asked, Answered, Started, Finished, Dropped,
+// Published and Beside.
 type Event interface{ kind() string }
 
 // Facts is a change as GitHub tells it.
@@ -213,8 +213,15 @@ type Published struct {
 	Checks  map[string]Posted `json:"checks,omitempty"` // by name@sha
 	Comment *Posted           `json:"comment,omitempty"`
 	Replies map[string]int64  `json:"replies,omitempty"` // by the command's id
+	Told    string            `json:"told,omitempty"`    // as in State
 	// Complete says that GitHub now shows all that follows from the events before.
 	Complete bool `json:"complete,omitempty"`
+}
+
+// Beside says that there is news of another pull request with the same head: GitHub
+// asks for a check by commit, so what is shown of the one is shown of the other.
+type Beside struct {
+	Pull int `json:"pull"`
 }
 
 func (Seen) kind() string      { return "seen" }
@@ -225,6 +232,7 @@ func (Started) kind() string   { return "started" }
 func (Finished) kind() string  { return "finished" }
 func (Dropped) kind() string   { return "dropped" }
 func (Published) kind() string { return "published" }
+func (Beside) kind() string    { return "beside" }
 
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
@@ -246,6 +254,8 @@ func Decode(kind string, data []byte) (Event, error) {
 		return decode[Finished](kind, data)
 	case "dropped":
 		return decode[Dropped](kind, data)
+	case "beside":
+		return decode[Beside](kind, data)
 	case "published":
 		return decode[Published](kind, data)
 	}

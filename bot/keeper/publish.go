@@ -44,7 +44,26 @@ func (k *Keeper) denied(s *change.State, all []error) {
 	}
 }
 
+// view is what is known of a change, and of those that have its head.
 func (k *Keeper) view(ctx context.Context, s *change.State) (present.View, error) {
+	v, err := k.ownView(ctx, s)
+	if err != nil {
+		return v, err
+	}
+	others, err := k.beside(ctx, s, s.Facts.Head)
+	for _, other := range others {
+		if err != nil {
+			break
+		}
+		var its present.View
+		if its, err = k.ownView(ctx, other); err == nil {
+			v.Beside = append(v.Beside, present.BesideOf(its))
+		}
+	}
+	return v, err
+}
+
+func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
 		Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(),

@@ -20,7 +20,13 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 		if err != nil {
 			return err
 		}
-		if s.Seq == 0 || s.Facts.Head == "" || k.isAway(id.Repo) || s.NeedsPlan() && !k.unseen(s) {
+		if s.Seq == 0 || s.Facts.Head == "" || k.isAway(id.Repo) {
+			return nil
+		}
+		if err := k.tell(ctx, s); err != nil {
+			return err
+		}
+		if s.NeedsPlan() && !k.unseen(s) {
 			return nil
 		}
 		urgent := s.Dirty && concluded(s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,13 @@ type states struct {
 	reading chan struct{} // held by whoever reads: at a start thousands want to
 	mu      sync.Mutex
 	entries *lru.Cache[change.ID, *entry]
+	heads   *lru.Cache[head, []change.ID] // pull requests that were seen lately
+}
+
+// A head is a commit of a repository.
+type head struct {
+	repo int64
+	sha  string
 }
 
 type entry struct {
@@ -37,7 +45,7 @@ const (
 )
 
 func newStates(j *journal.Journal, now func() time.Time) *states {
-	return &states{journal: j, now: now, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates)}
+	return &states{journal: j, now: now, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates), heads: newLRU[head, []change.ID](maxStates)}
 }
 
 // newLRU is a cache of a size that is no mistake.
@@ -124,6 +132,26 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 			return nil, fmt.Errorf("writing %s: %w", id, err)
 		}
 		e.state.Apply(seq, s.now().UTC(), event)
+		s.noteHead(id, event)
 		return e.state.Clone(), nil
 	}
+}
+
+func (s *states) noteHead(id change.ID, e change.Event) {
+	seen, ok := e.(change.Seen)
+	if !ok || id.Kind != change.Pull {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := head{id.Repo, seen.Head}
+	if ids, _ := s.heads.Get(at); !slices.Contains(ids, id) {
+		s.heads.Add(at, append(slices.Clone(ids), id))
+	}
+}
+
+// withHead is the pull requests that were seen to have a head since the start.
+func (s *states) withHead(repo int64, sha string) []change.ID {
+	ids, _ := s.heads.Get(head{repo, sha})
+	return ids
 }

@@ -100,6 +100,7 @@ func TestGolden(t *testing.T) {
 		"running":     running(t),
 		"overridden":  overridden(t, slow),
 		"history":     history(t, slow, pass),
+		"beside":      beside(t, pass, broken),
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".txt", dump(Checks(s.view)))
@@ -117,6 +118,17 @@ func running(t testing.TB) *story {
 	s.view.Runners[0].Busy = true
 	s.view.Progress[s.job("sdpa_fp8")] = Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
 		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95}, At: s.at.Add(-5 * time.Second)}
+	return s
+}
+
+// beside passes by itself, and has the head of one that does not.
+func beside(t testing.TB, pass, broken *gates.Verdict) *story {
+	s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", pass)
+	for number, v := range map[int]*gates.Verdict{9: pass, 10: broken} {
+		id := s.state.ID
+		id.Number = number
+		s.view.Beside = append(s.view.Beside, BesideOf(tellOf(t, id).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", v).view))
+	}
 	return s
 }
 

@@ -42,7 +42,10 @@ const (
 )
 
 // overall is what the required check says.
-func (v View) overall() standing {
+func (v View) overall() standing { return v.worst(v.own()) }
+
+// own is how the change stands by itself.
+func (v View) own() standing {
 	own := v.judged()
 	o := v.override()
 	if o == nil || own.conclusion == success {

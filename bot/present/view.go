@@ -23,6 +23,7 @@ type View struct {
 	Progress map[string]Progress       // live, by job
 	Tried    map[string][]Tried        // by folder: what other pull requests tried in vain
 	Marks    map[string]string         // by job: a hidden last line of the kernel's check
+	Beside   []Beside                  // other open pull requests with the same head
 	Runners  []RunnerInfo              // that are connected
 	Now      time.Time
 	RunURL   string // a page that tells more of the runs; may be empty
