@@ -44,8 +44,8 @@ func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, err
 		return s.pullRequest(ctx, e)
 	case webhook.MergeGroup:
 		return s.mergeGroup(ctx, e)
-	case webhook.IssueComment:
-		return s.issueComment(ctx, e)
+	case webhook.IssueComment, webhook.ReviewComment, webhook.Review:
+		return s.remark(ctx, e)
 	case webhook.Ignored:
 		return s.nothing(e.Reason)
 	}

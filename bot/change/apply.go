@@ -46,6 +46,9 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 }
 
 func (s *State) seen(at time.Time, f Facts) {
+	if s.Facts.Head == "" {
+		s.introduced(f.Head)
+	}
 	headMoved := s.Facts.Head != "" && s.Facts.Head != f.Head
 	reopened := !s.Facts.Open && f.Open
 	s.Facts = f
@@ -64,6 +67,16 @@ func (s *State) seen(at time.Time, f Facts) {
 		s.retire(s.Runs...)
 		s.Runs = nil
 		s.outdate() // it may move back, and the plan of then has no runs any more
+	}
+}
+
+// introduced says what those could see whose commands were the first that anybody heard
+// of the change: the head that GitHub then told of.
+func (s *State) introduced(head string) {
+	for i := range s.Commands {
+		if s.Commands[i].Head == "" {
+			s.Commands[i].Head = head
+		}
 	}
 }
 

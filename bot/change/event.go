@@ -112,14 +112,24 @@ type Planned struct {
 	Plan
 }
 
-// Asked is a command that somebody gave, in a comment or by a button.
+// Asked is a command that somebody gave, in writing or by a button.
 type Asked struct {
-	ID      string          `json:"id"`                // comment-<number>, or button-<delivery>
-	Comment int64           `json:"comment,omitempty"` // where the answer goes
+	ID      string          `json:"id"`                // comment-<number>, line-<number>, review-<number> or button-<delivery>
+	Comment int64           `json:"comment,omitempty"` // what was written; 0 for a button
+	On      On              `json:"on,omitempty"`      // what Comment is the number of
 	By      string          `json:"by"`
 	Request command.Request `json:"request"`
 	Head    string          `json:"head"` // when it was asked: what its author could see
 }
+
+// On is where a command stands, since GitHub numbers each kind by itself.
+type On string
+
+const (
+	InConversation On = ""
+	OnLine         On = "line"   // a comment on a line of the change
+	InReview       On = "review" // to which nobody can react
+)
 
 // An Effect is what a command leads to. At most one field is set.
 type Effect struct {
