@@ -133,7 +133,7 @@ func (s *State) planned(at time.Time, p Plan) {
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {

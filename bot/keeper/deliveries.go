@@ -225,22 +225,12 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 	}
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
-	var override *change.Override
-	for _, n := range f.Pulls {
-		pull, err := k.states.load(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: n})
-		if err != nil {
-			return err
-		}
-		f.Title, f.Author, f.Labels = pull.Facts.Title, pull.Facts.Author, pull.Facts.Labels
-		if o := pull.Override; o != nil {
-			override = &change.Override{SHA: f.Head, By: o.By, Reason: o.Reason, At: o.At}
-		}
-	}
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
 		}
-		return change.Seen{Facts: f, Override: override}, nil
+		f.Title, f.Author, f.Labels, f.Members = now.Facts.Title, now.Facts.Author, now.Facts.Labels, now.Facts.Members
+		return change.Seen{Facts: f}, nil
 	})
 	k.wake(id)
 	return err

@@ -70,6 +70,7 @@ type world struct {
 	hold    chan struct{}
 	running *server
 	opt     worldOptions
+	groups  int // of merge queues, that were delivered
 }
 
 type worldOptions struct {

@@ -55,9 +55,14 @@ func OfRemark(event webhook.Event) (said webhook.IssueComment, at change.Asked, 
 // is the base branch, which may be called anything.
 var queuePattern = regexp.MustCompile(`/pr-([0-9]{1,9})-[^/]*$`)
 
+// Member is a pull request of a merge group.
+func Member(number int, f change.Facts) change.Member {
+	return change.Member{Number: number, Head: f.Head, Title: f.Title, Labels: f.Labels, Draft: f.Draft}
+}
+
 // OfGroup are the facts in a webhook about a merge group. Pulls has the number in the
-// queue's branch, of the pull request that the group ends with: its labels and title
-// choose the rule, and are the caller's to find.
+// queue's branch, of the pull request that the group ends with. Its Members choose the
+// rule, and are the caller's to find.
 func OfGroup(e webhook.MergeGroup) change.Facts {
 	f := change.Facts{
 		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Open: e.Action == "checks_requested",
