@@ -1,21 +1,23 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// issueComment follows a command. Any other comment leads to nothing at all.
-func (s *session) issueComment(ctx context.Context, e webhook.IssueComment) (Outcome, error) {
+// remark follows a command in what somebody wrote. Anything else leads to nothing at all.
+func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, error) {
+	e, at, _ := facts.OfRemark(event)
 	asked, ok := command.Parse(e.Body)
 	decider := answer.Decider{People: s.hub, Spent: s.spent, Now: s.Now}
 	switch {
@@ -26,17 +28,18 @@ func (s *session) issueComment(ctx context.Context, e webhook.IssueComment) (Out
 	case !ok || !slices.Contains(decider.Follows(), asked.Name()):
 		return s.nothing("the comment holds no command for a workflow")
 	}
-	if err := s.posts.Seen(ctx, s.env.repo, e.ID); err != nil {
+	if err := s.posts.Seen(ctx, s.env.repo, at); err != nil {
 		return Outcome{}, err
 	}
-	facts, err := s.pull(ctx, e.Number)
+	f, err := s.pull(ctx, e.Number)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, facts); err != nil {
+	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
 		return Outcome{}, err
 	}
-	s.apply(change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login, Request: asked, Head: s.state.Facts.Head})
+	at.Request, at.Head = asked, cmp.Or(at.Head, s.state.Facts.Head)
+	s.apply(at)
 	answered, err := decider.To(ctx, s.state, s.state.Commands[0])
 	if err != nil {
 		return Outcome{}, err
@@ -70,7 +73,8 @@ func (s *session) spent(run change.Run) error {
 
 // approve looks in the conversation for somebody who may approve a fork's commit
 // and has approved the head, by its whole id. A comment that was edited does not count,
-// since its author need not have said it.
+// since its author need not have said it. GitHub does not tell that of a review, which
+// therefore counts for the job that it starts alone.
 func (s *session) approve(ctx context.Context) error {
 	head := s.state.Facts.Head
 	if !s.state.Held() || s.state.Plan.NeverForks() {

@@ -26,7 +26,7 @@ type environ struct {
 
 // gated are the events that lead to a verdict. The second is the first with the
 // base branch's own workflow.
-var gated = []string{"pull_request", "pull_request_target", "merge_group", "issue_comment"}
+var gated = []string{"pull_request", "pull_request_target", "merge_group", "issue_comment", "pull_request_review", "pull_request_review_comment"}
 
 func readEnv(getenv func(string) string) (environ, error) {
 	e := environ{
@@ -40,7 +40,7 @@ func readEnv(getenv func(string) string) (environ, error) {
 	case e.eventName == "" || e.eventPath == "" || e.repo == "":
 		return e, strict.Mistakef("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
 	case !slices.Contains(gated, e.eventName):
-		return e, strict.Mistakef("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group and issue_comment)", e.eventName)
+		return e, strict.Mistakef("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group, issue_comment, pull_request_review and pull_request_review_comment)", e.eventName)
 	case e.token == "":
 		return e, strict.Mistakef("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
 	}

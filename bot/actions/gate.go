@@ -103,7 +103,7 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	if err != nil {
 		return change.Result{}, err
 	}
-	result, verdict := judge(job.Policy, job.PolicyFile, out.Evidence)
+	result, verdict := judge(job.Policy, job.PolicyFile, out.Evidence, run.Rules)
 	s.verdicts[run.Job] = verdict
 	s.lines.print(report.Terminal(verdict, report.TerminalOptions{Width: 120}))
 	return result, s.write(run.Kernel, out, verdict)
@@ -139,8 +139,8 @@ func (s *session) fit(job runners.Job, run change.Run) error {
 }
 
 // judge is the only place where verdicts come from.
-func judge(policy *policies.Policy, file string, e *gates.Evidence) (change.Result, *gates.Verdict) {
-	v := gates.Judge(policy, file, e)
+func judge(policy *policies.Policy, file string, e *gates.Evidence, rules []string) (change.Result, *gates.Verdict) {
+	v := change.Judge(policy, file, e, rules)
 	return change.NewResult(v), v
 }
 

@@ -70,6 +70,50 @@ func TestComments(t *testing.T) {
 	}
 }
 
+// A workflow follows what is written on a line and in a review, too.
+func TestReviews(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
+	replies := func() (n int) {
+		for _, c := range pr.Comments() {
+			if strings.HasPrefix(c.Body, "<!-- kernelgate:reply:") {
+				n++
+			}
+		}
+		return n
+	}
+	_, err := pr.CommentOn("walt", "kernels/scale/scale.c", 1, "Is that so?\n\n/rebench")
+	w.no(err)
+	w.must(w.act("pull_request_review_comment"), "PASS", "", 0)
+	if c := pr.LineComments()[0]; len(c.Reactions["eyes"]) != 1 || len(c.Reactions["rocket"]) != 1 || replies() != 1 {
+		t.Errorf("reactions %v and %d replies", c.Reactions, replies())
+	}
+	w.no(pr.Review("rita", "COMMENT", "/rebench"))
+	w.must(w.act("pull_request_review"), "", "", 0)
+	w.no(pr.Review("olga", "APPROVE", "/rebench"))
+	w.must(w.act("pull_request_review"), "PASS", "", 0)
+	w.must(w.act("pull_request_review"), "PASS", "", 0) // GitHub lets anybody run a job again
+	w.no(pr.Review("olga", "APPROVE", "Fine. > /rebench"))
+	w.must(w.act("pull_request_review"), "", "", 0)
+	if n := replies(); n != 3 {
+		t.Errorf("%d replies, want one to each of three commands", n)
+	}
+	w.check(pr.HeadSHA(), "kernelgate", "success")
+}
+
+// A fork's commit may be approved in a review.
+func TestForkApprovedInReview(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	fork, err := w.repo.Fork("eve")
+	w.no(err)
+	pr := w.propose("theirs", source("speed 1.3"), embedded.PROptions{HeadRepo: fork, Author: "eve"})
+	w.must(w.act("pull_request"), "DEFER", "approval", 1)
+	w.no(pr.Review("rita", "APPROVE", "/ok-to-test "+pr.HeadSHA()))
+	w.must(w.act("pull_request_review"), "", "", 0)
+	w.no(pr.Review("walt", "APPROVE", "/ok-to-test "+pr.HeadSHA()))
+	w.must(w.act("pull_request_review"), "PASS", "", 0)
+}
+
 // Code from a fork reaches no runner before somebody who may say so has named
 // that very commit.
 func TestFork(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
@@ -45,8 +46,8 @@ func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, err
 		return s.pullRequest(ctx, e)
 	case webhook.MergeGroup:
 		return s.mergeGroup(ctx, e)
-	case webhook.IssueComment:
-		return s.issueComment(ctx, e)
+	case webhook.IssueComment, webhook.ReviewComment, webhook.Review:
+		return s.remark(ctx, e)
 	case webhook.Ignored:
 		return s.nothing(e.Reason)
 	}
@@ -97,17 +98,48 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome
 	}
 	f := facts.OfGroup(e)
 	f.Repo = s.env.repo
-	for _, n := range f.Pulls {
-		last, err := s.pull(ctx, n)
-		if err != nil {
-			return Outcome{}, err
-		}
-		f.Title, f.Author, f.Labels = last.Title, last.Author, last.Labels
+	if err := s.gather(ctx, &f); err != nil {
+		return Outcome{}, err
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f); err != nil {
 		return Outcome{}, err
 	}
 	return s.gate(ctx)
+}
+
+// gather finds the pull requests of a merge group: each has a say in the rule.
+func (s *session) gather(ctx context.Context, f *change.Facts) error {
+	p, _, err := s.planner(ctx)
+	if err != nil {
+		return err
+	}
+	numbers, more, err := p.Merges(ctx, *f)
+	if err != nil {
+		return err
+	}
+	for i, n := range numbers {
+		pull, err := s.pull(ctx, n)
+		if client.NotFound(err) {
+			more = true // what a commit says need not be so
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if f.Members = append(f.Members, facts.Member(n, pull)); i == 0 {
+			f.Title, f.Author, f.Labels = pull.Title, pull.Author, pull.Labels
+		}
+	}
+	if more || len(f.Members) == 0 {
+		f.Members = append(f.Members, change.Member{})
+	}
+	return nil
+}
+
+// planner plans with a copy of the repository in the store.
+func (s *session) planner(ctx context.Context) (*planner.Planner, *mirror.Store, error) {
+	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
+	return &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}, store, err
 }
 
 func (s *session) apply(e change.Event) {
@@ -150,11 +182,10 @@ func (s *session) converse(ctx context.Context) error {
 
 // plan asks the planner, and judges what needs no measuring.
 func (s *session) plan(ctx context.Context, again bool) error {
-	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
+	p, store, err := s.planner(ctx)
 	if err != nil {
 		return err
 	}
-	p := &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}
 	proposal, err := p.Plan(ctx, s.state.ID, s.state.Facts)
 	if errors.Is(err, planner.ErrMoved) && again && s.state.ID.Kind == change.Pull {
 		f, err := s.pull(ctx, s.state.ID.Number)
@@ -180,7 +211,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		if err != nil {
 			return err
 		}
-		result, verdict := judge(policy, proposal.PolicyFile, e)
+		result, verdict := judge(policy, proposal.PolicyFile, e, k.Rules)
 		proposal.Kernels[i].Result, known[k.Folder] = &result, verdict
 	}
 	s.apply(change.Planned{Plan: proposal.Plan})

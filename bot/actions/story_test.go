@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
@@ -367,6 +368,36 @@ func TestMergeGroup(t *testing.T) {
 		t.Error("the queue did not merge")
 	}
 	w.holds(j.summary, "refactoring")
+}
+
+// A group of several pull requests is judged by the strictest of their rules: what the
+// last was let do, the first was not.
+func TestGroupOfTwo(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	plain := w.propose("slow", source("speed 1.001"), embedded.PROptions{})
+	tidy := w.propose("tidy", map[string]string{"kernels/scale/notes.md": "It scales.\n"}, embedded.PROptions{Labels: []string{"refactoring"}})
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	w.must(w.act("pull_request"), "PASS", "", 0)
+	base := w.repo.Head("main")
+	// The queue of the embedded GitHub has a group for each pull request.
+	w.pass(plain.HeadSHA())
+	w.no(w.repo.Enqueue("walt", plain))
+	w.no(w.repo.Enqueue("walt", tidy))
+	heads := w.repo.QueueHeads()
+	w.instead = map[string]string{`"base_sha":"` + heads[0] + `"`: `"base_sha":"` + base + `"`}
+	j := w.act("merge_group")
+	w.must(j, "DEFER", "too-slow", 1)
+	w.check(heads[1], "kernelgate", "failure")
+	w.holds(j.summary, "default")
+}
+
+// pass makes the required check of a commit pass, by another hand.
+func (w *world) pass(sha string) {
+	w.Helper()
+	h, err := client.NewToken(w.token, client.Options{Checks: true, BaseURL: w.hub.URL()})
+	w.no(err)
+	_, err = h.CreateCheck(w.Context(), "olga/kernels", client.Check{Name: "kernelgate", HeadSHA: sha, Status: "completed", Conclusion: "success", Title: "By hand", Summary: "By hand."})
+	w.no(err)
 }
 
 func TestFewerRounds(t *testing.T) {

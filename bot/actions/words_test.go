@@ -60,7 +60,7 @@ func TestMistakesInTheJob(t *testing.T) {
 	good := map[string]string{"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": event, "GITHUB_REPOSITORY": "a/b", "GITHUB_TOKEN": "t"}
 	for _, test := range []struct{ name, key, value, says string }{
 		{"not in a job", "GITHUB_EVENT_NAME", "", "leave --github out"},
-		{"another event", "GITHUB_EVENT_NAME", "schedule", "use on: pull_request, merge_group and issue_comment"},
+		{"another event", "GITHUB_EVENT_NAME", "schedule", "use on: pull_request, merge_group, issue_comment, pull_request_review and pull_request_review_comment"},
 		{"no token", "GITHUB_TOKEN", "", "GITHUB_TOKEN: ${{ github.token }}"},
 		{"no event", "GITHUB_EVENT_PATH", event + ".gone", "GITHUB_EVENT_PATH names its file"},
 		{"half an event", "", "", "pull_request"},

@@ -1,6 +1,7 @@
 package actions_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -64,6 +65,7 @@ type world struct {
 	token   string
 	dir     string
 	jobs    int
+	instead map[string]string // what events say otherwise
 	measure func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error)
 }
 
@@ -164,6 +166,9 @@ func (w *world) actIn(ctx context.Context, event string, with func(*actions.Conf
 	}
 	if payload == nil {
 		w.Fatalf("nobody sent a %s", event)
+	}
+	for was, is := range w.instead {
+		payload = bytes.ReplaceAll(payload, []byte(was), []byte(is))
 	}
 	w.jobs++
 	at := func(name string) string { return filepath.Join(w.dir, strconv.Itoa(w.jobs)+"-"+name) }

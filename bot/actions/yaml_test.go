@@ -104,7 +104,7 @@ func TestWorkflow(t *testing.T) {
 		} `yaml:"jobs"`
 	}
 	parse(t, "../../.github/workflows/kernelgate.yml", &flow)
-	for _, event := range []string{"pull_request", "merge_group", "issue_comment"} {
+	for _, event := range []string{"pull_request", "merge_group", "issue_comment", "pull_request_review", "pull_request_review_comment"} {
 		if _, ok := flow.On[event]; !ok {
 			t.Errorf("nothing happens on %s", event)
 		}

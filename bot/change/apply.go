@@ -46,6 +46,9 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 }
 
 func (s *State) seen(at time.Time, f Facts) {
+	if s.Facts.Head == "" {
+		s.introduced(f.Head)
+	}
 	headMoved := s.Facts.Head != "" && s.Facts.Head != f.Head
 	reopened := !s.Facts.Open && f.Open
 	s.Facts = f
@@ -64,6 +67,16 @@ func (s *State) seen(at time.Time, f Facts) {
 		s.retire(s.Runs...)
 		s.Runs = nil
 		s.outdate() // it may move back, and the plan of then has no runs any more
+	}
+}
+
+// introduced says what those could see whose commands were the first that anybody heard
+// of the change: the head that GitHub then told of.
+func (s *State) introduced(head string) {
+	for i := range s.Commands {
+		if s.Commands[i].Head == "" {
+			s.Commands[i].Head = head
+		}
 	}
 }
 
@@ -120,7 +133,7 @@ func (s *State) planned(at time.Time, p Plan) {
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {

@@ -28,16 +28,27 @@ type Facts struct {
 	Head          string    `json:"head"`
 	Base          string    `json:"base"`               // the branch that it goes to
 	BaseSHA       string    `json:"base_sha,omitempty"` // a group's and a push's: what it is compared with
-	Pulls         []int     `json:"pulls,omitempty"`    // a group's pull requests
+	Pulls         []int     `json:"pulls,omitempty"`    // a group's last pull request
+	Members       []Member  `json:"members,omitempty"`  // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`    // digest of the base's, once they changed under an open pull request
 	Updated       time.Time `json:"updated"`
+}
+
+// A Member is a pull request of a merge group, in what a rule may ask of it. One without
+// a number stands for commits of which nobody knows where they come from.
+type Member struct {
+	Number int      `json:"number,omitempty"`
+	Head   string   `json:"head,omitempty"`
+	Title  string   `json:"title,omitempty"`
+	Labels []string `json:"labels,omitempty"`
+	Draft  bool     `json:"draft,omitempty"`
 }
 
 // Seen says that GitHub's view of the change is new.
 type Seen struct {
 	Facts
-	// Override is there for a merge group whose pull request was let pass: it was
-	// given for exactly the commits that the group merges.
+	// Override is there for a merge group with a pull request that was let pass: it was
+	// given for commits that the group merges.
 	Override *Override `json:"override,omitempty"`
 }
 
@@ -74,13 +85,15 @@ func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies
 
 // A Kernel is one kernel that the change touches.
 type Kernel struct {
-	Name    string `json:"name"`   // as it is shown
-	Folder  string `json:"folder"` // which kernel it is
-	Rule    string `json:"rule"`
-	Labels  Labels `json:"label"`   // of the runners that may measure it
-	Sources string `json:"sources"` // digest of what is built and measured
-	Asks    string `json:"asks"`    // digest of what the base asks of it beside the policy
-	Bundle  string `json:"bundle"`  // its blob
+	Name   string `json:"name"`   // as it is shown
+	Folder string `json:"folder"` // which kernel it is
+	Rule   string `json:"rule"`
+	// Rules is all that count, in a group whose pull requests get different ones.
+	Rules   []string `json:"rules,omitempty"`
+	Labels  Labels   `json:"label"`   // of the runners that may measure it
+	Sources string   `json:"sources"` // digest of what is built and measured
+	Asks    string   `json:"asks"`    // digest of what the base asks of it beside the policy
+	Bundle  string   `json:"bundle"`  // its blob
 	// Kept is an earlier run of the same sources under the same rule; it goes on as
 	// it is.
 	Kept bool `json:"kept,omitempty"`
@@ -112,14 +125,24 @@ type Planned struct {
 	Plan
 }
 
-// Asked is a command that somebody gave, in a comment or by a button.
+// Asked is a command that somebody gave, in writing or by a button.
 type Asked struct {
-	ID      string          `json:"id"`                // comment-<number>, or button-<delivery>
-	Comment int64           `json:"comment,omitempty"` // where the answer goes
+	ID      string          `json:"id"`                // comment-<number>, line-<number>, review-<number> or button-<delivery>
+	Comment int64           `json:"comment,omitempty"` // what was written; 0 for a button
+	On      On              `json:"on,omitempty"`      // what Comment is the number of
 	By      string          `json:"by"`
 	Request command.Request `json:"request"`
 	Head    string          `json:"head"` // when it was asked: what its author could see
 }
+
+// On is where a command stands, since GitHub numbers each kind by itself.
+type On string
+
+const (
+	InConversation On = ""
+	OnLine         On = "line"   // a comment on a line of the change
+	InReview       On = "review" // to which nobody can react
+)
 
 // An Effect is what a command leads to. At most one field is set.
 type Effect struct {
@@ -136,6 +159,9 @@ type Override struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"` // as it was written: escape it before it is shown
 	At     string `json:"at"`
+	// Folders is the kernels that it counts for, in a group of several pull requests: those
+	// of its own one. None means all.
+	Folders []string `json:"folders,omitempty"`
 }
 
 // Again is one more attempt at a kernel, which adds to the evidence.

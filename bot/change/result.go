@@ -1,9 +1,30 @@
 package change
 
 import (
+	"slices"
+
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
 )
+
+// Judge is the verdict by the rule that applies and by others that count as well: the
+// worst of them.
+func Judge(p *policies.Policy, file string, e *gates.Evidence, others []string) *gates.Verdict {
+	worst := gates.Judge(p, file, e)
+	bad := map[gates.Outcome]int{gates.Pass: 0, gates.Defer: 1, gates.Error: 2}
+	for _, rule := range p.Rules {
+		if !slices.Contains(others, rule.Name) || rule.Name == worst.Rule {
+			continue
+		}
+		alone := *p
+		alone.Rules = []policies.Rule{rule}
+		if v := gates.Judge(&alone, file, e); bad[v.Outcome] > bad[worst.Outcome] {
+			worst = v
+		}
+	}
+	return worst
+}
 
 // NewResult is what a change remembers of a verdict.
 func NewResult(v *gates.Verdict) Result {

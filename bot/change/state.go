@@ -50,6 +50,7 @@ type Run struct {
 	Folder  string    `json:"folder"` // which kernel it is
 	Head    string    `json:"head"`
 	Rule    string    `json:"rule"`
+	Rules   []string  `json:"rules,omitempty"` // as in Kernel
 	Labels  Labels    `json:"label"`
 	Sources string    `json:"sources,omitempty"`
 	Asks    string    `json:"asks,omitempty"`
@@ -111,6 +112,9 @@ func (f Facts) PlanKey() string {
 	key := []any{f.Head, f.Base, f.BaseSHA, labels, f.Title, f.Draft}
 	if f.Rules != "" {
 		key = append(key, f.Rules)
+	}
+	if len(f.Members) > 0 {
+		key = append(key, f.Members)
 	}
 	text, err := json.Marshal(key)
 	if err != nil {

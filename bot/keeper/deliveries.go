@@ -1,10 +1,10 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,10 +59,8 @@ func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
 	switch e := event.(type) {
 	case webhook.PullRequest:
 		return k.notePull(ctx, e)
-	case webhook.IssueComment:
-		if e.Open && !e.Author.Bot {
-			return k.noteRemark(ctx, e.Origin, e.Number, e.Body, change.Asked{ID: "comment-" + strconv.FormatInt(e.ID, 10), Comment: e.ID, By: e.Author.Login})
-		}
+	case webhook.IssueComment, webhook.ReviewComment, webhook.Review:
+		return k.noteRemark(ctx, e)
 	case webhook.MergeGroup:
 		return k.noteGroup(ctx, e)
 	case webhook.CheckRun:
@@ -126,37 +124,38 @@ func (k *Keeper) notePull(ctx context.Context, e webhook.PullRequest) error {
 
 // noteRemark notes a command in what somebody wrote on a pull request. What is no
 // command of ours changes nothing.
-func (k *Keeper) noteRemark(ctx context.Context, o webhook.Origin, number int, body string, a change.Asked) error {
-	if !k.watched(o.Repository.FullName) {
+func (k *Keeper) noteRemark(ctx context.Context, e webhook.Event) error {
+	said, a, ok := facts.OfRemark(e)
+	if !ok || !said.Open || said.Author.Bot || !k.watched(said.Repository.FullName) {
 		return nil
 	}
-	asked, ok := command.Parse(body)
-	if !ok {
+	if a.Request, ok = command.Parse(said.Body); !ok {
 		return nil
 	}
-	id := change.ID{Kind: change.Pull, Repo: o.Repository.ID, Number: number}
+	id := change.ID{Kind: change.Pull, Repo: said.Repository.ID, Number: said.Number}
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 {
 			return nil, nil
 		}
 		// Opened before the bot was there. Whoever works on it asks GitHub for the rest.
-		return change.Seen{Facts: change.Facts{Repo: o.Repository.FullName, DefaultBranch: o.Repository.DefaultBranch, Open: true}}, nil
+		return change.Seen{Facts: change.Facts{Repo: said.Repository.FullName, DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
 	})
 	if err != nil {
 		return err
 	}
-	a.Request = asked
 	return k.ask(ctx, id, a)
 }
 
-// ask notes a command once.
+// ask notes a command once. Its author could see the head that is known, unless GitHub
+// tells which one it was.
 func (k *Keeper) ask(ctx context.Context, id change.ID, a change.Asked) error {
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Asked(a.ID) {
 			return nil, nil
 		}
-		a.Head = now.Facts.Head
-		return a, nil
+		told := a
+		told.Head = cmp.Or(a.Head, now.Facts.Head)
+		return told, nil
 	})
 	k.wake(id)
 	return err
@@ -226,22 +225,12 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 	}
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
-	var override *change.Override
-	for _, n := range f.Pulls {
-		pull, err := k.states.load(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: n})
-		if err != nil {
-			return err
-		}
-		f.Title, f.Author, f.Labels = pull.Facts.Title, pull.Facts.Author, pull.Facts.Labels
-		if o := pull.Override; o != nil {
-			override = &change.Override{SHA: f.Head, By: o.By, Reason: o.Reason, At: o.At}
-		}
-	}
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
 		}
-		return change.Seen{Facts: f, Override: override}, nil
+		f.Title, f.Author, f.Labels, f.Members = now.Facts.Title, now.Facts.Author, now.Facts.Labels, now.Facts.Members
+		return change.Seen{Facts: f}, nil
 	})
 	k.wake(id)
 	return err

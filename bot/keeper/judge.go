@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/account"
@@ -25,7 +26,7 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 	if e := p.Evidence[kernel.Folder]; e != nil {
 		policy, err := p.ReadPolicy()
 		if err == nil {
-			kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e)
+			kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e, kernel.Rules)
 		}
 		return err
 	}
@@ -37,11 +38,11 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 		}
 	} else if !ok || old.Head != p.Head || old.Sources != kernel.Sources || old.Phase == change.Abandoned || s.Plan == nil {
 		return nil
-	} else if old.Rule == kernel.Rule && s.Plan.Policy == p.Policy {
+	} else if old.Rule == kernel.Rule && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
 		kernel.Kept = true
 		return nil
 	}
-	if old.Phase != change.Done || old.Result == nil || old.Result.Evidence == "" {
+	if s.ID.Kind == change.Group || old.Phase != change.Done || old.Result == nil || old.Result.Evidence == "" {
 		return nil
 	}
 	e, err := k.evidence(ctx, *old.Result)
@@ -64,7 +65,7 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
 		return nil // the other rule asks for more than was gathered
 	}
-	kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e)
+	kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e, nil)
 	return err
 }
 
@@ -93,8 +94,8 @@ func (k *Keeper) merged(ctx context.Context, repo int64, kernel change.Kernel) (
 }
 
 // judge is the only place where the bot's verdicts come from.
-func (k *Keeper) judge(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence) (*change.Result, error) {
-	v := gates.Judge(policy, file, e)
+func (k *Keeper) judge(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
+	v := change.Judge(policy, file, e, rules)
 	k.count(func(c *Counts) { c.Judged++ })
 	result := change.NewResult(v)
 	result.Attempt = lastAttempt(e)

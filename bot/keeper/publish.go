@@ -114,7 +114,7 @@ func (k *Keeper) publishProgress(ctx context.Context, s *change.State) error {
 // answer decides on a command.
 func (k *Keeper) answer(ctx context.Context, s *change.State, c change.Command) error {
 	p := publish.Publisher{GitHub: k.GitHub}
-	if err := p.Seen(ctx, s.Facts.Repo, c.Comment); err != nil {
+	if err := p.Seen(ctx, s.Facts.Repo, c.Asked); err != nil {
 		return err
 	}
 	k.denied(s, p.Denied)

@@ -140,7 +140,7 @@ func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run,
 	if run.Side != nil {
 		narrow(policy, *run.Side, e)
 	}
-	return k.judge(ctx, s.Plan.PolicyFile, policy, e)
+	return k.judge(ctx, s.Plan.PolicyFile, policy, e, run.Rules)
 }
 
 // answers refuses evidence that is not what the job's bundle asked for.

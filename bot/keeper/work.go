@@ -51,6 +51,8 @@ func (k *Keeper) step(ctx context.Context, s *change.State) (bool, error) {
 		return false, nil
 	case s.Facts.Head == "": // known by a comment alone
 		return s.Facts.Open, k.introduce(ctx, s)
+	case s.Facts.Open && s.ID.Kind == change.Group && len(s.Facts.Members) == 0:
+		return true, k.gather(ctx, s)
 	case k.isStale(s.ID):
 		return true, k.freshen(ctx, s)
 	case s.NeedsPlan():

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -69,6 +70,7 @@ type world struct {
 	hold    chan struct{}
 	running *server
 	opt     worldOptions
+	groups  int // of merge queues, that were delivered
 }
 
 type worldOptions struct {
@@ -143,7 +145,38 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	}
 	w.start()
 	w.Cleanup(func() { w.no(w.running.stop()) })
+	if w.app != nil {
+		w.Cleanup(w.checkWebhooks)
+	}
 	return w
+}
+
+// checkWebhooks holds what the bot was sent against GitHub's schemas, if they are here:
+// what it follows in tests is what GitHub would send.
+func (w *world) checkWebhooks() {
+	schemas, err := openapi.ReadSchemas()
+	if err != nil {
+		return // TestSchemasAreHere says so
+	}
+	said := map[string]bool{}
+	for _, d := range w.app.Hook().Deliveries() {
+		wrong, known := schemas.Check(d.Event, d.Payload)
+		if !known {
+			wrong = []string{": GitHub sends no such event"}
+		}
+		for _, line := range wrong {
+			if line = d.Event + "." + d.Action + line; !said[line] {
+				said[line] = true
+				w.Error(line)
+			}
+		}
+	}
+}
+
+// TestSchemasAreHere fails in CI, where every world's webhooks must be checked.
+func TestSchemasAreHere(t *testing.T) {
+	t.Parallel()
+	openapi.LoadSchemas(t)
 }
 
 // ports are below those that Linux gives to whoever asks for any: a bot that is

@@ -83,7 +83,7 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	job, err := again.Job(ctx, folders[0])
+	job, _, err := s.job(ctx, again, folders[0])
 	if err != nil {
 		return "", err
 	}

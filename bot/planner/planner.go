@@ -96,7 +96,12 @@ type survey struct {
 func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*survey, error) {
 	var refs []string
 	if id.Kind == change.Pull {
-		refs = append(refs, fmt.Sprintf("refs/pull/%d/head", id.Number))
+		refs = append(refs, pullRef(id.Number))
+	}
+	for _, m := range f.Members {
+		if m.Number > 0 {
+			refs = append(refs, pullRef(m.Number))
+		}
 	}
 	s := &survey{planner: p, facts: f, out: Proposal{
 		Plan:     change.Plan{Key: f.PlanKey(), Head: f.Head, Check: DefaultCheck, PolicyFile: plan.PolicyFile},
@@ -161,14 +166,14 @@ func (s *survey) plan(ctx context.Context) (err error) {
 		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(folders), maxKernels)}
 	}
 	for _, folder := range folders {
-		job, err := p.Job(ctx, folder)
+		job, rules, err := s.job(ctx, p, folder)
 		if s.problem(folder+"/kernel.yaml", err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		k, err := s.kernel(ctx, job)
+		k, err := s.kernel(ctx, job, rules)
 		if s.problem(folder+"/kernel.yaml", err) {
 			continue
 		}
@@ -256,8 +261,8 @@ func (s *survey) options(policyAt string) plan.Options {
 }
 
 // kernel packs a job.
-func (s *survey) kernel(ctx context.Context, job runners.Job) (change.Kernel, error) {
-	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Labels: labels(job)}
+func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
+	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Rules: rules, Labels: labels(job)}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil

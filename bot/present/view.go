@@ -9,6 +9,7 @@
 package present
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -87,10 +88,21 @@ func (v View) forInformation() bool {
 
 // override is the one of the head, if there is one.
 func (v View) override() *change.Override {
-	if o := v.State.Override; o != nil && o.SHA == v.State.Facts.Head {
+	if o := v.State.Override; o != nil && o.SHA == v.State.Facts.Head && v.covers(o) {
 		return o
 	}
 	return nil
+}
+
+// covers tells whether an override counts for everything that does not pass.
+func (v View) covers(o *change.Override) bool {
+	if len(o.Folders) == 0 {
+		return true
+	}
+	p := v.plan()
+	return p != nil && len(p.Problems) == 0 && !slices.ContainsFunc(v.State.Runs, func(r change.Run) bool {
+		return (r.Phase != change.Done || outcome(r) != gates.Pass) && !slices.Contains(o.Folders, r.Folder)
+	})
 }
 
 // checkName is the required check's.

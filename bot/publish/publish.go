@@ -68,19 +68,23 @@ func (p *Publisher) Progress(ctx context.Context, v present.View) error {
 
 // Seen tells the author of a command that it was read. It is a courtesy: where writes are
 // few, the command is followed without.
-func (p *Publisher) Seen(ctx context.Context, repo string, comment int64) error {
-	err := p.react(client.Spare(ctx), repo, comment, "eyes")
+func (p *Publisher) Seen(ctx context.Context, repo string, c change.Asked) error {
+	err := p.react(client.Spare(ctx), repo, c, "eyes")
 	if errors.Is(err, client.ErrSpared) {
 		return nil
 	}
 	return err
 }
 
-func (p *Publisher) react(ctx context.Context, repo string, comment int64, content string) error {
-	if comment == 0 || p.noSpeech {
+func (p *Publisher) react(ctx context.Context, repo string, c change.Asked, content string) error {
+	if c.Comment == 0 || p.noSpeech || c.On == change.InReview {
 		return nil
 	}
-	err := p.GitHub.React(ctx, repo, comment, content)
+	react := p.GitHub.React
+	if c.On == change.OnLine {
+		react = p.GitHub.ReactOnLine
+	}
+	err := react(ctx, repo, c.Comment, content)
 	if gone(err) {
 		return nil
 	}

@@ -109,7 +109,7 @@ func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
 	if !c.OK {
 		reaction = "confused"
 	}
-	if err := w.react(ctx, w.state.Facts.Repo, c.Comment, reaction); err != nil || w.noSpeech {
+	if err := w.react(ctx, w.state.Facts.Repo, c.Asked, reaction); err != nil || w.noSpeech {
 		return 0, err
 	}
 	marker := present.ReplyMarker(c.ID)

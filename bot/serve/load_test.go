@@ -273,7 +273,7 @@ func TestManifest(t *testing.T) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"check_run", "check_suite", "issue_comment", "merge_group", "pull_request", "push"}, m.Events); diff != "" {
+	if diff := cmp.Diff([]string{"check_run", "check_suite", "issue_comment", "merge_group", "pull_request", "pull_request_review", "pull_request_review_comment", "push", "repository"}, m.Events); diff != "" {
 		t.Error(diff)
 	}
 	for name, level := range m.Permissions {

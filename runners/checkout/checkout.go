@@ -134,6 +134,27 @@ func (r *Repo) Commits(ctx context.Context, base, head string, limit int) ([]str
 	return strings.Fields(out), nil
 }
 
+// Subjects is the first lines of the commits that stand one behind the other between the
+// base and the head, what they merged left out; newest first, at most so many.
+func (r *Repo) Subjects(ctx context.Context, base, head string, limit int) ([]string, error) {
+	out, err := r.git(ctx, "log", "--first-parent", "--format=%s", "--max-count="+strconv.Itoa(limit), head, "--not", base, "--")
+	if err != nil {
+		return nil, fmt.Errorf("reading the commits since %.12s: %w", base, err)
+	}
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
+}
+
+// Unlike counts the commits between the base and the head that make another change than
+// any which the other revision has, up to so many.
+func (r *Repo) Unlike(ctx context.Context, base, head, other string, limit int) (int, error) {
+	out, err := r.git(ctx, "rev-list", "--cherry-pick", "--right-only", "--no-merges", "--count", "--max-count="+strconv.Itoa(limit), other+"..."+head, "--not", base, "--")
+	if err != nil {
+		return 0, fmt.Errorf("comparing the commits since %.12s: %w", base, err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(out))
+	return n, err
+}
+
 // Describe is a revision for the record.
 func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
 	at := rev

@@ -80,6 +80,14 @@ func New(ctx context.Context, opt Options) (*Plan, error) {
 // Changed is the files that the change touches.
 func (p *Plan) Changed() []string { return p.changed }
 
+// As is the plan of the same files as a change of another kind, which a rule may ask
+// something else of.
+func (p *Plan) As(c policies.Change) *Plan {
+	other := *p
+	other.opt.Change = c
+	return &other
+}
+
 // Kernels is the folders to check.
 func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	all, err := p.opt.Repo.Kernels(ctx, p.opt.Head)

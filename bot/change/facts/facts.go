@@ -32,13 +32,37 @@ func OfEvent(e webhook.PullRequest) change.Facts {
 	}
 }
 
+// OfRemark is what somebody wrote on a pull request, as a comment in its conversation, on
+// a line or in a review, and where that stands.
+func OfRemark(event webhook.Event) (said webhook.IssueComment, at change.Asked, ok bool) {
+	id := ""
+	switch e := event.(type) {
+	case webhook.IssueComment:
+		said, id = e, "comment-"
+	case webhook.ReviewComment:
+		said, id, at.On = webhook.IssueComment(e), "line-", change.OnLine
+	case webhook.Review:
+		said = webhook.IssueComment{Origin: e.Origin, Number: e.Number, Open: e.Open, ID: e.ID, Body: e.Body, Author: e.Author}
+		id, at.On, at.Head = "review-", change.InReview, e.HeadSHA
+	default:
+		return said, at, false
+	}
+	at.ID, at.Comment, at.By = id+strconv.FormatInt(said.ID, 10), said.ID, said.Author.Login
+	return said, at, true
+}
+
 // queuePattern ends the branch that a merge queue makes for a group. What stands before
 // is the base branch, which may be called anything.
 var queuePattern = regexp.MustCompile(`/pr-([0-9]{1,9})-[^/]*$`)
 
+// Member is a pull request of a merge group.
+func Member(number int, f change.Facts) change.Member {
+	return change.Member{Number: number, Head: f.Head, Title: f.Title, Labels: f.Labels, Draft: f.Draft}
+}
+
 // OfGroup are the facts in a webhook about a merge group. Pulls has the number in the
-// queue's branch, of the pull request that the group ends with: its labels and title
-// choose the rule, and are the caller's to find.
+// queue's branch, of the pull request that the group ends with. Its Members choose the
+// rule, and are the caller's to find.
 func OfGroup(e webhook.MergeGroup) change.Facts {
 	f := change.Facts{
 		Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Open: e.Action == "checks_requested",

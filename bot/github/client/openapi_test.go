@@ -63,6 +63,8 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 	sha, n := w.pr.HeadSHA(), w.pr.Number()
 	theirs, err := w.pr.Comment("alice", "/rebench")
 	w.no(err)
+	remark, err := w.pr.CommentOn("alice", "a.cu", 1, "/rebench")
+	w.no(err)
 	w.no(w.hub.Quiet(w.ctx))
 	full := client.Check{Name: "kernelgate", HeadSHA: sha, ExternalID: "1", DetailsURL: "https://example.com", Status: "completed", Conclusion: "failure",
 		StartedAt: w.clock.Now(), CompletedAt: w.clock.Now(), Title: "DEFER", Summary: "s", Text: "t", Annotations: annotations(101),
@@ -88,6 +90,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"EditComment", func() error { return h.EditComment(w.ctx, repo, comment, "y") }},
 		{"ListComments", func() error { _, err := h.ListComments(w.ctx, repo, n); return err }},
 		{"React", func() error { return h.React(w.ctx, repo, theirs.ID, "eyes") }},
+		{"ReactOnLine", func() error { return h.ReactOnLine(w.ctx, repo, remark.ID, "eyes") }},
 		{"Permission", func() error { _, err := h.Permission(w.ctx, repo, "alice"); return err }},
 		{"Pull", func() error { _, err := h.Pull(w.ctx, repo, n); return err }},
 		{"OpenPulls", func() error { _, err := h.OpenPulls(w.ctx, repo); return err }},
@@ -113,7 +116,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 			t.Errorf("%s was not compared", m.Name)
 		}
 	}
-	if len(eye.seen) < 19 {
+	if len(eye.seen) < 20 {
 		t.Errorf("only %d kinds of requests were compared", len(eye.seen))
 	}
 }
