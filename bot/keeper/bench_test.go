@@ -152,8 +152,8 @@ func BenchmarkCancel(b *testing.B) {
 	for i := range b.N {
 		pr := w.propose(fmt.Sprintf("held%d", i), fmt.Sprintf("// HOLD speed 1.%03d\n", i), embedded.PROptions{})
 		w.until("a running check", func() bool {
-			c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale")
-			return c.Status == "in_progress"
+			c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
+			return c.Status == "in_progress" && strings.Contains(c.Title, "round")
 		})
 		before := stopped.Load()
 		start := time.Now()

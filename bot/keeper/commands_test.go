@@ -94,7 +94,7 @@ func TestCancelAndAgain(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 	w.until("a running check", func() bool {
-		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale")
+		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
 		return c.Status == "in_progress" && strings.Contains(c.Summary+c.Text+c.Title, "round")
 	})
 	w.reacted(pr, w.comment(pr, "walt", "/cancel"), "rocket")

@@ -67,7 +67,7 @@ func (w *world) rebench(pr *embedded.PR, text, conclusion string) {
 func (w *world) measuring(sha string) {
 	w.Helper()
 	w.until("rounds of "+sha, func() bool {
-		c, _ := w.repo.Check(sha, "kernelgate / scale")
+		c, _ := w.repo.Check(sha, "kernelgate")
 		return c.Status == "in_progress" && strings.Contains(c.Summary+c.Text+c.Title, "round")
 	})
 }

@@ -82,7 +82,7 @@ func TestClosedWhileRunning(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 	w.until("a running check", func() bool {
-		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate / scale")
+		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
 		return c.Status == "in_progress" && strings.Contains(c.Summary+c.Text+c.Title, "round")
 	})
 	w.no(pr.Close("walt"))

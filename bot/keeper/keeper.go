@@ -75,6 +75,7 @@ type Keeper struct {
 	away   map[int64]bool             // repositories that take no part at present
 
 	progress    *lru.Cache[string, present.Progress] // by job
+	heard       *lru.Cache[string, time.Time]        // when a head was first to be shown
 	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
 	troubles    *lru.Cache[change.ID, int]           // failures to plan, in a row
 	redelivered *lru.Cache[string, int]              // how often, by delivery
@@ -124,7 +125,7 @@ func New(c Config) *Keeper {
 	}
 	k := &Keeper{
 		Config: c, states: newStates(c.Journal, c.Now), stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
-		progress: newLRU[string, present.Progress](remembered), shown: newLRU[change.ID, time.Time](remembered),
+		progress: newLRU[string, present.Progress](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 	}
 	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.accountOf, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}

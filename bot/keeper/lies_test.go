@@ -65,7 +65,7 @@ func newRogue(t *testing.T) rogue {
 	w := newWorld(t, worldOptions{})
 	held := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 	w.until("a running check", func() bool {
-		c, _ := w.repo.Check(held.HeadSHA(), "kernelgate / scale")
+		c, _ := w.repo.Check(held.HeadSHA(), "kernelgate")
 		return c.Status == "in_progress" && strings.Contains(c.Summary+c.Text+c.Title, "round")
 	})
 	return rogue{w}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -29,6 +30,9 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 		if s.NeedsPlan() && !k.unseen(s) {
 			return nil
 		}
+		if due := k.heardOf(s).Add(k.ProgressEvery); s.NeedsPlan() && k.Now().Before(due) {
+			return later(due) // most plans are there before that, and say more
+		}
 		urgent := s.Dirty && concluded(s)
 		if !s.Dirty && !k.hasProgress(s) {
 			return nil
@@ -51,13 +55,12 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 
 func (k *Keeper) publishAs(ctx context.Context, s *change.State, urgent bool) error {
 	if !urgent {
-		ctx = client.Spare(ctx)
 		k.shown.Add(s.ID, k.Now())
 	}
 	if s.Dirty {
 		return k.publish(ctx, s)
 	}
-	return k.publishProgress(ctx, s)
+	return k.publishProgress(client.Spare(ctx), s)
 }
 
 // maySpare says when something unfinished can be told, if not now: that a change was
@@ -69,6 +72,15 @@ func (k *Keeper) maySpare(ctx context.Context, s *change.State) error {
 		return later(due)
 	}
 	return k.GitHub.Spared(ctx, s.Facts.Repo)
+}
+
+// heardOf is when the head was first to be shown.
+func (k *Keeper) heardOf(s *change.State) time.Time {
+	if at, ok := k.heard.Get(s.Facts.Head); ok {
+		return at
+	}
+	k.heard.Add(s.Facts.Head, k.Now())
+	return k.Now()
 }
 
 // unseen tells whether GitHub shows nothing for the head yet.

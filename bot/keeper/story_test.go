@@ -55,7 +55,7 @@ func TestSynchronizeSupersedes(t *testing.T) {
 	pr := w.propose("held", "// HOLD speed 2\n", embedded.PROptions{})
 	old := pr.HeadSHA()
 	w.until("a running check", func() bool {
-		c, _ := w.repo.Check(old, "kernelgate / scale")
+		c, _ := w.repo.Check(old, "kernelgate")
 		return c.Status == "in_progress" && strings.Contains(c.Summary+c.Text+c.Title, "round")
 	})
 	_, err := w.repo.Push("held", map[string]string{"kernels/scale/scale.c": "// speed 1.5\n"}, "let go")

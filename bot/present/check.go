@@ -14,6 +14,7 @@ import (
 type Check struct {
 	client.Check
 	Digest string
+	Mark   string `json:"-"` // what must be told even while it is unfinished
 }
 
 const (
@@ -42,6 +43,8 @@ const (
 func (c Check) CommitStatus() (state, description string) {
 	description = report.Clip(c.Title, titleRunes)
 	switch {
+	case c.Status != completed && c.Mark == "":
+		return "pending", "In line or being measured: the verdict comes here" // nobody tells a status how far it is
 	case c.Status != completed:
 		return "pending", description
 	case c.Conclusion == success:

@@ -65,7 +65,7 @@ func TestWaiting(t *testing.T) {
 			s := tell(t).seen(nil).planned(nil, "sdpa_fp8")
 			s.view.Runners = c.runners
 			s.view.Progress[s.job("sdpa_fp8")] = c.live
-			if got := Checks(s.view)[1]; got.Title != c.want || got.Status != queued {
+			if got := Checks(s.view)[0]; got.Title != c.want || got.Status != inProgress {
 				t.Errorf("%s: %q, want %q", got.Status, got.Title, c.want)
 			}
 		})
@@ -89,7 +89,7 @@ func TestProgress(t *testing.T) {
 	}
 	s := running(t)
 	s.view.Now = s.at.Add(10 * time.Minute)
-	if got := Checks(s.view)[1].Title; !strings.HasSuffix(got, "(last heard of 10 min ago)") {
+	if got := Checks(s.view)[0].Summary; !strings.Contains(got, "(last heard of 10 min ago)") {
 		t.Errorf("a runner that fell silent: %q", got)
 	}
 }
@@ -108,18 +108,35 @@ func TestDigest(t *testing.T) {
 		t.Error("progress changes the comment's digest")
 	}
 	s.finished("sdpa_fp8", judge(t, "spills", nil))
-	for i, c := range Checks(s.view)[:2] {
-		if c.Digest == before[i].Digest {
-			t.Errorf("a verdict does not change the digest of %s", c.Name)
-		}
+	after := Checks(s.view)
+	if len(after) != 2 || after[0].Digest != before[0].Digest || CommentDigest(s.view) != comment {
+		t.Error("the first verdict of two is told by more than the kernel's own check")
 	}
-	if CommentDigest(s.view) == comment {
-		t.Error("a verdict does not change the comment's digest")
+	s.finished("gemm_fp8", judge(t, "spills", nil))
+	last := Checks(s.view)
+	if len(last) != 3 || last[0].Digest == before[0].Digest || last[1].Digest != after[1].Digest || CommentDigest(s.view) == comment {
+		t.Error("the last verdict is not told by its kernel's check, the required one and the comment")
+	}
+}
+
+// What a runner has begun is told by the required check alone, until there is more to say.
+func TestFirstWord(t *testing.T) {
+	s := tell(t).seen(nil)
+	reading := Checks(s.view)[0]
+	s.planned(nil, "sdpa_fp8")
+	waiting := Checks(s.view)
+	s.started("sdpa_fp8")
+	working := Checks(s.view)
+	if len(waiting) != 1 || len(working) != 1 || waiting[0].Digest != working[0].Digest || waiting[0].Digest == reading.Digest {
+		t.Errorf("queued: %+v\nrunning: %+v", waiting, working)
+	}
+	if text := Comment(s.view); text != "" {
+		t.Errorf("a comment before there is a verdict: %s", text)
 	}
 }
 
 func TestExternalID(t *testing.T) {
-	s := tell(t).seen(nil).planned(nil, "sdpa/fp8")
+	s := tell(t).seen(nil).planned(nil, "sdpa/fp8").finished("sdpa/fp8", judge(t, "spills", nil))
 	for i, kernel := range []string{"", "kernels/sdpa/fp8"} {
 		id, got, err := ParseExternalID(Checks(s.view)[i].ExternalID)
 		if err != nil || id != s.state.ID || got != kernel {
@@ -135,8 +152,8 @@ func TestExternalID(t *testing.T) {
 func TestLeftBehind(t *testing.T) {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm")
 	posted := map[string]change.Posted{}
-	for i, c := range Checks(s.view) {
-		posted[change.CheckKey(c.Name, c.HeadSHA)] = change.Posted{ID: int64(i + 1)}
+	for i, name := range []string{"kernelgate", "kernelgate / sdpa_fp8", "kernelgate / gemm"} { // measured again, say
+		posted[change.CheckKey(name, sha1)] = change.Posted{ID: int64(i + 1)}
 	}
 	s.do(change.Published{Checks: posted}).seen(func(f *change.Facts) { f.Labels = []string{"docs"} }).planned(nil, "sdpa_fp8")
 	checks := Checks(s.view)

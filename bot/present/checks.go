@@ -14,9 +14,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// Checks is every check that should exist: the required one first, then one a
-// kernel, then those of earlier heads that nobody has concluded yet. A push has
-// none.
+// Checks is every check that should exist: the required one first, then one for each
+// kernel that has something of its own to say, then those of earlier heads that nobody
+// has concluded yet. A push has none.
 func Checks(v View) []Check {
 	all, still := v.checks(), v.still().checks()
 	for i := range all {
@@ -35,7 +35,9 @@ func (v View) checks() []Check {
 	if s.Facts.Open || v.plan() != nil || v.posted(v.checkName()) {
 		all = append(all, v.aggregate())
 		for _, r := range s.Runs {
-			all = append(all, v.kernelCheck(r))
+			if c := v.kernelCheck(r); c.Status == completed || c.Mark != "" || v.posted(c.Name) {
+				all = append(all, c) // while it is measured for the first time, the required check tells of it
+			}
 		}
 	}
 	return append(all, v.leftBehind(all)...)
@@ -61,7 +63,10 @@ func (v View) aggregate() Check {
 		}
 	}
 	c.Summary = joined(at.lead, v.kernelTable(), v.toPass(), v.howToAsk())
-	if p := v.plan(); p != nil {
+	p := v.plan()
+	if p == nil {
+		c.Mark = "unplanned"
+	} else {
 		c.Annotations = problemAnnotations(p.Problems)
 	}
 	c.Actions = v.actions(c)
@@ -73,14 +78,14 @@ func (v View) kernelCheck(r change.Run) Check {
 	c := Check{Check: client.Check{
 		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
 		DetailsURL: v.RunURL, Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
-	}}
+	}, Mark: v.Marks[r.Job]}
 	if at.status == completed {
 		c.CompletedAt = r.Ended
 	}
 	var annotated string
 	c.Annotations, annotated = v.annotations(r)
 	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r))
-	c.Summary = joined(at.lead, v.about(r), v.reportOf(r.Job, maxOutput-outsideReport), v.Marks[r.Job])
+	c.Summary = joined(at.lead, v.about(r), v.reportOf(r.Job, maxOutput-outsideReport), c.Mark)
 	c.Actions = v.actions(c)
 	return c
 }
@@ -133,7 +138,12 @@ func (v View) leftBehind(wanted []Check) []Check {
 	return out
 }
 
+// digest is of all that is worth a write of its own. What an unfinished check says
+// beside its mark is progress, which is told by the clock.
 func (c Check) digest() string {
+	if c.Status != completed {
+		return digest([]string{c.Name, c.HeadSHA, c.ExternalID, c.Status, c.Mark})
+	}
 	c.StartedAt, c.CompletedAt, c.Digest = time.Time{}, time.Time{}, ""
 	return digest(c)
 }

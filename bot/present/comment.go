@@ -14,7 +14,7 @@ import (
 // Comment is the one sticky comment on a pull request: where its newest head
 // stands, and what was before. It is empty where none is called for: merge groups
 // and pushes have none, nor does a pull request of which nothing has been said
-// yet and that touches no kernel.
+// yet and that touches no kernel, or whose first measurement goes on.
 func Comment(v View) string {
 	if !v.commented() {
 		return ""
@@ -22,14 +22,32 @@ func Comment(v View) string {
 	return v.compose().text()
 }
 
-// CommentDigest is of everything in the comment but live progress. It is empty
-// where there is no comment.
+// CommentDigest is of everything in the comment that is worth a write: while a head is
+// measured, that it is. It is empty where there is no comment.
 func CommentDigest(v View) string {
 	text := Comment(v.still())
-	if text == "" {
+	switch {
+	case text == "":
 		return ""
+	case v.Measuring():
+		return digest([]any{"measuring", v.State.Facts.Head, v.override(), sidesDone(v.State)})
 	}
 	return digest(text)
+}
+
+func sidesDone(s *change.State) (n int) {
+	for _, r := range s.Side {
+		if r.Phase == change.Done {
+			n++
+		}
+	}
+	return n
+}
+
+// Measuring tells whether verdicts of the head are still to come.
+func (v View) Measuring() bool {
+	s := v.State
+	return s.Facts.Open && !s.Held() && slices.ContainsFunc(s.Runs, change.Run.Unfinished)
 }
 
 func (v View) commented() bool {
@@ -37,7 +55,11 @@ func (v View) commented() bool {
 	switch {
 	case s.ID.Kind != change.Pull || s.Facts.Head == "":
 		return false
-	case s.Comment.ID != 0 || len(s.Runs) > 0 || len(s.Past) > 0 || v.override() != nil:
+	case s.Comment.ID != 0 || v.override() != nil:
+		return true
+	case v.Measuring():
+		return false
+	case len(s.Runs) > 0 || len(s.Past) > 0:
 		return true
 	}
 	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0)

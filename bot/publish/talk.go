@@ -15,11 +15,14 @@ import (
 // comment keeps the one sticky comment.
 func (w *writer) comment(ctx context.Context) error {
 	body, digest, have := present.Comment(w.view), present.CommentDigest(w.view), w.state.Comment
-	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest) || w.state.Current() == nil && have.ID == 0 {
+	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest) || w.state.NeedsPlan() || w.state.Current() == nil && have.ID == 0 {
 		return nil
 	}
 	if w.Extend != nil {
 		body = w.Extend(body)
+	}
+	if w.view.Measuring() && !w.Lenient {
+		ctx = client.Spare(ctx)
 	}
 	id, err := w.put(ctx, have.ID, present.Marker(w.state.ID), body)
 	if err == nil || gone(err) {
