@@ -7,33 +7,33 @@ type DeviceAttribute int32
 
 // Attributes of a device. Clock rates are in kHz.
 const (
-	MaxThreadsPerBlock        DeviceAttribute = 1
-	MaxSharedPerBlock         DeviceAttribute = 8
-	WarpSize                  DeviceAttribute = 10
-	MaxRegistersPerBlock      DeviceAttribute = 12
-	ClockRate                 DeviceAttribute = 13
-	MultiprocessorCount       DeviceAttribute = 16
-	KernelExecTimeout         DeviceAttribute = 17
-	ComputeMode               DeviceAttribute = 20
-	ECCEnabled                DeviceAttribute = 32
-	PCIBusID                  DeviceAttribute = 33
-	PCIDeviceID               DeviceAttribute = 34
-	MemoryClockRate           DeviceAttribute = 36
-	GlobalMemoryBusWidth      DeviceAttribute = 37
-	L2CacheSize               DeviceAttribute = 38
-	MaxThreadsPerSM           DeviceAttribute = 39
-	PCIDomainID               DeviceAttribute = 50
-	ComputeCapabilityMajor    DeviceAttribute = 75
-	ComputeCapabilityMinor    DeviceAttribute = 76
-	MaxSharedPerSM            DeviceAttribute = 81
-	MaxRegistersPerSM         DeviceAttribute = 82
-	MaxSharedPerBlockOptin    DeviceAttribute = 97
-	MaxBlocksPerSM            DeviceAttribute = 106
-	MaxPersistingL2           DeviceAttribute = 108
-	ReservedSharedPerBlock    DeviceAttribute = 111
-	ClusterLaunch             DeviceAttribute = 120
-	TensorMapAccessSupported  DeviceAttribute = 127
-	MultiProcessServerEnabled DeviceAttribute = 133
+	maxThreadsPerBlock        DeviceAttribute = 1
+	maxSharedPerBlock         DeviceAttribute = 8
+	warpSize                  DeviceAttribute = 10
+	maxRegistersPerBlock      DeviceAttribute = 12
+	clockRate                 DeviceAttribute = 13
+	multiprocessorCount       DeviceAttribute = 16
+	kernelExecTimeout         DeviceAttribute = 17
+	computeMode               DeviceAttribute = 20
+	eccEnabled                DeviceAttribute = 32
+	pciBusID                  DeviceAttribute = 33
+	pciDeviceID               DeviceAttribute = 34
+	memoryClockRate           DeviceAttribute = 36
+	globalMemoryBusWidth      DeviceAttribute = 37
+	l2CacheSize               DeviceAttribute = 38
+	maxThreadsPerSM           DeviceAttribute = 39
+	pciDomainID               DeviceAttribute = 50
+	computeCapabilityMajor    DeviceAttribute = 75
+	computeCapabilityMinor    DeviceAttribute = 76
+	maxSharedPerSM            DeviceAttribute = 81
+	maxRegistersPerSM         DeviceAttribute = 82
+	maxSharedPerBlockOptin    DeviceAttribute = 97
+	maxBlocksPerSM            DeviceAttribute = 106
+	maxPersistingL2           DeviceAttribute = 108
+	reservedSharedPerBlock    DeviceAttribute = 111
+	clusterLaunch             DeviceAttribute = 120
+	tensorMapAccessSupported  DeviceAttribute = 127
+	multiProcessServerEnabled DeviceAttribute = 133
 )
 
 // String is the name in cuda.h without its prefix.
@@ -45,33 +45,33 @@ func (a DeviceAttribute) String() string {
 }
 
 var deviceAttributeNames = map[DeviceAttribute]string{
-	MaxThreadsPerBlock:        "MAX_THREADS_PER_BLOCK",
-	MaxSharedPerBlock:         "MAX_SHARED_MEMORY_PER_BLOCK",
-	WarpSize:                  "WARP_SIZE",
-	MaxRegistersPerBlock:      "MAX_REGISTERS_PER_BLOCK",
-	ClockRate:                 "CLOCK_RATE",
-	MultiprocessorCount:       "MULTIPROCESSOR_COUNT",
-	KernelExecTimeout:         "KERNEL_EXEC_TIMEOUT",
-	ComputeMode:               "COMPUTE_MODE",
-	ECCEnabled:                "ECC_ENABLED",
-	PCIBusID:                  "PCI_BUS_ID",
-	PCIDeviceID:               "PCI_DEVICE_ID",
-	MemoryClockRate:           "MEMORY_CLOCK_RATE",
-	GlobalMemoryBusWidth:      "GLOBAL_MEMORY_BUS_WIDTH",
-	L2CacheSize:               "L2_CACHE_SIZE",
-	MaxThreadsPerSM:           "MAX_THREADS_PER_MULTIPROCESSOR",
-	PCIDomainID:               "PCI_DOMAIN_ID",
-	ComputeCapabilityMajor:    "COMPUTE_CAPABILITY_MAJOR",
-	ComputeCapabilityMinor:    "COMPUTE_CAPABILITY_MINOR",
-	MaxSharedPerSM:            "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
-	MaxRegistersPerSM:         "MAX_REGISTERS_PER_MULTIPROCESSOR",
-	MaxSharedPerBlockOptin:    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
-	MaxBlocksPerSM:            "MAX_BLOCKS_PER_MULTIPROCESSOR",
-	MaxPersistingL2:           "MAX_PERSISTING_L2_CACHE_SIZE",
-	ReservedSharedPerBlock:    "RESERVED_SHARED_MEMORY_PER_BLOCK",
-	ClusterLaunch:             "CLUSTER_LAUNCH",
-	TensorMapAccessSupported:  "TENSOR_MAP_ACCESS_SUPPORTED",
-	MultiProcessServerEnabled: "MPS_ENABLED",
+	maxThreadsPerBlock:        "MAX_THREADS_PER_BLOCK",
+	maxSharedPerBlock:         "MAX_SHARED_MEMORY_PER_BLOCK",
+	warpSize:                  "WARP_SIZE",
+	maxRegistersPerBlock:      "MAX_REGISTERS_PER_BLOCK",
+	clockRate:                 "CLOCK_RATE",
+	multiprocessorCount:       "MULTIPROCESSOR_COUNT",
+	kernelExecTimeout:         "KERNEL_EXEC_TIMEOUT",
+	computeMode:               "COMPUTE_MODE",
+	eccEnabled:                "ECC_ENABLED",
+	pciBusID:                  "PCI_BUS_ID",
+	pciDeviceID:               "PCI_DEVICE_ID",
+	memoryClockRate:           "MEMORY_CLOCK_RATE",
+	globalMemoryBusWidth:      "GLOBAL_MEMORY_BUS_WIDTH",
+	l2CacheSize:               "L2_CACHE_SIZE",
+	maxThreadsPerSM:           "MAX_THREADS_PER_MULTIPROCESSOR",
+	pciDomainID:               "PCI_DOMAIN_ID",
+	computeCapabilityMajor:    "COMPUTE_CAPABILITY_MAJOR",
+	computeCapabilityMinor:    "COMPUTE_CAPABILITY_MINOR",
+	maxSharedPerSM:            "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+	maxRegistersPerSM:         "MAX_REGISTERS_PER_MULTIPROCESSOR",
+	maxSharedPerBlockOptin:    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+	maxBlocksPerSM:            "MAX_BLOCKS_PER_MULTIPROCESSOR",
+	maxPersistingL2:           "MAX_PERSISTING_L2_CACHE_SIZE",
+	reservedSharedPerBlock:    "RESERVED_SHARED_MEMORY_PER_BLOCK",
+	clusterLaunch:             "CLUSTER_LAUNCH",
+	tensorMapAccessSupported:  "TENSOR_MAP_ACCESS_SUPPORTED",
+	multiProcessServerEnabled: "MPS_ENABLED",
 }
 
 // A FunctionAttribute is a CUfunction_attribute.
@@ -79,16 +79,16 @@ type FunctionAttribute int32
 
 // Attributes of a function. The last three can be set.
 const (
-	FuncMaxThreadsPerBlock FunctionAttribute = 0
-	FuncSharedBytes        FunctionAttribute = 1
-	FuncConstBytes         FunctionAttribute = 2
-	FuncLocalBytes         FunctionAttribute = 3
-	FuncRegisters          FunctionAttribute = 4
-	FuncPTXVersion         FunctionAttribute = 5
-	FuncBinaryVersion      FunctionAttribute = 6
+	funcMaxThreadsPerBlock FunctionAttribute = 0
+	funcSharedBytes        FunctionAttribute = 1
+	funcConstBytes         FunctionAttribute = 2
+	funcLocalBytes         FunctionAttribute = 3
+	funcRegisters          FunctionAttribute = 4
+	funcPTXVersion         FunctionAttribute = 5
+	funcBinaryVersion      FunctionAttribute = 6
 	FuncMaxDynamicShared   FunctionAttribute = 8
-	FuncSharedCarveout     FunctionAttribute = 9
-	FuncNonPortableCluster FunctionAttribute = 14
+	funcSharedCarveout     FunctionAttribute = 9
+	funcNonPortableCluster FunctionAttribute = 14
 )
 
 // String is the name in cuda.h without its prefix.
@@ -100,14 +100,14 @@ func (a FunctionAttribute) String() string {
 }
 
 var functionAttributeNames = map[FunctionAttribute]string{
-	FuncMaxThreadsPerBlock: "MAX_THREADS_PER_BLOCK",
-	FuncSharedBytes:        "SHARED_SIZE_BYTES",
-	FuncConstBytes:         "CONST_SIZE_BYTES",
-	FuncLocalBytes:         "LOCAL_SIZE_BYTES",
-	FuncRegisters:          "NUM_REGS",
-	FuncPTXVersion:         "PTX_VERSION",
-	FuncBinaryVersion:      "BINARY_VERSION",
+	funcMaxThreadsPerBlock: "MAX_THREADS_PER_BLOCK",
+	funcSharedBytes:        "SHARED_SIZE_BYTES",
+	funcConstBytes:         "CONST_SIZE_BYTES",
+	funcLocalBytes:         "LOCAL_SIZE_BYTES",
+	funcRegisters:          "NUM_REGS",
+	funcPTXVersion:         "PTX_VERSION",
+	funcBinaryVersion:      "BINARY_VERSION",
 	FuncMaxDynamicShared:   "MAX_DYNAMIC_SHARED_SIZE_BYTES",
-	FuncSharedCarveout:     "PREFERRED_SHARED_MEMORY_CARVEOUT",
-	FuncNonPortableCluster: "NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+	funcSharedCarveout:     "PREFERRED_SHARED_MEMORY_CARVEOUT",
+	funcNonPortableCluster: "NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
 }

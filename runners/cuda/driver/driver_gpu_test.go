@@ -212,7 +212,7 @@ func TestGPUGraph(t *testing.T) {
 			}
 		}
 		// Waiting inside a capture must fail and leave the stream usable.
-		if _, err := s.Capture(s.Synchronize); !errors.Is(err, StreamCaptureUnsupported) {
+		if _, err := s.Capture(s.Synchronize); !errors.Is(err, streamCaptureUnsupported) {
 			t.Errorf("waiting inside a capture: %v", err)
 		}
 		return errors.Join(g.Close(), s.Synchronize())

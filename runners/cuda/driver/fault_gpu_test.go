@@ -32,7 +32,7 @@ func TestGPUIllegalAddressChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(ScheduleAuto)
+	th, err := dev.NewThread(scheduleAuto)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestGPUOutsideDo(t *testing.T) {
 	if err := th.Do(func(c *Context) error { leaked = c; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := leaked.NewStream(); !errors.Is(err, InvalidContext) {
+	if _, err := leaked.NewStream(); !errors.Is(err, invalidContext) {
 		t.Errorf("a context outside Do: %v", err)
 	}
 }
@@ -87,12 +87,12 @@ func TestGPUBadModules(t *testing.T) {
 		broken := strings.Replace(string(kernelsPTX), "add.f32", "add.f33", 1)
 		_, err := c.LoadModule([]byte(broken))
 		t.Logf("broken PTX: %v", err)
-		if !errors.Is(err, InvalidPTX) || !strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, invalidPTX) || !strings.Contains(err.Error(), "\n") {
 			t.Errorf("broken PTX gives no compiler message: %v", err)
 		}
 		_, err = c.LoadModule([]byte("neither PTX nor a cubin"))
 		t.Logf("neither PTX nor a cubin: %v", err)
-		if CodeOf(err) == Success {
+		if CodeOf(err) == success {
 			t.Errorf("neither PTX nor a cubin: %v", err)
 		}
 		m, err := c.LoadModule(kernelsPTX)
@@ -120,7 +120,7 @@ func TestGPUResources(t *testing.T) {
 		for a := range functionAttributeNames {
 			n, err := v.fn.Attribute(a)
 			t.Logf("%s = %d, %v", a, n, err)
-			if err != nil || a == FuncRegisters && n < 1 || a == FuncBinaryVersion && n != 10*p.ComputeMajor+p.ComputeMinor {
+			if err != nil || a == funcRegisters && n < 1 || a == funcBinaryVersion && n != 10*p.ComputeMajor+p.ComputeMinor {
 				t.Errorf("%s = %d, %v", a, n, err)
 			}
 		}
@@ -137,7 +137,7 @@ func TestGPUResources(t *testing.T) {
 			t.Errorf("with %d bytes of shared memory %d blocks fit, %v", most, large, err)
 		}
 		t.Logf("occupancy %d blocks, %d with %d bytes of shared memory", small, large, most)
-		if err := v.fn.SetAttribute(FuncMaxDynamicShared, 10*most); !errors.Is(err, InvalidValue) {
+		if err := v.fn.SetAttribute(FuncMaxDynamicShared, 10*most); !errors.Is(err, invalidValue) {
 			t.Errorf("too much shared memory: %v", err)
 		}
 		return nil
@@ -146,7 +146,7 @@ func TestGPUResources(t *testing.T) {
 
 func TestGPUClusters(t *testing.T) {
 	dev, th := gpu(t)
-	if can, err := dev.Attribute(ClusterLaunch); err != nil || can == 0 {
+	if can, err := dev.attribute(clusterLaunch); err != nil || can == 0 {
 		t.Skipf("this GPU has no clusters (%v)", err)
 	}
 	within(t, th, func(c *Context, s *Stream) error {
@@ -177,7 +177,7 @@ func TestGPUClusters(t *testing.T) {
 		}
 		err = f.Launch(s, Launch{Grid: Dim{X: 48}, Block: Dim{X: 64}, Cluster: Dim{X: 24}}, new(Args).Pointer(out.Ptr))
 		t.Logf("a cluster of 24: %v", err)
-		if CodeOf(err) == Success {
+		if CodeOf(err) == success {
 			t.Error("a cluster of 24 blocks was launched")
 		}
 		return m.Close()
@@ -186,7 +186,7 @@ func TestGPUClusters(t *testing.T) {
 
 func TestGPUTensorMap(t *testing.T) {
 	dev, th := gpu(t)
-	if can, err := dev.Attribute(TensorMapAccessSupported); err != nil || can == 0 {
+	if can, err := dev.attribute(tensorMapAccessSupported); err != nil || can == 0 {
 		t.Skipf("this GPU has no tensor maps (%v)", err)
 	}
 	within(t, th, func(c *Context, _ *Stream) error {
@@ -208,7 +208,7 @@ func TestGPUTensorMap(t *testing.T) {
 			t.Errorf("rank one: %v", err)
 		}
 		tile.Box = []uint32{64, 512}
-		if _, err := c.EncodeTensorMap(tile); !errors.Is(err, InvalidValue) {
+		if _, err := c.EncodeTensorMap(tile); !errors.Is(err, invalidValue) {
 			t.Errorf("a box of 512 rows: %v", err)
 		}
 		return c.Free(b)

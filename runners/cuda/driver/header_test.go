@@ -62,10 +62,10 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 		same("CU_FUNC_ATTRIBUTE_"+name, uint64(a))
 	}
 	for name, n := range map[string]uint64{
-		"CU_CTX_SCHED_AUTO":                     uint64(ScheduleAuto),
+		"CU_CTX_SCHED_AUTO":                     uint64(scheduleAuto),
 		"CU_CTX_SCHED_SPIN":                     uint64(ScheduleSpin),
-		"CU_CTX_SCHED_YIELD":                    uint64(ScheduleYield),
-		"CU_CTX_SCHED_BLOCKING_SYNC":            uint64(ScheduleBlock),
+		"CU_CTX_SCHED_YIELD":                    uint64(scheduleYield),
+		"CU_CTX_SCHED_BLOCKING_SYNC":            uint64(scheduleBlock),
 		"CU_STREAM_NON_BLOCKING":                1,
 		"CU_EVENT_DEFAULT":                      0,
 		"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL":   1,
@@ -73,10 +73,10 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 		"CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES":    6,
 		"CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": attrClusterDimension,
 		"CU_TENSOR_MAP_DATA_TYPE_UINT8":         uint64(TensorUint8),
-		"CU_TENSOR_MAP_DATA_TYPE_UINT16":        uint64(TensorUint16),
-		"CU_TENSOR_MAP_DATA_TYPE_UINT32":        uint64(TensorUint32),
+		"CU_TENSOR_MAP_DATA_TYPE_UINT16":        uint64(tensorUint16),
+		"CU_TENSOR_MAP_DATA_TYPE_UINT32":        uint64(tensorUint32),
 		"CU_TENSOR_MAP_DATA_TYPE_INT32":         uint64(TensorInt32),
-		"CU_TENSOR_MAP_DATA_TYPE_UINT64":        uint64(TensorUint64),
+		"CU_TENSOR_MAP_DATA_TYPE_UINT64":        uint64(tensorUint64),
 		"CU_TENSOR_MAP_DATA_TYPE_INT64":         uint64(TensorInt64),
 		"CU_TENSOR_MAP_DATA_TYPE_FLOAT16":       uint64(TensorFloat16),
 		"CU_TENSOR_MAP_DATA_TYPE_FLOAT32":       uint64(TensorFloat32),

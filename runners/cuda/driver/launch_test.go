@@ -258,7 +258,7 @@ func TestEvents(t *testing.T) {
 			if done, err := q.ask(); err != nil || !done {
 				t.Errorf("%s: %v, %v", q.name, done, err)
 			}
-			f.fail(q.name, int32(NotReady), 0)
+			f.fail(q.name, int32(notReady), 0)
 			if done, err := q.ask(); err != nil || done {
 				t.Errorf("%s not ready: %v, %v", q.name, done, err)
 			}

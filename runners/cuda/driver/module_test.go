@@ -14,7 +14,7 @@ func TestModule(t *testing.T) {
 			t.Error("an empty image was loaded")
 		}
 		_, err := c.LoadModule([]byte("bad ptxas: line 3, syntax error"))
-		if !errors.Is(err, InvalidPTX) || !strings.HasSuffix(err.Error(), "\nptxas: line 3, syntax error") {
+		if !errors.Is(err, invalidPTX) || !strings.HasSuffix(err.Error(), "\nptxas: line 3, syntax error") {
 			t.Errorf("bad PTX: %v", err)
 		}
 		m, err := c.LoadModule([]byte("image"))
@@ -38,10 +38,10 @@ func TestModule(t *testing.T) {
 		if got, err := fn.Attribute(FuncMaxDynamicShared); err != nil || got != 227<<10 {
 			t.Errorf("the attribute reads %d, %v", got, err)
 		}
-		if err := fn.SetAttribute(FuncSharedCarveout, -1); err != nil {
+		if err := fn.SetAttribute(funcSharedCarveout, -1); err != nil {
 			return err
 		}
-		if got, err := fn.Attribute(FuncSharedCarveout); err != nil || got != -1 {
+		if got, err := fn.Attribute(funcSharedCarveout); err != nil || got != -1 {
 			t.Errorf("a negative attribute reads %d, %v", got, err)
 		}
 		if got, err := fn.Occupancy(128, 3<<10); err != nil || got != 13 {
@@ -115,11 +115,11 @@ func TestOldDriver(t *testing.T) {
 		clustered := v.shape()
 		clustered.Cluster = Dim{X: 1}
 		err = v.fn.Launch(s, clustered, v.args())
-		if !errors.Is(err, NotSupported) || !strings.Contains(err.Error(), "this driver has no cuLaunchKernelEx: upgrade the NVIDIA driver") {
+		if !errors.Is(err, notSupported) || !strings.Contains(err.Error(), "this driver has no cuLaunchKernelEx: upgrade the NVIDIA driver") {
 			t.Errorf("clusters: %v", err)
 		}
 		_, err = c.EncodeTensorMap(TensorTile{Dims: []uint64{1}, Box: []uint32{1}})
-		if !errors.Is(err, NotSupported) {
+		if !errors.Is(err, notSupported) {
 			t.Errorf("a tensor map: %v", err)
 		}
 		e, err := c.NewEvent()

@@ -17,7 +17,7 @@ type Stream struct {
 func (c *Context) NewStream() (*Stream, error) {
 	const nonBlocking = 1
 	s := &Stream{d: c.d}
-	if code := c.d.sym.cuStreamCreate.call(uintptr(unsafe.Pointer(&s.handle)), nonBlocking); code != Success {
+	if code := c.d.sym.cuStreamCreate.call(uintptr(unsafe.Pointer(&s.handle)), nonBlocking); code != success {
 		return nil, c.d.newError(code, "creating a stream on "+c.dev.String())
 	}
 	return s, nil
@@ -25,7 +25,7 @@ func (c *Context) NewStream() (*Stream, error) {
 
 // Synchronize waits until the stream is empty and reports the faults of its work.
 func (s *Stream) Synchronize() error {
-	if code := s.d.sym.cuStreamSynchronize.call(s.handle); code != Success {
+	if code := s.d.sym.cuStreamSynchronize.call(s.handle); code != success {
 		return s.d.newError(code, "waiting for the stream")
 	}
 	return nil
@@ -38,7 +38,7 @@ func (s *Stream) Done() (bool, error) {
 
 // Close destroys the stream. Work that is still queued finishes.
 func (s *Stream) Close() error {
-	if code := s.d.sym.cuStreamDestroy.call(s.handle); code != Success {
+	if code := s.d.sym.cuStreamDestroy.call(s.handle); code != success {
 		return s.d.newError(code, "destroying the stream")
 	}
 	return nil
@@ -54,7 +54,7 @@ type Event struct {
 func (c *Context) NewEvent() (*Event, error) {
 	const keepTime = 0
 	e := &Event{d: c.d}
-	if code := c.d.sym.cuEventCreate.call(uintptr(unsafe.Pointer(&e.handle)), keepTime); code != Success {
+	if code := c.d.sym.cuEventCreate.call(uintptr(unsafe.Pointer(&e.handle)), keepTime); code != success {
 		return nil, c.d.newError(code, "creating an event on "+c.dev.String())
 	}
 	return e, nil
@@ -62,7 +62,7 @@ func (c *Context) NewEvent() (*Event, error) {
 
 // Record puts the event at the end of the stream's queue.
 func (e *Event) Record(s *Stream) error {
-	if code := e.d.sym.cuEventRecord.call(e.handle, s.handle); code != Success {
+	if code := e.d.sym.cuEventRecord.call(e.handle, s.handle); code != success {
 		return e.d.newError(code, "recording an event")
 	}
 	return nil
@@ -70,7 +70,7 @@ func (e *Event) Record(s *Stream) error {
 
 // Synchronize waits until the GPU has passed the event.
 func (e *Event) Synchronize() error {
-	if code := e.d.sym.cuEventSynchronize.call(e.handle); code != Success {
+	if code := e.d.sym.cuEventSynchronize.call(e.handle); code != success {
 		return e.d.newError(code, "waiting for an event")
 	}
 	return nil
@@ -83,10 +83,10 @@ func (e *Event) Done() (bool, error) {
 
 // Since is the time from start to e, to the nearest nanosecond; the GPU's own
 // tick is about half a microsecond. Both must have been passed, or the code is
-// [NotReady].
+// notReady.
 func (e *Event) Since(start *Event) (time.Duration, error) {
 	var ms float32
-	if code := e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle); code != Success {
+	if code := e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle); code != success {
 		return 0, e.d.newError(code, "reading the time between two events")
 	}
 	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), nil
@@ -94,7 +94,7 @@ func (e *Event) Since(start *Event) (time.Duration, error) {
 
 // Close destroys the event.
 func (e *Event) Close() error {
-	if code := e.d.sym.cuEventDestroy.call(e.handle); code != Success {
+	if code := e.d.sym.cuEventDestroy.call(e.handle); code != success {
 		return e.d.newError(code, "destroying an event")
 	}
 	return nil
@@ -103,9 +103,9 @@ func (e *Event) Close() error {
 // done reads the answer of a query, where not-ready is no failure.
 func (d *Driver) done(code Code, op string) (bool, error) {
 	switch code {
-	case Success:
+	case success:
 		return true, nil
-	case NotReady:
+	case notReady:
 		return false, nil
 	}
 	return false, d.newError(code, op)

@@ -13,14 +13,14 @@ import (
 type Schedule uint32
 
 const (
-	ScheduleAuto  Schedule = 0
+	scheduleAuto  Schedule = 0
 	ScheduleSpin  Schedule = 1 // lowest latency, one core busy
-	ScheduleYield Schedule = 2
-	ScheduleBlock Schedule = 4 // sleeps until the GPU interrupts
+	scheduleYield Schedule = 2
+	scheduleBlock Schedule = 4 // sleeps until the GPU interrupts
 )
 
-// ErrClosed says that a Thread was used after its end.
-var ErrClosed = errors.New("the CUDA thread is closed: start a new one")
+// errClosed says that a Thread was used after its end.
+var errClosed = errors.New("the CUDA thread is closed: start a new one")
 
 var errExited = errors.New("the function given to Thread.Do ended its goroutine; the CUDA thread is closed")
 
@@ -71,7 +71,7 @@ func (t *Thread) Do(fn func(*Context) error) error {
 	select {
 	case t.jobs <- job{fn, reply}:
 	case <-t.done:
-		return ErrClosed
+		return errClosed
 	}
 	out := <-reply
 	if out.panicked != "" {
@@ -138,14 +138,14 @@ func (j job) run(c *Context) {
 func (c *Context) attach(s Schedule) error {
 	sym := &c.d.sym
 	dev := uintptr(c.dev.handle)
-	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, uintptr(s)); code != Success {
+	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, uintptr(s)); code != success {
 		return c.d.newError(code, "setting how to wait for "+c.dev.String())
 	}
 	var ctx uintptr
-	if code := sym.cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&ctx)), dev); code != Success {
+	if code := sym.cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&ctx)), dev); code != success {
 		return c.d.newError(code, "creating a context on "+c.dev.String())
 	}
-	if code := sym.cuCtxSetCurrent.call(ctx); code != Success {
+	if code := sym.cuCtxSetCurrent.call(ctx); code != success {
 		sym.cuDevicePrimaryCtxRelease.call(dev)
 		return c.d.newError(code, "making the context of "+c.dev.String()+" current")
 	}
@@ -155,10 +155,10 @@ func (c *Context) attach(s Schedule) error {
 func (c *Context) detach() error {
 	sym := &c.d.sym
 	first := sym.cuCtxSetCurrent.call(0)
-	if code := sym.cuDevicePrimaryCtxRelease.call(uintptr(c.dev.handle)); first == Success {
+	if code := sym.cuDevicePrimaryCtxRelease.call(uintptr(c.dev.handle)); first == success {
 		first = code
 	}
-	if first != Success {
+	if first != success {
 		return c.d.newError(first, "releasing the context of "+c.dev.String())
 	}
 	return nil

@@ -25,7 +25,7 @@ func (d Device) UUID() (string, error) { return d.text(d.l.sym.deviceGetUUID, "U
 
 func (d Device) text(ask proc, what string) (string, error) {
 	buf := make([]byte, 96)
-	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
+	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != success {
 		return "", d.failed(code, what)
 	}
 	return dynlib.CString(buf), nil
@@ -38,7 +38,7 @@ func (d Device) failed(code Code, what string) *Error {
 // number asks a question whose answer is an unsigned int.
 func (d Device) number(ask proc, what string) (uint32, error) {
 	var n uint32
-	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&n))); code != Success {
+	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&n))); code != success {
 		return 0, d.failed(code, what)
 	}
 	return n, nil
@@ -59,7 +59,7 @@ type pciInfo struct {
 // digits, where CUDA writes four.
 func (d Device) PCIBusID() (string, error) {
 	var info pciInfo
-	if code := d.l.sym.deviceGetPciInfo.call(d.handle, uintptr(unsafe.Pointer(&info))); code != Success {
+	if code := d.l.sym.deviceGetPciInfo.call(d.handle, uintptr(unsafe.Pointer(&info))); code != success {
 		return "", d.failed(code, "PCI address")
 	}
 	return dynlib.CString(info.busID[:]), nil
@@ -69,14 +69,14 @@ func (d Device) PCIBusID() (string, error) {
 type Clock int32
 
 const (
-	GraphicsClock Clock = 0
+	graphicsClock Clock = 0
 	SMClock       Clock = 1
 	MemoryClock   Clock = 2
 )
 
 func (c Clock) String() string {
 	switch c {
-	case GraphicsClock:
+	case graphicsClock:
 		return "graphics clock"
 	case SMClock:
 		return "SM clock"
@@ -98,7 +98,7 @@ func (d Device) MaxClock(c Clock) (int, error) {
 
 func (d Device) clock(ask proc, c Clock, what string) (int, error) {
 	var mhz uint32
-	if code := ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))); code != Success {
+	if code := ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))); code != success {
 		return 0, d.failed(code, what)
 	}
 	return int(mhz), nil
@@ -107,7 +107,7 @@ func (d Device) clock(ask proc, c Clock, what string) (int, error) {
 // Reasons are why the clocks are not higher now.
 func (d Device) Reasons() (Reasons, error) {
 	var r Reasons
-	if code := d.l.sym.deviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))); code != Success {
+	if code := d.l.sym.deviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))); code != success {
 		return 0, d.failed(code, "clock event reasons")
 	}
 	return r, nil
@@ -127,13 +127,13 @@ func (d Device) Temperature() (int, error) {
 	// that every driver in use answers.
 	if d.l.sym.deviceGetTemperature != 0 {
 		var celsius uint32
-		if code := d.l.sym.deviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))); code != Success {
+		if code := d.l.sym.deviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))); code != success {
 			return 0, d.failed(code, "temperature")
 		}
 		return int(celsius), nil
 	}
 	t := temperature{version: uint32(unsafe.Sizeof(temperature{})) | 1<<24, sensor: die}
-	if code := d.l.sym.deviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))); code != Success {
+	if code := d.l.sym.deviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))); code != success {
 		return 0, d.failed(code, "temperature")
 	}
 	return int(t.celsius), nil
@@ -155,7 +155,7 @@ func (d Device) Persistence() (bool, error) {
 // ECC says whether memory errors are corrected and counted.
 func (d Device) ECC() (bool, error) {
 	var now, pending uint32
-	if code := d.l.sym.deviceGetEccMode.call(d.handle, uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&pending))); code != Success {
+	if code := d.l.sym.deviceGetEccMode.call(d.handle, uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&pending))); code != success {
 		return false, d.failed(code, "ECC mode")
 	}
 	return now != 0, nil
@@ -166,7 +166,7 @@ func (d Device) ECC() (bool, error) {
 func (d Device) UncorrectedErrors() (uint64, error) {
 	const uncorrected, volatile = 1, 0
 	var n uint64
-	if code := d.l.sym.deviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))); code != Success {
+	if code := d.l.sym.deviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))); code != success {
 		return 0, d.failed(code, "uncorrected memory errors")
 	}
 	return n, nil

@@ -23,8 +23,8 @@ func TestOpenOnThisMachine(t *testing.T) {
 
 func TestOpenAndClose(t *testing.T) {
 	f := openFake(t)
-	f.fail("nvmlInit_v2", int32(DriverNotLoaded))
-	_, err := OpenPath(f.path)
+	f.fail("nvmlInit_v2", int32(driverNotLoaded))
+	_, err := openPath(f.path)
 	const want = "initialising NVML: NVML_ERROR_DRIVER_NOT_LOADED (9): Driver Not Loaded; load the NVIDIA kernel module"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -135,7 +135,7 @@ func TestFailures(t *testing.T) {
 		err.Error() != want || !Unsupported(err) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
-	f.fail("nvmlDeviceGetPowerUsage", int32(Unknown))
+	f.fail("nvmlDeviceGetPowerUsage", int32(unknownError))
 	_, err = d.Power()
 	if want := "reading the power draw of GPU 1: NVML_ERROR_UNKNOWN (999): the library gives no description"; err == nil ||
 		err.Error() != want || Unsupported(err) {
@@ -169,10 +169,10 @@ func TestReasons(t *testing.T) {
 	}{
 		"none":        {0, 0, "none"},
 		"idle":        {GPUIdle, 0, "gpu-idle"},
-		"fixed":       {ApplicationsClocksSetting | DisplayClockSetting, 0, "applications-clocks-setting, display-clock-setting"},
+		"fixed":       {ApplicationsClocksSetting | displayClockSetting, 0, "applications-clocks-setting, display-clock-setting"},
 		"power":       {GPUIdle | SwPowerCap, SwPowerCap, "gpu-idle, sw-power-cap"},
-		"heat":        {SwThermalSlowdown | HwThermalSlowdown | HwSlowdown, SwThermalSlowdown | HwThermalSlowdown | HwSlowdown, "hw-slowdown, sw-thermal-slowdown, hw-thermal-slowdown"},
-		"later":       {SyncBoost | HwPowerBrakeSlowdown | BoardLimit | Reliability, SyncBoost | HwPowerBrakeSlowdown | BoardLimit | Reliability, "sync-boost, hw-power-brake-slowdown, board-limit, reliability"},
+		"heat":        {swThermalSlowdown | HwThermalSlowdown | hwSlowdown, swThermalSlowdown | HwThermalSlowdown | hwSlowdown, "hw-slowdown, sw-thermal-slowdown, hw-thermal-slowdown"},
+		"later":       {syncBoost | hwPowerBrakeSlowdown | boardLimit | reliability, syncBoost | hwPowerBrakeSlowdown | boardLimit | reliability, "sync-boost, hw-power-brake-slowdown, board-limit, reliability"},
 		"unknown bit": {1 << 20, 1 << 20, "0x100000"},
 	} {
 		t.Run(name, func(t *testing.T) {

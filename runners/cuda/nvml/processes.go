@@ -29,11 +29,11 @@ func (d Device) Processes() ([]Process, error) {
 		n := room
 		code := d.l.sym.deviceGetComputeRunningProcesses.call(d.handle,
 			uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&infos[0])))
-		if code == InsufficientSize && room < 1<<16 {
+		if code == insufficientSize && room < 1<<16 {
 			room = max(n, room) + 32
 			continue
 		}
-		if code != Success {
+		if code != success {
 			return nil, d.failed(code, "compute processes")
 		}
 		list := make([]Process, 0, n)

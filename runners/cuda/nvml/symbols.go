@@ -18,7 +18,7 @@ type proc uintptr
 //go:uintptrescapes
 func (p proc) call(args ...uintptr) Code {
 	if p == 0 {
-		return FunctionNotFound
+		return functionNotFound
 	}
 	r, _, _ := purego.SyscallN(uintptr(p), args...)
 	return Code(int32(r))
