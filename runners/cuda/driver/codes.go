@@ -70,15 +70,6 @@ func (c Code) String() string {
 	return fmt.Sprintf("CUDA_ERROR_%d", int(c))
 }
 
-// Sticky says that after this code the process can do no more CUDA work.
-func (c Code) Sticky() bool {
-	switch c {
-	case eccUncorrectable, nvLinkUncorrectable, contained, mpsClientTerminated, externalDevice:
-		return true
-	}
-	return c.kernelFault()
-}
-
 // kernelFault says that the code reports an exception raised by a running kernel.
 func (c Code) kernelFault() bool {
 	switch c {

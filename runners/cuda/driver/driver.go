@@ -10,7 +10,7 @@
 //
 //	drv, err := driver.Open()
 //	dev, err := drv.Device(0)
-//	thread, err := dev.NewThread(driver.ScheduleSpin)
+//	thread, err := dev.NewThread()
 //	defer thread.Close()
 //	err = thread.Do(func(ctx *driver.Context) error {
 //		stream, err := ctx.NewStream()
@@ -53,7 +53,7 @@ func openPath(path string) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{handle: library.Handle}
-	if err := library.Resolve(d.sym.table(), "525 (CUDA 12.0)"); err != nil {
+	if err := library.Resolve(dynlib.Symbols(&d.sym), "525 (CUDA 12.0)"); err != nil {
 		return nil, err
 	}
 	if code := d.sym.cuInit.call(0); code != success {

@@ -32,10 +32,6 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// Sticky says that the process can do no more CUDA work: every further call
-// returns this error, and only a new process is free of it.
-func (e *Error) Sticky() bool { return e.Code.Sticky() }
-
 // KernelFault says that the code on the GPU did something it must not: the
 // kernel's fault, not the runner's.
 func (e *Error) KernelFault() bool { return e.Code.kernelFault() }

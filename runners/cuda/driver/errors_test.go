@@ -29,38 +29,37 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-func TestPredicates(t *testing.T) {
+func TestKernelFault(t *testing.T) {
 	for _, c := range []struct {
-		code               Code
-		sticky, kernelWork bool
+		code  Code
+		fault bool
 	}{
-		{success, false, false},
-		{invalidValue, false, false},
-		{OutOfMemory, false, false},
-		{invalidImage, false, false},
-		{invalidContext, false, false},
-		{noBinaryForGPU, false, false},
-		{notReady, false, false},
-		{launchOutOfResources, false, false},
-		{invalidClusterSize, false, false},
-		{eccUncorrectable, true, false},
-		{nvLinkUncorrectable, true, false},
-		{contained, true, false},
-		{IllegalAddress, true, true},
-		{launchTimeout, true, true},
-		{assertFailed, true, true},
-		{hardwareStackError, true, true},
-		{illegalInstruction, true, true},
-		{MisalignedAddress, true, true},
-		{invalidAddressSpace, true, true},
-		{invalidPC, true, true},
-		{launchFailed, true, true},
-		{tensorMemoryLeak, true, true},
+		{success, false},
+		{invalidValue, false},
+		{OutOfMemory, false},
+		{invalidImage, false},
+		{invalidContext, false},
+		{noBinaryForGPU, false},
+		{notReady, false},
+		{launchOutOfResources, false},
+		{invalidClusterSize, false},
+		{eccUncorrectable, false},
+		{nvLinkUncorrectable, false},
+		{contained, false},
+		{IllegalAddress, true},
+		{launchTimeout, true},
+		{assertFailed, true},
+		{hardwareStackError, true},
+		{illegalInstruction, true},
+		{MisalignedAddress, true},
+		{invalidAddressSpace, true},
+		{invalidPC, true},
+		{launchFailed, true},
+		{tensorMemoryLeak, true},
 	} {
 		t.Run(c.code.String(), func(t *testing.T) {
-			e := &Error{Code: c.code}
-			if e.Sticky() != c.sticky || e.KernelFault() != c.kernelWork {
-				t.Errorf("sticky %v, kernel's fault %v", e.Sticky(), e.KernelFault())
+			if got := (&Error{Code: c.code}).KernelFault(); got != c.fault {
+				t.Errorf("kernel's fault %v", got)
 			}
 		})
 	}
@@ -86,8 +85,6 @@ func TestNames(t *testing.T) {
 	}{
 		{multiprocessorCount, "MULTIPROCESSOR_COUNT"},
 		{DeviceAttribute(9999), "device attribute 9999"},
-		{funcRegisters, "NUM_REGS"},
-		{FunctionAttribute(77), "function attribute 77"},
 		{IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
 		{Version(13000), "13.0"},
 		{Version(12040), "12.4"},

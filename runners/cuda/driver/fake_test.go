@@ -70,7 +70,7 @@ func (f *fake) thread(t testing.TB) *Thread {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(scheduleAuto)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestGPUIllegalAddressChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(scheduleAuto)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestGPUIllegalAddressChild(t *testing.T) {
 		return err
 	})
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Code != IllegalAddress || !e.Sticky() || !e.KernelFault() {
+	if !ok || e.Code != IllegalAddress || !e.KernelFault() {
 		t.Fatalf("got %v, want an illegal address", err)
 	}
 	const want = "waiting for the stream: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
@@ -117,27 +117,11 @@ func TestGPUResources(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for a := range functionAttributeNames {
-			n, err := v.fn.Attribute(a)
-			t.Logf("%s = %d, %v", a, n, err)
-			if err != nil || a == funcRegisters && n < 1 || a == funcBinaryVersion && n != 10*p.ComputeMajor+p.ComputeMinor {
-				t.Errorf("%s = %d, %v", a, n, err)
-			}
-		}
-		small, err := v.fn.Occupancy(256, 0)
-		if err != nil || small < 1 {
-			t.Errorf("occupancy %d, %v", small, err)
-		}
 		most := p.SharedPerBlockOptin
-		if err := v.fn.SetAttribute(FuncMaxDynamicShared, most); err != nil {
+		if err := v.fn.AllowShared(most); err != nil {
 			return err
 		}
-		large, err := v.fn.Occupancy(256, most)
-		if err != nil || large != 1 {
-			t.Errorf("with %d bytes of shared memory %d blocks fit, %v", most, large, err)
-		}
-		t.Logf("occupancy %d blocks, %d with %d bytes of shared memory", small, large, most)
-		if err := v.fn.SetAttribute(FuncMaxDynamicShared, 10*most); !errors.Is(err, invalidValue) {
+		if err := v.fn.AllowShared(10 * most); !errors.Is(err, invalidValue) {
 			t.Errorf("too much shared memory: %v", err)
 		}
 		return nil
@@ -146,7 +130,7 @@ func TestGPUResources(t *testing.T) {
 
 func TestGPUClusters(t *testing.T) {
 	dev, th := gpu(t)
-	if can, err := dev.attribute(clusterLaunch); err != nil || can == 0 {
+	if can, err := dev.attribute(120 /* CLUSTER_LAUNCH */); err != nil || can == 0 {
 		t.Skipf("this GPU has no clusters (%v)", err)
 	}
 	within(t, th, func(c *Context, s *Stream) error {
@@ -186,7 +170,7 @@ func TestGPUClusters(t *testing.T) {
 
 func TestGPUTensorMap(t *testing.T) {
 	dev, th := gpu(t)
-	if can, err := dev.attribute(tensorMapAccessSupported); err != nil || can == 0 {
+	if can, err := dev.attribute(127 /* TENSOR_MAP_ACCESS_SUPPORTED */); err != nil || can == 0 {
 		t.Skipf("this GPU has no tensor maps (%v)", err)
 	}
 	within(t, th, func(c *Context, _ *Stream) error {

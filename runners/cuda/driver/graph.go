@@ -47,9 +47,6 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Nodes is how many pieces of work the capture recorded.
-func (g *Graph) Nodes() int { return g.nodes }
-
 // Upload moves the graph to the GPU, so that the first launch costs what the
 // others do.
 func (g *Graph) Upload(s *Stream) error {

@@ -39,8 +39,8 @@ func TestGraph(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if g.Nodes() != 32 {
-			t.Errorf("the graph has %d nodes", g.Nodes())
+		if g.nodes != 32 {
+			t.Errorf("the graph has %d nodes", g.nodes)
 		}
 		if got := f.captureMode(); got != 1 {
 			t.Errorf("capture mode %d, want thread-local", got)

@@ -119,35 +119,14 @@ func (f *Function) readParams() {
 // Name is the kernel's name in the object code.
 func (f *Function) Name() string { return f.name }
 
-// Params are the parameters that the kernel declares; false where the driver is
-// too old (before CUDA 12.4) to tell. [Function.Launch] then cannot check them.
-func (f *Function) Params() ([]Param, bool) { return f.params, f.known }
+// maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+const maxDynamicShared = 8
 
-// Attribute is one figure about the kernel as compiled.
-func (f *Function) Attribute(a FunctionAttribute) (int, error) {
-	var n int32
-	if code := f.d.sym.cuFuncGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), f.handle); code != success {
-		return 0, f.d.newError(code, fmt.Sprintf("reading %s of kernel %s", a, f.name))
-	}
-	return int(n), nil
-}
-
-// SetAttribute changes one. [FuncMaxDynamicShared] must be set before a launch
-// with more than 48 KiB of shared memory.
-func (f *Function) SetAttribute(a FunctionAttribute, value int) error {
-	if code := f.d.sym.cuFuncSetAttribute.call(f.handle, uintptr(a), uintptr(value)); code != success {
-		return f.d.newError(code, fmt.Sprintf("setting %s of kernel %s to %d", a, f.name, value))
+// AllowShared lets the kernel be launched with so many bytes of dynamic shared
+// memory. A launch with more than 48 KiB needs it.
+func (f *Function) AllowShared(bytes int) error {
+	if code := f.d.sym.cuFuncSetAttribute.call(f.handle, maxDynamicShared, uintptr(bytes)); code != success {
+		return f.d.newError(code, fmt.Sprintf("allowing kernel %s %d bytes of dynamic shared memory", f.name, bytes))
 	}
 	return nil
-}
-
-// Occupancy is how many blocks of so many threads and so much dynamic shared
-// memory run on one multiprocessor at a time.
-func (f *Function) Occupancy(threads, dynamicShared int) (int, error) {
-	var n int32
-	if code := f.d.sym.cuOccupancyMaxActiveBlocksPerMultiprocessor.call(uintptr(unsafe.Pointer(&n)), f.handle,
-		uintptr(threads), uintptr(dynamicShared)); code != success {
-		return 0, f.d.newError(code, fmt.Sprintf("computing the occupancy of kernel %s at %d threads", f.name, threads))
-	}
-	return int(n), nil
 }

@@ -9,7 +9,8 @@ import (
 )
 
 func TestModule(t *testing.T) {
-	within(t, openFake(t).thread(t), func(c *Context, _ *Stream) error {
+	f := openFake(t)
+	within(t, f.thread(t), func(c *Context, _ *Stream) error {
 		if _, err := c.LoadModule(nil); err == nil {
 			t.Error("an empty image was loaded")
 		}
@@ -28,24 +29,16 @@ func TestModule(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		params, known := fn.Params()
+		params, known := fn.params, fn.known
 		if diff := cmp.Diff([]Param{{0, 8}, {8, 8}, {16, 8}, {24, 4}}, params); diff != "" || !known {
 			t.Errorf("known %v, parameters (-want +got):\n%s", known, diff)
 		}
-		if err := fn.SetAttribute(FuncMaxDynamicShared, 227<<10); err != nil {
+		if err := fn.AllowShared(227 << 10); err != nil {
 			return err
 		}
-		if got, err := fn.Attribute(FuncMaxDynamicShared); err != nil || got != 227<<10 {
-			t.Errorf("the attribute reads %d, %v", got, err)
-		}
-		if err := fn.SetAttribute(funcSharedCarveout, -1); err != nil {
-			return err
-		}
-		if got, err := fn.Attribute(funcSharedCarveout); err != nil || got != -1 {
-			t.Errorf("a negative attribute reads %d, %v", got, err)
-		}
-		if got, err := fn.Occupancy(128, 3<<10); err != nil || got != 13 {
-			t.Errorf("occupancy %d, %v", got, err)
+		f.fail("cuFuncSetAttribute", int32(invalidValue), 0)
+		if err := fn.AllowShared(1 << 30); !errors.Is(err, invalidValue) || !strings.Contains(err.Error(), "allowing kernel vec_add 1073741824 bytes") {
+			t.Errorf("too much shared memory: %v", err)
 		}
 		return m.Close()
 	})
@@ -103,7 +96,7 @@ func TestOldDriver(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, known := v.fn.Params(); known {
+		if v.fn.known {
 			t.Error("an old driver cannot know the parameters")
 		}
 		if err := errors.Join(v.fill(s, 0), v.fn.Launch(s, v.shape(), v.args())); err != nil {

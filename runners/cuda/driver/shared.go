@@ -50,9 +50,6 @@ func (c *Context) NewShared(bytes int64) (Shared, error) {
 	return s, nil
 }
 
-// Size is what was taken: a multiple of the device's granularity.
-func (s Shared) Size() int64 { return s.size }
-
 // Export makes a file that another process can import the memory from.
 func (c *Context) Export(s Shared) (*os.File, error) {
 	var fd int32
@@ -88,21 +85,4 @@ func (c *Context) Map(s Shared, hint DevicePtr) (Buffer, error) {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("opening %d bytes of shared memory", s.size))
 	}
 	return Buffer{at, s.size}, nil
-}
-
-// Unmap takes the memory out of the address space and lets go of it.
-func (c *Context) Unmap(b Buffer, s Shared) error {
-	for _, step := range []struct {
-		code Code
-		op   string
-	}{
-		{c.d.sym.cuMemUnmap.call(uintptr(b.Ptr), uintptr(b.Size)), "unmapping"},
-		{c.d.sym.cuMemAddressFree.call(uintptr(b.Ptr), uintptr(b.Size)), "freeing the addresses of"},
-		{c.d.sym.cuMemRelease.call(uintptr(s.handle)), "letting go of"},
-	} {
-		if step.code != success {
-			return c.d.newError(step.code, fmt.Sprintf("%s %d bytes of shared memory", step.op, b.Size))
-		}
-	}
-	return nil
 }

@@ -33,7 +33,14 @@ func (s *Stream) Synchronize() error {
 
 // Done says whether the stream is empty, without waiting.
 func (s *Stream) Done() (bool, error) {
-	return s.d.done(s.d.sym.cuStreamQuery.call(s.handle), "asking the stream")
+	switch code := s.d.sym.cuStreamQuery.call(s.handle); code {
+	case success:
+		return true, nil
+	case notReady:
+		return false, nil
+	default:
+		return false, s.d.newError(code, "asking the stream")
+	}
 }
 
 // Close destroys the stream. Work that is still queued finishes.
@@ -68,19 +75,6 @@ func (e *Event) Record(s *Stream) error {
 	return nil
 }
 
-// Synchronize waits until the GPU has passed the event.
-func (e *Event) Synchronize() error {
-	if code := e.d.sym.cuEventSynchronize.call(e.handle); code != success {
-		return e.d.newError(code, "waiting for an event")
-	}
-	return nil
-}
-
-// Done says whether the GPU has passed the event, without waiting.
-func (e *Event) Done() (bool, error) {
-	return e.d.done(e.d.sym.cuEventQuery.call(e.handle), "asking an event")
-}
-
 // Since is the time from start to e, to the nearest nanosecond; the GPU's own
 // tick is about half a microsecond. Both must have been passed, or the code is
 // notReady.
@@ -98,15 +92,4 @@ func (e *Event) Close() error {
 		return e.d.newError(code, "destroying an event")
 	}
 	return nil
-}
-
-// done reads the answer of a query, where not-ready is no failure.
-func (d *Driver) done(code Code, op string) (bool, error) {
-	switch code {
-	case success:
-		return true, nil
-	case notReady:
-		return false, nil
-	}
-	return false, d.newError(code, op)
 }

@@ -14,10 +14,7 @@ type TensorType int32
 
 const (
 	TensorUint8    TensorType = 0
-	tensorUint16   TensorType = 1
-	tensorUint32   TensorType = 2
 	TensorInt32    TensorType = 3
-	tensorUint64   TensorType = 4
 	TensorInt64    TensorType = 5
 	TensorFloat16  TensorType = 6
 	TensorFloat32  TensorType = 7

@@ -9,15 +9,9 @@ import (
 	"unsafe"
 )
 
-// A Schedule is how a waiting call spends its time.
-type Schedule uint32
-
-const (
-	scheduleAuto  Schedule = 0
-	ScheduleSpin  Schedule = 1 // lowest latency, one core busy
-	scheduleYield Schedule = 2
-	scheduleBlock Schedule = 4 // sleeps until the GPU interrupts
-)
+// scheduleSpin is CU_CTX_SCHED_SPIN: whoever waits keeps a core busy and learns of
+// the end soonest.
+const scheduleSpin = 1
 
 // errClosed says that a Thread was used after its end.
 var errClosed = errors.New("the CUDA thread is closed: start a new one")
@@ -47,7 +41,7 @@ type outcome struct {
 // NewThread starts a locked thread and makes the device's primary context
 // current on it. The first one in a process pays for creating the context,
 // tenths of a second.
-func (v Device) NewThread(s Schedule) (*Thread, error) {
+func (v Device) NewThread() (*Thread, error) {
 	stop := make(chan struct{})
 	t := &Thread{
 		jobs:  make(chan job),
@@ -56,7 +50,7 @@ func (v Device) NewThread(s Schedule) (*Thread, error) {
 		close: sync.OnceFunc(func() { close(stop) }),
 	}
 	started := make(chan error, 1)
-	go t.run(&Context{d: v.d, dev: v}, s, started)
+	go t.run(&Context{d: v.d, dev: v}, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
@@ -88,12 +82,12 @@ func (t *Thread) Close() error {
 	return t.end
 }
 
-func (t *Thread) run(c *Context, s Schedule, started chan<- error) {
+func (t *Thread) run(c *Context, started chan<- error) {
 	// The thread is unlocked, and so used again, only after an orderly end. Should a
 	// job end this goroutine, the runtime discards the thread with it.
 	runtime.LockOSThread()
 	defer close(t.done)
-	if err := c.attach(s); err != nil {
+	if err := c.attach(); err != nil {
 		runtime.UnlockOSThread()
 		started <- err
 		return
@@ -135,10 +129,10 @@ func (j job) run(c *Context) {
 // attach makes the device's primary context current on this thread. The primary
 // one is used because a process measures one kernel on one GPU and then ends:
 // nothing else in it could disturb the context.
-func (c *Context) attach(s Schedule) error {
+func (c *Context) attach() error {
 	sym := &c.d.sym
 	dev := uintptr(c.dev.handle)
-	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, uintptr(s)); code != success {
+	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, scheduleSpin); code != success {
 		return c.d.newError(code, "setting how to wait for "+c.dev.String())
 	}
 	var ctx uintptr

@@ -13,11 +13,11 @@ func TestThreadHoldsTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(ScheduleSpin)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.flags(); got != int32(ScheduleSpin) {
+	if got := f.flags(); got != scheduleSpin {
 		t.Errorf("the context was created with flags %d", got)
 	}
 	var leaked *Context
@@ -56,14 +56,14 @@ func TestThreadReportsFailure(t *testing.T) {
 	}
 	for _, name := range []string{"cuDevicePrimaryCtxSetFlags_v2", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent"} {
 		f.fail(name, int32(OutOfMemory), 0)
-		if _, err := dev.NewThread(scheduleAuto); !errors.Is(err, OutOfMemory) {
+		if _, err := dev.NewThread(); !errors.Is(err, OutOfMemory) {
 			t.Errorf("with %s failing: %v", name, err)
 		}
 		if got := f.retained(); got != 0 {
 			t.Errorf("with %s failing the context stays retained %d times", name, got)
 		}
 	}
-	th, err := dev.NewThread(scheduleAuto)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}

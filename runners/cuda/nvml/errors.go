@@ -107,7 +107,7 @@ func Unsupported(err error) bool {
 
 func (l *Library) newError(code Code, op string) *Error {
 	e := &Error{Code: code, Text: "the library gives no description", Op: op}
-	r, _, _ := purego.SyscallN(uintptr(l.sym.errorString), uintptr(code))
+	r, _, _ := purego.SyscallN(uintptr(l.sym.nvmlErrorString), uintptr(code))
 	// The address of a string in the library, never one in Go's heap.
 	if p := *(**byte)(unsafe.Pointer(&r)); p != nil {
 		e.Text = dynlib.GoString(p)

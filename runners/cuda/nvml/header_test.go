@@ -62,8 +62,6 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 		"NVML_MEMORY_ERROR_TYPE_UNCORRECTED": 1,
 		"NVML_VOLATILE_ECC":                  0,
 
-		"sizeof(nvmlPciInfo_t)":                      uint64(unsafe.Sizeof(pciInfo{})),
-		"offsetof(nvmlPciInfo_t, busId)":             uint64(unsafe.Offsetof(pciInfo{}.busID)),
 		"sizeof(nvmlProcessInfo_t)":                  uint64(unsafe.Sizeof(processInfo{})),
 		"offsetof(nvmlProcessInfo_t, usedGpuMemory)": uint64(unsafe.Offsetof(processInfo{}.usedMemory)),
 		"nvmlEventTypeXidCriticalError":              xidEvent,

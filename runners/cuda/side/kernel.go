@@ -146,7 +146,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 		launch.Cluster = dim(g.Cluster)
 	}
 	if g.SharedMemory > 48<<10 {
-		if err := fn.SetAttribute(driver.FuncMaxDynamicShared, g.SharedMemory); err != nil {
+		if err := fn.AllowShared(g.SharedMemory); err != nil {
 			return nil, blame(err)
 		}
 	}

@@ -75,7 +75,7 @@ func (s *server) open(then func() error) error {
 	if err != nil {
 		return err
 	}
-	thread, err := device.NewThread(driver.ScheduleSpin)
+	thread, err := device.NewThread()
 	if err != nil {
 		return err
 	}
