@@ -130,7 +130,7 @@ func (a *Argument) GroupAxes() []int {
 	}
 	var axes []int
 	for i := range a.Shape {
-		if name, ok := a.Shape[i].Bare(); ok && slices.Contains(a.Quantize.Per, name) {
+		if name, ok := a.Shape[i].bare(); ok && slices.Contains(a.Quantize.Per, name) {
 			axes = append(axes, i)
 		}
 	}

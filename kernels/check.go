@@ -64,7 +64,7 @@ func (c *checker) checkNames() {
 	}
 	// A toggle is a macro: it would replace the other name in the source.
 	for _, p := range n.Child("toggles").Pairs() {
-		_, argument := m.Argument(p.Key)
+		_, argument := m.argument(p.Key)
 		if argument || slices.Contains(m.dims(), p.Key) || p.Key == m.Entry {
 			c.errorf(p, "%q is also the name of a dim, an argument or the entry (choose another name)", p.Key)
 		}

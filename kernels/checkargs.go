@@ -46,7 +46,7 @@ func (c *checker) checkArguments() {
 func (c *checker) checkGroups(a *Argument, at *strict.Node) bool {
 	var bare []string
 	for i := range a.Shape {
-		if name, ok := a.Shape[i].Bare(); ok {
+		if name, ok := a.Shape[i].bare(); ok {
 			bare = append(bare, name)
 		}
 	}
@@ -78,7 +78,7 @@ func (c *checker) checkScale(a *Argument, at *strict.Node) {
 		c.errorf(at, "is empty (write the name of the argument that receives the scales)")
 		return
 	}
-	scale, ok := c.m.Argument(a.Quantize.Scale)
+	scale, ok := c.m.argument(a.Quantize.Scale)
 	if !ok {
 		c.errorf(at, "%q is no argument (add - {name: %s, dtype: f32, access: in, shape: %s})", a.Quantize.Scale, a.Quantize.Scale, scaleShape(a))
 		return

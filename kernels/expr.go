@@ -40,8 +40,8 @@ type Env map[string]int
 
 func (e Expr) String() string { return e.text }
 
-// Bare is the name that the whole expression consists of.
-func (e *Expr) Bare() (name string, ok bool) {
+// bare is the name that the whole expression consists of.
+func (e *Expr) bare() (name string, ok bool) {
 	if len(e.names) == 1 && e.names[0] == e.text {
 		return e.text, true
 	}
@@ -169,8 +169,8 @@ func (f *fault) at(where string) string {
 	return text
 }
 
-// Eval is the expression's value: finite, and no larger than 2^53 in magnitude.
-func (e *Expr) Eval(env Env) (float64, error) {
+// eval is the expression's value: finite, and no larger than 2^53 in magnitude.
+func (e *Expr) eval(env Env) (float64, error) {
 	values := make(map[string]any, len(e.names))
 	for _, name := range e.names {
 		v, ok := env[name]
@@ -197,11 +197,11 @@ func (e *Expr) Eval(env Env) (float64, error) {
 	return v, nil
 }
 
-// Int is Eval where a count is needed: a whole number that is not negative.
+// Int is eval where a count is needed: a whole number that is not negative.
 func (e *Expr) Int(env Env) (int64, error) { return e.within(env, 0, maxWhole) }
 
 func (e *Expr) within(env Env, least, most int64) (int64, error) {
-	v, err := e.Eval(env)
+	v, err := e.eval(env)
 	switch {
 	case err != nil:
 		return 0, err

@@ -54,7 +54,7 @@ func TestEval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := m.Arguments[3].Value.Eval(env)
+			got, err := m.Arguments[3].Value.eval(env)
 			if err != nil || got != float64(tt.want) {
 				t.Errorf("%s = %v (%v), want %d", tt.text, got, err, tt.want)
 			}
@@ -83,7 +83,7 @@ func TestEvalRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := m.Arguments[3].Value
-			if _, err := e.Eval(good); err != nil {
+			if _, err := e.eval(good); err != nil {
 				t.Errorf("%s with good values: %v", tt.text, err)
 			}
 			_, err = e.Int(tt.env)
@@ -92,14 +92,14 @@ func TestEvalRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := new(Expr).Eval(nil); err == nil {
+	if _, err := new(Expr).eval(nil); err == nil {
 		t.Error("an expression that was never read has a value")
 	}
 }
 
 func TestExprBare(t *testing.T) {
 	for text, want := range map[string]bool{"S": true, "S*1": false, "64": false, "S+D": false} {
-		if _, got := exprOf(t, text).Bare(); got != want {
+		if _, got := exprOf(t, text).bare(); got != want {
 			t.Errorf("%q is bare: %v, want %v", text, got, want)
 		}
 	}

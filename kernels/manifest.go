@@ -98,8 +98,8 @@ func (m *Manifest) ShapeNames() []string {
 	return names
 }
 
-// Argument finds an argument by its name.
-func (m *Manifest) Argument(name string) (*Argument, bool) {
+// argument finds an argument by its name.
+func (m *Manifest) argument(name string) (*Argument, bool) {
 	i := slices.IndexFunc(m.Arguments, func(a Argument) bool { return a.Name == name })
 	if i < 0 {
 		return nil, false

@@ -138,9 +138,9 @@ func (r Range) Contains(v int) bool {
 	return slices.ContainsFunc(r.spans, func(s span) bool { return s.contains(v) })
 }
 
-// Min and Max are the smallest and the largest value; 0 in a Range that was
+// least and most are the smallest and the largest value; 0 in a Range that was
 // never read.
-func (r Range) Min() int {
+func (r Range) least() int {
 	least := 0
 	for i, s := range r.spans {
 		if i == 0 || s.first < least {
@@ -150,7 +150,7 @@ func (r Range) Min() int {
 	return least
 }
 
-func (r Range) Max() int {
+func (r Range) most() int {
 	most := 0
 	for _, s := range r.spans {
 		most = max(most, s.last)

@@ -80,8 +80,8 @@ func (m *Manifest) secretSample(variant string) []Dims {
 		return nil
 	}
 	sample := []Dims{
-		m.secretDims(variant, func(_ string, r Range) int { return r.Min() }),
-		m.secretDims(variant, func(_ string, r Range) int { return r.Max() }),
+		m.secretDims(variant, func(_ string, r Range) int { return r.least() }),
+		m.secretDims(variant, func(_ string, r Range) int { return r.most() }),
 	}
 	for _, s := range m.DrawSecret(variant, rand.New(rand.NewPCG(1, 2)), secretTrials) {
 		sample = append(sample, s.Dims)

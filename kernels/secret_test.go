@@ -32,7 +32,7 @@ func TestRange(t *testing.T) {
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			r := rangeOf(t, tt.text)
-			same(t, "min and max", []int{r.Min(), r.Max()}, []int{tt.min, tt.max})
+			same(t, "min and max", []int{r.least(), r.most()}, []int{tt.min, tt.max})
 			same(t, "text", r.String(), tt.text)
 			for _, v := range tt.in {
 				same(t, fmt.Sprint(v, " is in it"), r.Contains(v), true)
@@ -125,7 +125,7 @@ func dealt(t *testing.T, values []int, shapes []Shape, dim string) {
 func mustHave(t *testing.T, r Range, shapes []Shape, dim, what string, is func(int) bool) {
 	t.Helper()
 	possible := false
-	for v := r.Min(); v <= r.Max(); v++ {
+	for v := r.least(); v <= r.most(); v++ {
 		possible = possible || r.Contains(v) && is(v)
 	}
 	has := slices.ContainsFunc(shapes, func(s Shape) bool { v, _ := s.Dims.Get(dim); return is(v) })

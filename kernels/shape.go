@@ -189,7 +189,7 @@ func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (
 		return 0, fmt.Errorf("argument %s has no value: it is an array", a.Name)
 	}
 	env := m.Env(dims, toggles)
-	v, err := a.Value.Eval(env)
+	v, err := a.Value.eval(env)
 	if err != nil {
 		return 0, err
 	}

@@ -47,11 +47,11 @@ func (v *Variants) JSONSchema() map[string]any { return mappingOf(Variant{}) }
 type Layer string
 
 const (
-	Structure Layer = "structure"
-	Micro     Layer = "micro"
+	structure Layer = "structure"
+	micro     Layer = "micro"
 )
 
-var layers = []Layer{Structure, Micro}
+var layers = []Layer{structure, micro}
 
 func (l *Layer) UnmarshalStrict(n *strict.Node) { strict.Word(n, l, layers) }
 func (l *Layer) JSONSchema() map[string]any     { return strict.WordSchema(layers) }
@@ -178,10 +178,10 @@ func (m *Manifest) ToggleValues(variant string) map[string]int {
 }
 
 // Defines is the toggles of a variant as compiler flags, sorted.
-func (m *Manifest) Defines(variant string) []string { return DefinesOf(m.ToggleValues(variant)) }
+func (m *Manifest) Defines(variant string) []string { return definesOf(m.ToggleValues(variant)) }
 
-// DefinesOf is toggles as compiler flags, sorted.
-func DefinesOf(toggles map[string]int) []string {
+// definesOf is toggles as compiler flags, sorted.
+func definesOf(toggles map[string]int) []string {
 	flags := make([]string, 0, len(toggles))
 	for name, value := range toggles {
 		flags = append(flags, fmt.Sprintf("-D%s=%d", name, value))

@@ -31,7 +31,6 @@ type Commands struct {
 	Explain  Role `yaml:"explain" eg:"triage" default:"read" doc:"Say which rule applies."`
 	Override Role `yaml:"override" eg:"admin" default:"maintain" doc:"Let a change pass that the gates defer."`
 	OKToTest Role `yaml:"ok-to-test" eg:"maintain" default:"write" doc:"Let a fork's commit reach a runner."`
-	Tune     Role `yaml:"tune" eg:"maintain" default:"write" doc:"Search the kernel's toggles."`
 	Help     Role `yaml:"help" eg:"triage" default:"read" doc:"List the commands."`
 }
 

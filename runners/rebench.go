@@ -9,9 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// ErrOtherEvidence says that evidence cannot be added to: it is about something
+// errOtherEvidence says that evidence cannot be added to: it is about something
 // else than the job.
-var ErrOtherEvidence = errors.New("the earlier evidence cannot be added to (gather it anew)")
+var errOtherEvidence = errors.New("the earlier evidence cannot be added to (gather it anew)")
 
 // recall asks the record what is known of the code that was just built, and goes
 // on from there. Where that is enough for a verdict it stands, for this commit as
@@ -113,21 +113,21 @@ func belongs(now, was *gates.Evidence) error {
 	code, _ := CodeOf(now)
 	then, _ := CodeOf(was)
 	differs := func(what, was, is string) error {
-		return fmt.Errorf("%w: the %s was %q and is %q now", ErrOtherEvidence, what, was, is)
+		return fmt.Errorf("%w: the %s was %q and is %q now", errOtherEvidence, what, was, is)
 	}
 	switch {
 	case was.Imported != "":
-		return fmt.Errorf("%w: its figures come from the older report %s, without the samples", ErrOtherEvidence, was.Imported)
+		return fmt.Errorf("%w: its figures come from the older report %s, without the samples", errOtherEvidence, was.Imported)
 	case was.Kernel != now.Kernel:
 		return differs("kernel", was.Kernel, now.Kernel)
 	case was.Removed:
-		return fmt.Errorf("%w: it says that the kernel was removed", ErrOtherEvidence)
+		return fmt.Errorf("%w: it says that the kernel was removed", errOtherEvidence)
 	case then.Device != code.Device || then.Arch != code.Arch:
 		return differs("device", then.Device+" "+then.Arch, code.Device+" "+code.Arch)
 	case then != code:
-		return fmt.Errorf("%w: both sides build to other machine code than they did: the sources, the flags or the compiler have changed", ErrOtherEvidence)
+		return fmt.Errorf("%w: both sides build to other machine code than they did: the sources, the flags or the compiler have changed", errOtherEvidence)
 	case !slices.Equal(was.Shapes, now.Shapes):
-		return fmt.Errorf("%w: the manifest's shapes or their work have changed", ErrOtherEvidence)
+		return fmt.Errorf("%w: the manifest's shapes or their work have changed", errOtherEvidence)
 	}
 	if then, is := was.Provenance.Manifest, now.Provenance.Manifest; then != "" && is != "" && then != is {
 		return differs("manifest's hash", then, is)

@@ -169,7 +169,7 @@ func TestOtherEvidenceIsRefused(t *testing.T) {
 			c.alter(earlier, &now)
 			now.Record = &memory{earlier: Earlier{Evidence: earlier}}
 			e, err := Gather(t.Context(), now, &scripted{job: now, compile: true, ratio: 2}, silent{})
-			if err != nil || !strings.Contains(e.Fault, c.says) || !strings.Contains(e.Fault, ErrOtherEvidence.Error()) {
+			if err != nil || !strings.Contains(e.Fault, c.says) || !strings.Contains(e.Fault, errOtherEvidence.Error()) {
 				t.Errorf("got  %q, %v\nwant %s", e.Fault, err, c.says)
 			}
 		})

@@ -84,7 +84,6 @@ func TestAnswers(t *testing.T) {
 		{"a mistake", "none", "/rebench speed=3", nil, "", false, "`speed=` is no argument", change.Effect{}},
 		{"help", "read", "/help", nil, "", true, "| `/cancel` |", change.Effect{}},
 		{"explain", "read", "/explain", nil, "", true, "The base branch has no policy", change.Effect{}},
-		{"not here", "admin", "/tune", nil, "", false, "`/tune` is not available", change.Effect{}},
 		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa since.", change.Effect{}},
 		{"cancel", "write", "/cancel", nil, "", true, "end now", change.Effect{Cancel: head}},

@@ -36,7 +36,6 @@ var grammar = []entry{
 	{Explain{}, "/explain", "Says which rule applies and what it asks.", without(Explain{})},
 	{Override{}, "/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
 	{OKToTest{}, "/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its whole id.", readOKToTest},
-	{Tune{}, "/tune [kernel]", "Searches the kernel's toggles under the same gates.", readTune},
 	{ShowHelp{}, "/help", "Lists the commands.", without(ShowHelp{})},
 }
 
@@ -82,23 +81,8 @@ func readOKToTest(arguments string) (Command, error) {
 	return OKToTest{sha}, nil
 }
 
-func readTune(arguments string) (Command, error) {
-	kernel, more, _ := cutSpace(arguments)
-	switch {
-	case more != "":
-		return nil, fmt.Errorf("%s is too much: it takes one kernel at most (write a comment for each)", code(more))
-	case kernel != "" && !kernelName.MatchString(kernel):
-		return nil, fmt.Errorf("kernel: %s", noKernel(kernel))
-	}
-	return Tune{kernel}, nil
-}
-
 // kernelName is a kernel's name or its folder.
 var kernelName = regexp.MustCompile(`^[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*$`)
-
-func noKernel(text string) string {
-	return code(text) + " is no kernel (write its name, or its folder such as `kernels/sdpa`)"
-}
 
 var options = []string{"shapes", "seeds", "rounds", "vs"}
 
@@ -115,7 +99,7 @@ func readRebench(arguments string) (Command, error) {
 			kernel := strings.TrimSuffix(word, "/")
 			switch {
 			case !kernelName.MatchString(kernel):
-				return nil, fmt.Errorf("kernel: %s", noKernel(word))
+				return nil, fmt.Errorf("kernel: %s is no kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
 			case slices.Contains(r.Kernels, kernel):
 				return nil, fmt.Errorf("kernel: %s is named twice (delete one)", code(kernel))
 			case len(r.Kernels) == maxKernels:

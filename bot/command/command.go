@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// A Command is one of Rebench, Cancel, Explain, Override, OKToTest, Tune and
-// ShowHelp. String writes it as a comment; Parse reads that back to the same if it was
+// A Command is one of Rebench, Cancel, Explain, Override, OKToTest and ShowHelp.
+// String writes it as a comment; Parse reads that back to the same if it was
 // read from one.
 type Command interface {
 	fmt.Stringer
@@ -55,12 +55,6 @@ type OKToTest struct {
 	SHA string `json:"sha"`
 }
 
-// Tune searches the toggles of one kernel, or of every changed one if Kernel is
-// empty.
-type Tune struct {
-	Kernel string `json:"kernel,omitempty"`
-}
-
 // ShowHelp lists the commands.
 type ShowHelp struct{}
 
@@ -69,7 +63,6 @@ func (Cancel) Name() string   { return "cancel" }
 func (Explain) Name() string  { return "explain" }
 func (Override) Name() string { return "override" }
 func (OKToTest) Name() string { return "ok-to-test" }
-func (Tune) Name() string     { return "tune" }
 func (ShowHelp) Name() string { return "help" }
 
 func (Rebench) Role(c policies.Commands) policies.Role  { return c.Rebench }
@@ -77,7 +70,6 @@ func (Cancel) Role(c policies.Commands) policies.Role   { return c.Cancel }
 func (Explain) Role(c policies.Commands) policies.Role  { return c.Explain }
 func (Override) Role(c policies.Commands) policies.Role { return c.Override }
 func (OKToTest) Role(c policies.Commands) policies.Role { return c.OKToTest }
-func (Tune) Role(c policies.Commands) policies.Role     { return c.Tune }
 func (ShowHelp) Role(c policies.Commands) policies.Role { return c.Help }
 
 func (r Rebench) String() string {
@@ -108,5 +100,4 @@ func (Cancel) String() string     { return "/cancel" }
 func (Explain) String() string    { return "/explain" }
 func (o Override) String() string { return "/override " + o.Reason }
 func (o OKToTest) String() string { return "/ok-to-test " + o.SHA }
-func (t Tune) String() string     { return strings.TrimSuffix("/tune "+t.Kernel, " ") }
 func (ShowHelp) String() string   { return "/help" }

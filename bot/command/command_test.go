@@ -40,15 +40,12 @@ var commands = []comment{
 	{"cancel", "/cancel", command.Cancel{}},
 	{"explain", "/explain  ", command.Explain{}},
 	{"help", "/HELP", command.ShowHelp{}},
-	{"tune all", "/tune", command.Tune{}},
-	{"tune one", "/tune sdpa_fp8", command.Tune{Kernel: "sdpa_fp8"}},
 	{"override", "/override accuracy first,  see #12 — ok?", command.Override{Reason: "accuracy first,  see #12 — ok?"}},
 	{"override with code", "/override `<!--` is literal here", command.Override{Reason: "`<!--` is literal here"}},
 	{"override of the longest reason", "/override " + strings.Repeat("ü", 500), command.Override{Reason: strings.Repeat("ü", 500)}},
 	{"approval", "/ok-to-test 1A2b3c4", command.OKToTest{SHA: "1a2b3c4"}},
 	{"approval of SHA-256", "/ok-to-test " + strings.Repeat("0a", 32), command.OKToTest{SHA: strings.Repeat("0a", 32)}},
 	{"kernels by folder", "/rebench kernels/other/ scale", Rebench{Kernels: []string{"kernels/other", "scale"}}},
-	{"tune by folder", "/tune a/b", command.Tune{Kernel: "a/b"}},
 	{"approval in full", "/ok-to-test " + strings.Repeat("0a", 20), command.OKToTest{SHA: strings.Repeat("0a", 20)}},
 
 	{"after text", "Thanks!\n/cancel", command.Cancel{}},
@@ -57,7 +54,7 @@ var commands = []comment{
 	{"three blanks", "   /cancel", command.Cancel{}},
 	{"hard and wide blanks", "\u00a0/rebench\u00a0a\u3000rounds=2\u200b", Rebench{Kernels: []string{"a"}, Rounds: 2}},
 	{"byte order mark", "\ufeff/cancel", command.Cancel{}},
-	{"tab between words", "/tune\tsdpa", command.Tune{Kernel: "sdpa"}},
+	{"tab between words", "/rebench\tsdpa", command.Rebench{Kernels: []string{"sdpa"}}},
 	{"only the first counts", "/cancel\n/rebench", command.Cancel{}},
 	{"another bot's first", "/lgtm\n/rebench", nil},
 	{"a further line of a list item", "- done\n  /cancel", command.Cancel{}},
@@ -165,7 +162,7 @@ func TestMistakes(t *testing.T) {
 	tests := []struct{ name, body, command, want string }{
 		{"letter missing", "/rebnch a", "rebench", "`/rebnch` is no command (write `/rebench`, or `/help` for a list)"},
 		{"letter added", "/cancell", "cancel", "`/cancell` is no command (write `/cancel`, or `/help` for a list)"},
-		{"letter wrong", "/Tuna", "tune", "`/Tuna` is no command (write `/tune`, or `/help` for a list)"},
+		{"letter wrong", "/Halp", "help", "`/Halp` is no command (write `/help`, or `/help` for a list)"},
 		{"letters swapped", "/ok-to-tset 1a2b3c4", "ok-to-test", "`/ok-to-tset` is no command (write `/ok-to-test`, or `/help` for a list)"},
 		{"full stop", "/explain.", "explain", "`/explain.` is no command (write `/explain`, or `/help` for a list)"},
 		{"cancel with an argument", "/cancel @everyone", "cancel", "`/cancel`: `@everyone` is too much: it takes no argument (write `/cancel` alone on its line)"},
@@ -199,8 +196,6 @@ func TestMistakes(t *testing.T) {
 		{"short sha", "/ok-to-test 1a2", "ok-to-test", "`/ok-to-test`: sha: `1a2` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
 		{"branch for a sha", "/ok-to-test main", "ok-to-test", "`/ok-to-test`: sha: `main` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
 		{"two shas", "/ok-to-test 1a2b3c4 1a2b3c5", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c4 1a2b3c5` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
-		{"two kernels to tune", "/tune a b", "tune", "`/tune`: `b` is too much: it takes one kernel at most (write a comment for each)"},
-		{"strange kernel to tune", "/tune a//b", "tune", "`/tune`: kernel: `a//b` is no kernel (write its name, or its folder such as `kernels/sdpa`)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,9 +218,9 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	roles := policies.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", Tune: "t", Help: "h"}
+	roles := policies.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", Help: "h"}
 	for body, want := range map[string]policies.Role{
-		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/tune": "t", "/help": "h",
+		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/help": "h",
 	} {
 		r, _ := command.Parse(body)
 		if got := r.Command.Role(roles); got != want {
@@ -237,8 +232,8 @@ func TestRoles(t *testing.T) {
 func TestHelp(t *testing.T) {
 	const path = "testdata/help.md"
 	got := command.Help(policies.Commands{
-		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", Help: "read",
-	}, []string{"rebench", "cancel", "explain", "override", "ok-to-test", "tune", "help"})
+		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write",
+	}, []string{"rebench", "cancel", "explain", "override", "ok-to-test", "help"})
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

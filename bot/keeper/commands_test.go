@@ -49,7 +49,6 @@ func TestCommandsAndPermissions(t *testing.T) {
 		{"walt", "/rebench vs=no-such-ref", "confused"}, // no such commit
 		{"walt", "/rebench profile", "confused"},        // the policy has no such gate
 		{"walt", "/cancel", "confused"},                 // nothing is running
-		{"walt", "/tune", "confused"},
 		{"rita", "/explain", "rocket"},
 		{"rita", "Please see below.\n\n/help", "rocket"},
 	} {

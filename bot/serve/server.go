@@ -299,5 +299,5 @@ func (s *Server) URL() string {
 	return fmt.Sprintf("http://%s", net.JoinHostPort(host, fmt.Sprint(addr.Port)))
 }
 
-// RunnerURL is the same for runners on this host.
-func (s *Server) RunnerURL() string { return "unix://" + s.opt.socket() }
+// runnerURL is the same for runners on this host.
+func (s *Server) runnerURL() string { return "unix://" + s.opt.socket() }

@@ -182,7 +182,7 @@ func TestReferenceOnGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread, err := device.NewThread(driver.ScheduleSpin)
+	thread, err := device.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// MaxBytes is the largest file that Decode reads; MaxNodes bounds what aliases
+// MaxBytes is the largest file that Decode reads; maxNodes bounds what aliases
 // may unfold to.
 const (
 	MaxBytes = 1 << 20
-	MaxNodes = 100_000
+	maxNodes = 100_000
 	maxDepth = 64
 )
 
@@ -43,20 +43,20 @@ type decoder struct {
 	mistakes int              // all that was refused, also what is not in problems
 	nodes    int
 	depth    int
-	full     bool // MaxNodes was reached, and told
+	full     bool // maxNodes was reached, and told
 	deep     bool // so was maxDepth
 }
 
 // spend tells whether the file may unfold to so many values more. What is not
 // read counts as a mistake wherever it stands, and is told once.
 func (d *decoder) spend(n *Node, values int) bool {
-	if d.nodes+values <= MaxNodes {
+	if d.nodes+values <= maxNodes {
 		return true
 	}
 	d.mistakes++
 	if !d.full {
 		d.full = true
-		n.Errorf("holds more than %d values, aliases unfolded (shorten the file)", MaxNodes)
+		n.Errorf("holds more than %d values, aliases unfolded (shorten the file)", maxNodes)
 	}
 	return false
 }

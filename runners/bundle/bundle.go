@@ -27,13 +27,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Schema names the version of the format.
-const Schema = "kernelgate/bundle/v1"
+// schema names the version of the format.
+const schema = "kernelgate/bundle/v1"
 
 // What a bundle may hold at most, unpacked.
 const (
-	MaxBytes = 256 << 20
-	MaxFiles = 20_000
+	maxBytes = 256 << 20
+	maxFiles = 20_000
 )
 
 // Names in a bundle.
@@ -115,8 +115,8 @@ type quota struct {
 func (q *quota) take(name string, size int64) error {
 	q.files++
 	q.bytes += size
-	if q.files > MaxFiles || size < 0 || q.bytes > MaxBytes {
-		return strict.Mistakef("the kernel's folder cannot be sent to a runner: %s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, MaxFiles, MaxBytes>>20)
+	if q.files > maxFiles || size < 0 || q.bytes > maxBytes {
+		return strict.Mistakef("the kernel's folder cannot be sent to a runner: %s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, maxFiles, maxBytes>>20)
 	}
 	return nil
 }

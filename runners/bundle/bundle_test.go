@@ -260,7 +260,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"an odd name", func(t *testing.T, j *runners.Job) { fill(t, j.Trusted, map[string]string{"a\nb": ""}) }, "not a plain relative path"},
 		{"a huge file", func(t *testing.T, j *runners.Job) {
 			fill(t, j.Trusted, map[string]string{"huge": ""})
-			if err := os.Truncate(filepath.Join(j.Trusted, "huge"), MaxBytes); err != nil {
+			if err := os.Truncate(filepath.Join(j.Trusted, "huge"), maxBytes); err != nil {
 				t.Fatal(err)
 			}
 		}, "keep large or generated files out"},
@@ -277,14 +277,14 @@ func TestWriteRefuses(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	for name, q := range map[string]quota{"files": {files: MaxFiles}, "bytes": {bytes: MaxBytes - 9}, "overflow": {bytes: 1 << 62}} {
+	for name, q := range map[string]quota{"files": {files: maxFiles}, "bytes": {bytes: maxBytes - 9}, "overflow": {bytes: 1 << 62}} {
 		t.Run(name, func(t *testing.T) {
 			if err := q.take("x", 10); err == nil || !strings.Contains(err.Error(), "more than a bundle may hold") {
 				t.Error(err)
 			}
 		})
 	}
-	q := quota{files: MaxFiles - 1, bytes: MaxBytes - 10}
+	q := quota{files: maxFiles - 1, bytes: maxBytes - 10}
 	if err := q.take("x", 10); err != nil {
 		t.Error(err)
 	}

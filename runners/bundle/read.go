@@ -67,14 +67,14 @@ type unpacker struct {
 
 // headers is more than the tar's own blocks and long names take: beyond it
 // somebody feeds headers without files.
-const headers = MaxFiles * 4096
+const headers = maxFiles * 4096
 
 func (u *unpacker) unpack(r io.Reader) error {
 	zip, err := gzip.NewReader(bufio.NewReader(r))
 	if err != nil {
 		return err
 	}
-	archive := tar.NewReader(io.LimitReader(zip, MaxBytes+headers))
+	archive := tar.NewReader(io.LimitReader(zip, maxBytes+headers))
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
@@ -212,8 +212,8 @@ func (u *unpacker) description() (description, error) {
 	if dec.More() {
 		return d, fmt.Errorf("%s: goes on after its end", jobFile)
 	}
-	if d.Schema != Schema {
-		return d, fmt.Errorf("%s: schema is %q (this program reads %q; run the bot and the runner in the same version)", jobFile, d.Schema, Schema)
+	if d.Schema != schema {
+		return d, fmt.Errorf("%s: schema is %q (this program reads %q; run the bot and the runner in the same version)", jobFile, d.Schema, schema)
 	}
 	if d.Rounds < 0 {
 		return d, fmt.Errorf("%s: rounds is %d", jobFile, d.Rounds)

@@ -129,7 +129,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a folder too many", with(regular("baseline/x", "x")), "does not name"},
 		{"a file of another version", with(regular("evidence.json", "{}")), "no bundle has such a file"},
 		{"no manifest", without("base/kernel.yaml"), "kernel.yaml"},
-		{"another schema", edit(jobFile, Schema, "kernelgate/bundle/v9"), "same version"},
+		{"another schema", edit(jobFile, schema, "kernelgate/bundle/v9"), "same version"},
 		{"an unknown field", edit(jobFile, `"rounds"`, `"runds"`), "unknown field"},
 		{"two jobs", edit(jobFile, "\n}", "\n}{}"), "goes on after its end"},
 		{"negative rounds", edit(jobFile, `"rounds": 7`, `"rounds": -7`), "rounds is -7"},
@@ -169,7 +169,7 @@ func TestReadIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
 	archive := tar.NewWriter(zip)
-	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "base/zeros", Size: MaxBytes + 1}); err != nil {
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "base/zeros", Size: maxBytes + 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := zip.Close(); err != nil {

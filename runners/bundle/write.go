@@ -101,7 +101,7 @@ func describe(j runners.Job) (description, map[string]string) {
 		return side{Folder: own, Variant: s.Variant}
 	}
 	d := description{
-		Schema: Schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
+		Schema: schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
 		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise,
 		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile,
 	}

@@ -28,9 +28,9 @@ type Repo struct {
 	written int64   // by exports
 }
 
-// WorkTree is the revision that stands for the files as they are, committed or
+// workTree is the revision that stands for the files as they are, committed or
 // not.
-const WorkTree = ""
+const workTree = ""
 
 // OpenBare takes a repository without a work tree. Anybody may have put commits into it,
 // so limits hold for each look: Again opens it for the next. What git says of commits and
@@ -110,7 +110,7 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 
 // MergeBase is where the head left the base.
 func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error) {
-	if head == WorkTree {
+	if head == workTree {
 		head = "HEAD"
 	}
 	for _, rev := range []string{base, head} {
@@ -158,7 +158,7 @@ func (r *Repo) Unlike(ctx context.Context, base, head, other string, limit int) 
 // Describe is a revision for the record.
 func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
 	at := rev
-	if rev == WorkTree {
+	if rev == workTree {
 		at = "HEAD"
 	}
 	sha, err := r.Resolve(ctx, at)
@@ -166,7 +166,7 @@ func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
 		return gates.Commit{}, err
 	}
 	c := gates.Commit{SHA: sha}
-	if rev != WorkTree {
+	if rev != workTree {
 		return c, nil
 	}
 	if branch, err := r.git(ctx, "symbolic-ref", "--short", "--quiet", "HEAD"); err == nil {
@@ -182,7 +182,7 @@ func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
 
 // Changed lists the files that differ between base and head, sorted.
 func (r *Repo) Changed(ctx context.Context, base, head string) ([]string, error) {
-	if head == WorkTree {
+	if head == workTree {
 		return r.changedWorkTree(ctx, base)
 	}
 	var files []string
@@ -232,7 +232,7 @@ func split(out string) []string {
 // Files lists every file of a revision below a folder ("" is the top), by its
 // path from the repository's top.
 func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) {
-	if rev == WorkTree {
+	if rev == workTree {
 		return r.filesWorkTree(ctx, folder)
 	}
 	var files []string
@@ -266,7 +266,7 @@ func (r *Repo) filesWorkTree(ctx context.Context, folder string) ([]string, erro
 // Read is one file's content; fs.ErrNotExist where the revision does not have
 // it.
 func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
-	if rev == WorkTree {
+	if rev == workTree {
 		data, _, err := r.readWorkTree(name)
 		return data, err
 	}
@@ -300,7 +300,7 @@ func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string
 // Kernels lists the folders that hold a kernel.yaml.
 func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	var folders []string
-	if rev == WorkTree {
+	if rev == workTree {
 		files, err := r.filesWorkTree(ctx, "")
 		for _, f := range files {
 			if path.Base(f) == manifestName && path.Dir(f) != "." {

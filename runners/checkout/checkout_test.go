@@ -68,7 +68,7 @@ func repository(t *testing.T) *Repo {
 
 func TestChanged(t *testing.T) {
 	r := repository(t)
-	base, err := r.MergeBase(t.Context(), "main", WorkTree)
+	base, err := r.MergeBase(t.Context(), "main", workTree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestChanged(t *testing.T) {
 		want []string
 	}{
 		{"topic", []string{"k/one/gone.c", "k/one/one.c"}},
-		{WorkTree, []string{"k/one/gone.c", "k/one/link.c", "k/one/one.c", "k/one/sub/ümlaut.c"}},
+		{workTree, []string{"k/one/gone.c", "k/one/link.c", "k/one/one.c", "k/one/sub/ümlaut.c"}},
 	} {
 		got, err := r.Changed(t.Context(), base, c.head)
 		if err != nil || !slices.Equal(got, c.want) {
@@ -128,7 +128,7 @@ func TestExport(t *testing.T) {
 		if err := os.Remove(filepath.Join(r.Dir(), "k/one/link.c")); err != nil {
 			t.Fatal(err)
 		}
-		checkExport(t, r, WorkTree, map[string]string{"one.c": "new", "kernel.yaml": "name: one", "sub/ümlaut.c": "untracked"})
+		checkExport(t, r, workTree, map[string]string{"one.c": "new", "kernel.yaml": "name: one", "sub/ümlaut.c": "untracked"})
 	})
 }
 
@@ -164,7 +164,7 @@ func checkExport(t *testing.T, r *Repo, rev string, want map[string]string) {
 // A link could lead to any file of the host, so it is no source.
 func TestLinksAreRefused(t *testing.T) {
 	r := repository(t)
-	err := r.Export(t.Context(), WorkTree, "k/one", t.TempDir(), func(string) bool { return true })
+	err := r.Export(t.Context(), workTree, "k/one", t.TempDir(), func(string) bool { return true })
 	if err == nil || !strings.Contains(err.Error(), "k/one/link.c is not a regular file") {
 		t.Errorf("got %v", err)
 	}
@@ -172,7 +172,7 @@ func TestLinksAreRefused(t *testing.T) {
 
 func TestKernelsAndRead(t *testing.T) {
 	r := repository(t)
-	for _, rev := range []string{WorkTree, "main"} {
+	for _, rev := range []string{workTree, "main"} {
 		got, err := r.Kernels(t.Context(), rev)
 		if want := []string{"k/one", "k/oneself"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("rev %q: got %q, %v; want %q", rev, got, err, want)
@@ -185,7 +185,7 @@ func TestKernelsAndRead(t *testing.T) {
 	if _, err := r.Read(t.Context(), "absent", "k/one/kernel.yaml"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading at a revision that is not there gave %v", err)
 	}
-	c, err := r.Describe(t.Context(), WorkTree)
+	c, err := r.Describe(t.Context(), workTree)
 	if err != nil || c.Branch != "topic" || !c.Dirty || len(c.SHA) != 40 {
 		t.Errorf("got %+v, %v", c, err)
 	}

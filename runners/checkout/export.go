@@ -20,7 +20,7 @@ import (
 // lead anywhere.
 func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
 	export := r.exportCommit
-	if rev == WorkTree {
+	if rev == workTree {
 		export = r.exportWorkTree
 	}
 	inside := func(name string) string { return strings.TrimPrefix(name, folder+"/") }

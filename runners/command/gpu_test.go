@@ -48,7 +48,7 @@ def problem(dims, seed, distribution):
     return launch, 2 * x.double()
 kernelgate_bench.run(problem, abs=1e-3)
 `
-		for name, text := range map[string]string{"bench.py": bench, "kernelgate_bench.py": PythonBench} {
+		for name, text := range map[string]string{"bench.py": bench, "kernelgate_bench.py": pythonBench} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ def problem(dims, seed, distribution):
     return (lambda: [2 * v for v in x]), [2 * v for v in x]
 kernelgate_bench.run(problem)
 `
-		for name, text := range map[string]string{"bench.py": bench, "kernelgate_bench.py": PythonBench} {
+		for name, text := range map[string]string{"bench.py": bench, "kernelgate_bench.py": pythonBench} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -18,11 +18,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// PythonBench is kernelgate_bench.py, which a repository may copy beside its
+// pythonBench is kernelgate_bench.py, which a repository may copy beside its
 // kernel to time a callable with PyTorch.
 //
 //go:embed kernelgate_bench.py
-var PythonBench string
+var pythonBench string
 
 // Config is what a worker may be told beside the job.
 type Config struct {

@@ -24,9 +24,9 @@ import (
 // the driver, and must not hold the run for ever.
 const quietTime = time.Minute
 
-// ResultFD is the descriptor that a worker answers on; what libraries print to
+// resultFD is the descriptor that a worker answers on; what libraries print to
 // its standard output cannot be taken for an answer.
-const ResultFD = 3
+const resultFD = 3
 
 // sideWord follows a worker's own words where one side's process is meant.
 const sideWord = "side"
@@ -37,7 +37,7 @@ const sideWord = "side"
 func Worker(args []string) error {
 	switch {
 	case len(args) == 0:
-		return worker.Serve(os.Stdin, os.NewFile(ResultFD, "answers"))
+		return worker.Serve(os.Stdin, os.NewFile(resultFD, "answers"))
 	case args[0] == sideWord:
 		return side.Serve(side.Socket)
 	}

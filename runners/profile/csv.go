@@ -12,10 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// ParseCSV reads what ncu prints with --csv: the long form, one row a metric, and that of --page raw, one row a
+// parseCSV reads what ncu prints with --csv: the long form, one row a metric, and that of --page raw, one row a
 // launch below a row of units. Lines that are no part of the table are skipped, as a program's own prints may
 // stand around and between its rows.
-func ParseCSV(out string) ([]Launch, error) {
+func parseCSV(out string) ([]Launch, error) {
 	p := parser{}
 	number := 0
 	for line := range strings.Lines(out) {

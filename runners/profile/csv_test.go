@@ -59,7 +59,7 @@ var handmade = []Launch{
 func TestParseCSVForms(t *testing.T) {
 	for _, name := range []string{"long_handmade.csv", "raw_handmade.csv"} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseCSV(read(t, name))
+			got, err := parseCSV(read(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestParseCSVTestdata(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			launches, err := ParseCSV(read(t, filepath.Base(file)))
+			launches, err := parseCSV(read(t, filepath.Base(file)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestParseCSVValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for form, out := range map[string]string{"long": long(tt.unit, tt.cell), "wide": wide(tt.unit, tt.cell)} {
-				got, err := ParseCSV(out)
+				got, err := parseCSV(out)
 				if err != nil {
 					t.Fatalf("%s: %v", form, err)
 				}
@@ -185,7 +185,7 @@ func TestParseCSVAround(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseCSV(tt.out)
+			got, err := parseCSV(tt.out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestParseCSVErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseCSV(tt.out)
+			got, err := parseCSV(tt.out)
 			if err == nil {
 				t.Fatalf("got %v, want an error", got)
 			}
@@ -258,7 +258,7 @@ func FuzzParseCSV(f *testing.F) {
 	f.Add(long("", "12.5 us") + wide("%", "(!) n/a"))
 	f.Add(wide("ns", `""1,234""`))
 	f.Fuzz(func(t *testing.T, out string) {
-		launches, err := ParseCSV(out)
+		launches, err := parseCSV(out)
 		if err != nil {
 			if launches != nil {
 				t.Errorf("launches beside the error %v", err)
@@ -271,7 +271,7 @@ func FuzzParseCSV(f *testing.F) {
 					t.Errorf("launch %d: %+v", l.ID, m)
 				}
 			}
-			again, err := ParseCSV(write(l))
+			again, err := parseCSV(write(l))
 			if err != nil || len(again) != 1 || len(l.Metrics) > 0 && cmp.Diff(l, again[0]) != "" {
 				t.Errorf("%+v was written as %q and read as %+v, %v", l, write(l), again, err)
 			}

@@ -11,33 +11,33 @@ import (
 type Kind string
 
 const (
-	NoPermission   Kind = "no-permission"   // the driver keeps the counters from this user
-	Busy           Kind = "busy"            // something else holds the counters
-	NoProfiler     Kind = "no-profiler"     // ncu cannot reach the driver's profiling interface
-	UnknownMetrics Kind = "unknown-metrics" // asked for, and not to be had on this GPU
-	NotFound       Kind = "not-found"       // a file that ncu needs
-	ProgramFailed  Kind = "program-failed"  // the program under ncu
-	NoKernels      Kind = "no-kernels"      // nothing that was launched has the name
+	noPermission   Kind = "no-permission"   // the driver keeps the counters from this user
+	busy           Kind = "busy"            // something else holds the counters
+	noProfiler     Kind = "no-profiler"     // ncu cannot reach the driver's profiling interface
+	metricsUnknown Kind = "unknown-metrics" // asked for, and not to be had on this GPU
+	notFound       Kind = "not-found"       // a file that ncu needs
+	programFailed  Kind = "program-failed"  // the program under ncu
+	noKernels      Kind = "no-kernels"      // nothing that was launched has the name
 )
 
 // A Problem is why there are no counters, in ncu's words, with the remedy.
 type Problem struct {
 	Kind   Kind
 	Detail string   // ncu's sentence
-	Names  []string // UnknownMetrics: those metrics; NoKernels: the kernels that were launched instead, where ncu says so
+	Names  []string // metricsUnknown: those metrics; noKernels: the kernels that were launched instead, where ncu says so
 	Remedy string
 }
 
 // OfHost says that no program could be profiled on this machine as it is: the profile gate is to be skipped with
 // the remedy, not failed.
 func (p *Problem) OfHost() bool {
-	return p.Kind == NoPermission || p.Kind == Busy || p.Kind == NoProfiler
+	return p.Kind == noPermission || p.Kind == busy || p.Kind == noProfiler
 }
 
 // String is one line for a reader.
 func (p *Problem) String() string {
 	s := "ncu: " + strings.TrimSuffix(p.Detail, ".")
-	if len(p.Names) > 0 && p.Kind == NoKernels {
+	if len(p.Names) > 0 && p.Kind == noKernels {
 		s += fmt.Sprintf(" (launched were %s)", strings.Join(p.Names, ", "))
 	}
 	return s + ": " + p.Remedy
@@ -58,30 +58,30 @@ type symptom struct {
 // symptoms are in the order of what explains more: a lack of permission also fails the program and leaves no
 // kernel profiled.
 var symptoms = []symptom{
-	{NoPermission, regexp.MustCompile(`ERR_NVGPUCTRPERM`), PermissionRemedy},
-	{Busy, regexp.MustCompile(`(?i)driver resource was unavailable|resource is busy|HARDWARE_BUSY|already (?:under|being) profil`),
+	{noPermission, regexp.MustCompile(`ERR_NVGPUCTRPERM`), PermissionRemedy},
+	{busy, regexp.MustCompile(`(?i)driver resource was unavailable|resource is busy|HARDWARE_BUSY|already (?:under|being) profil`),
 		"another tool holds the GPU's counters: stop it for the run (DCGM: dcgmi profile --pause), or profile one program at a time"},
-	{Busy, regexp.MustCompile(`(?i)InterprocessLock|nsight-compute-lock`),
+	{busy, regexp.MustCompile(`(?i)InterprocessLock|nsight-compute-lock`),
 		"another user's ncu left its lock behind: remove nsight-compute-lock from the temporary folder, or set TMPDIR to a folder of your own"},
-	{NoProfiler, regexp.MustCompile(`(?i)LibraryNotLoaded|failed to initiali[sz]e the profiler`),
+	{noProfiler, regexp.MustCompile(`(?i)LibraryNotLoaded|failed to initiali[sz]e the profiler`),
 		"install an Nsight Compute that knows this GPU and driver, and run outside a sandboxed container runtime such as gVisor, which has no profiling interface"},
-	{NoProfiler, regexp.MustCompile(`(?i)failed to connect to the CUDA driver|stub libcuda`),
+	{noProfiler, regexp.MustCompile(`(?i)failed to connect to the CUDA driver|stub libcuda`),
 		"put the driver's own libcuda.so.1 before the toolkit's stub in the library path"},
-	{UnknownMetrics, regexp.MustCompile(`(?i)failed to (?:find|access)\b.*\bmetrics?\b`),
+	{metricsUnknown, regexp.MustCompile(`(?i)failed to (?:find|access)\b.*\bmetrics?\b`),
 		"correct the names in the policy; ncu --query-metrics lists those of this GPU"},
-	{NotFound, regexp.MustCompile(`(?i)(?:could not|cannot|unable to|failed to) (?:find|open)|could not be (?:found|opened)|does not exist|no such file|not an executable`),
+	{notFound, regexp.MustCompile(`(?i)(?:could not|cannot|unable to|failed to) (?:find|open)|could not be (?:found|opened)|does not exist|no such file|not an executable`),
 		"check that the path is there and may be read and run by this user"},
-	{ProgramFailed, regexp.MustCompile(`(?i)the application returned an error code|target application (?:terminated|crashed)`),
+	{programFailed, regexp.MustCompile(`(?i)the application returned an error code|target application (?:terminated|crashed)`),
 		"run the program without ncu to see its own error"},
-	{NoKernels, regexp.MustCompile(`(?i)no kernels were profiled`),
+	{noKernels, regexp.MustCompile(`(?i)no kernels were profiled`),
 		"check that the program launches the kernel under this name, and more often than launches are skipped"},
 }
 
 // An ncuLine is a line of ncu's own: ==ERROR== and the like, or ==PID== in old versions.
 var ncuLine = regexp.MustCompile(`==(ERROR|WARNING|PROF|\d+)==\s*(.*)`)
 
-// Classify finds a known problem in what ncu printed; nil is none. Only ncu's own lines count.
-func Classify(output string) *Problem {
+// classify finds a known problem in what ncu printed; nil is none. Only ncu's own lines count.
+func classify(output string) *Problem {
 	var said []string // by ncu, warnings and errors
 	var errors []string
 	for line := range strings.Lines(output) {
@@ -96,7 +96,7 @@ func Classify(output string) *Problem {
 	}
 	for _, s := range symptoms {
 		from := errors
-		if s.kind == NoKernels || s.kind == NoPermission { // also told as warnings
+		if s.kind == noKernels || s.kind == noPermission { // also told as warnings
 			from = said
 		}
 		i := slices.IndexFunc(from, s.text.MatchString)
@@ -105,9 +105,9 @@ func Classify(output string) *Problem {
 		}
 		p := &Problem{Kind: s.kind, Detail: from[i], Remedy: s.remedy}
 		switch s.kind {
-		case UnknownMetrics:
+		case metricsUnknown:
 			p.Names = unknownMetrics(from)
-		case NoKernels:
+		case noKernels:
 			p.Names = availableKernels(output)
 		}
 		return p

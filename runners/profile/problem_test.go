@@ -12,11 +12,11 @@ import (
 // The texts in testdata are named for what is the matter; recordings stand beside the handmade ones.
 func TestClassifyTestdata(t *testing.T) {
 	kinds := map[string]Problem{
-		"no_permission":   {Kind: NoPermission},
-		"no_kernels":      {Kind: NoKernels, Names: []string{"fill_poison", "sdpa_fp8_v2"}},
-		"busy":            {Kind: Busy},
-		"no_profiler":     {Kind: NoProfiler},
-		"unknown_metrics": {Kind: UnknownMetrics, Names: []string{"sm__teh_cycles", "dram__speed.avg"}},
+		"no_permission":   {Kind: noPermission},
+		"no_kernels":      {Kind: noKernels, Names: []string{"fill_poison", "sdpa_fp8_v2"}},
+		"busy":            {Kind: busy},
+		"no_profiler":     {Kind: noProfiler},
+		"unknown_metrics": {Kind: metricsUnknown, Names: []string{"sm__teh_cycles", "dram__speed.avg"}},
 	}
 	for name, want := range kinds {
 		files, err := filepath.Glob("testdata/" + name + "_*.txt")
@@ -25,7 +25,7 @@ func TestClassifyTestdata(t *testing.T) {
 		}
 		for _, file := range files {
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				p := Classify(read(t, filepath.Base(file)))
+				p := classify(read(t, filepath.Base(file)))
 				if p == nil || p.Kind != want.Kind {
 					t.Fatalf("got %+v, want %s", p, want.Kind)
 				}
@@ -52,21 +52,21 @@ func TestClassify(t *testing.T) {
 		kind      Kind
 		names     []string
 	}{
-		{"permission told as a warning", "==WARNING== ERR_NVGPUCTRPERM - no\n==WARNING== No kernels were profiled.\n", NoPermission, nil},
-		{"lock of another user", "==ERROR== Failed to open lock file /tmp/nsight-compute-lock\n", Busy, nil},
-		{"stub library", "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).\n==ERROR== The application returned an error code (1).\n", NoProfiler, nil},
-		{"metrics not to be had", "==ERROR== Failed to access the following 2 metrics: nvlrx__bytes.sum, nvltx__bytes.sum\n", UnknownMetrics, []string{"nvlrx__bytes.sum", "nvltx__bytes.sum"}},
-		{"a metric asked for twice", "==ERROR== Failed to find metric a__b\n==ERROR== Failed to find metric a__b\n", UnknownMetrics, []string{"a__b"}},
-		{"could not find", "==ERROR== The executable /opt/x could not be found\n", NotFound, nil},
-		{"could not find, the other way round", "==ERROR== Could not find the section files\n", NotFound, nil},
-		{"no such program", "==ERROR== '/opt/x' does not exist or is not an executable.\n", NotFound, nil},
-		{"program failed", "==PROF== Disconnected from process 1\n==ERROR== The application returned an error code (3).\n==WARNING== No kernels were profiled.\n", ProgramFailed, nil},
-		{"no kernels, old wording", "==PROF== No kernels were profiled\n", NoKernels, nil},
-		{"behind a print without a line's end", "50%==ERROR== ERR_NVGPUCTRPERM\n", NoPermission, nil},
+		{"permission told as a warning", "==WARNING== ERR_NVGPUCTRPERM - no\n==WARNING== No kernels were profiled.\n", noPermission, nil},
+		{"lock of another user", "==ERROR== Failed to open lock file /tmp/nsight-compute-lock\n", busy, nil},
+		{"stub library", "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).\n==ERROR== The application returned an error code (1).\n", noProfiler, nil},
+		{"metrics not to be had", "==ERROR== Failed to access the following 2 metrics: nvlrx__bytes.sum, nvltx__bytes.sum\n", metricsUnknown, []string{"nvlrx__bytes.sum", "nvltx__bytes.sum"}},
+		{"a metric asked for twice", "==ERROR== Failed to find metric a__b\n==ERROR== Failed to find metric a__b\n", metricsUnknown, []string{"a__b"}},
+		{"could not find", "==ERROR== The executable /opt/x could not be found\n", notFound, nil},
+		{"could not find, the other way round", "==ERROR== Could not find the section files\n", notFound, nil},
+		{"no such program", "==ERROR== '/opt/x' does not exist or is not an executable.\n", notFound, nil},
+		{"program failed", "==PROF== Disconnected from process 1\n==ERROR== The application returned an error code (3).\n==WARNING== No kernels were profiled.\n", programFailed, nil},
+		{"no kernels, old wording", "==PROF== No kernels were profiled\n", noKernels, nil},
+		{"behind a print without a line's end", "50%==ERROR== ERR_NVGPUCTRPERM\n", noPermission, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Classify(tt.out)
+			p := classify(tt.out)
 			if p == nil || p.Kind != tt.kind || !slices.Equal(p.Names, tt.names) {
 				t.Errorf("got %+v, want %s %v", p, tt.kind, tt.names)
 			}
@@ -83,7 +83,7 @@ func TestClassifyNothing(t *testing.T) {
 		"an unknown error": "==ERROR== The moon is in the wrong house\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := Classify(out); p != nil {
+			if p := classify(out); p != nil {
 				t.Errorf("got %+v", p)
 			}
 		})
@@ -91,7 +91,7 @@ func TestClassifyNothing(t *testing.T) {
 }
 
 func TestProblemWords(t *testing.T) {
-	p := Classify(read(t, "no_kernels_handmade.txt"))
+	p := classify(read(t, "no_kernels_handmade.txt"))
 	want := "ncu: No kernels were profiled (launched were fill_poison, sdpa_fp8_v2): " +
 		"check that the program launches the kernel under this name, and more often than launches are skipped"
 	if p.String() != want {
@@ -100,7 +100,7 @@ func TestProblemWords(t *testing.T) {
 	if p.OfHost() {
 		t.Error("a kernel that is not launched is no fault of the host")
 	}
-	p = Classify(read(t, "no_permission_handmade.txt"))
+	p = classify(read(t, "no_permission_handmade.txt"))
 	if !p.OfHost() || !strings.Contains(p.Remedy, "NVreg_RestrictProfilingToAdminUsers=0") || !strings.Contains(p.Remedy, "CAP_SYS_ADMIN") {
 		t.Errorf("%+v does not skip the gate, or not with the remedy", p)
 	}
@@ -110,7 +110,7 @@ func FuzzClassify(f *testing.F) {
 	f.Add("==ERROR== Failed to find metric regex:^a\\.(sum)$\n==WARNING== No kernels were profiled.\nAvailable Kernels:\n1. k\n")
 	f.Add("==ERROR== Failed to access the following 2 metrics: a,, b.")
 	f.Fuzz(func(t *testing.T, out string) {
-		p := Classify(out)
+		p := classify(out)
 		if p == nil {
 			return
 		}

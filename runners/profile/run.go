@@ -160,7 +160,7 @@ func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Probl
 		}
 		failure = errors.New("it ended well but wrote no report")
 	}
-	if p := Classify(said); p != nil {
+	if p := classify(said); p != nil {
 		return p, nil
 	}
 	// Before it has a log, ncu complains where the program prints. That may be quoted, but not believed.
@@ -179,7 +179,7 @@ func (n NCU) print(ctx context.Context, r Request, report string) ([]Launch, err
 	if out.Overflow {
 		return nil, fmt.Errorf("ncu's table is longer than %d MiB: profile fewer launches", maxTable>>20)
 	}
-	launches, err := ParseCSV(out.String())
+	launches, err := parseCSV(out.String())
 	if err != nil {
 		return nil, fmt.Errorf("ncu %s: %w", n.Version, err)
 	}

@@ -129,7 +129,7 @@ func TestRunCallsNCU(t *testing.T) {
 
 func TestRunProblems(t *testing.T) {
 	for part, kind := range map[string]Kind{
-		"no_permission": NoPermission, "no_kernels": NoKernels, "busy": Busy, "no_profiler": NoProfiler, "unknown_metrics": UnknownMetrics,
+		"no_permission": noPermission, "no_kernels": noKernels, "busy": busy, "no_profiler": noProfiler, "unknown_metrics": metricsUnknown,
 	} {
 		t.Run(part, func(t *testing.T) {
 			ncu, r := request(t, part)

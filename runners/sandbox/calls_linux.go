@@ -10,7 +10,7 @@ import (
 // What happens to a program that makes a call which it may not make.
 const (
 	Trapped = unix.SECCOMP_RET_TRAP                       // SIGSYS, with the call's number in its siginfo
-	Denied  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM) // EPERM
+	denied  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM) // EPERM
 )
 
 // Allow makes a filter that lets these calls through and no other. The caller

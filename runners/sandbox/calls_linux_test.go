@@ -66,7 +66,7 @@ func TestAllow(t *testing.T) {
 			}
 			calls = append(calls, c)
 		}
-		f, err := Allow(calls, Denied)
+		f, err := Allow(calls, denied)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -74,7 +74,7 @@ func TestAllow(t *testing.T) {
 		for i := range made.arguments {
 			made.arguments[i] = word()
 		}
-		want := uint32(Denied)
+		want := uint32(denied)
 		for _, c := range calls {
 			fits := c.Number == uintptr(made.number)
 			for _, a := range c.When {

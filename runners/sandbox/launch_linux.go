@@ -87,7 +87,7 @@ func (c *config) filter() (filter, error) {
 	if c.Calls == nil {
 		return newFilter(c.Layout.devices())
 	}
-	return Allow(append(c.Calls, Call{Number: unix.SYS_EXECVE}), Denied)
+	return Allow(append(c.Calls, Call{Number: unix.SYS_EXECVE}), denied)
 }
 
 // ending is the last steps of the launch part, with all that they need. From the first limit on, no memory and no new

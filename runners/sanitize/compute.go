@@ -37,8 +37,8 @@ var (
 	hazards  = regexp.MustCompile(`\s*\[([\d,]+) hazards?\]\s*$`)
 )
 
-// ParseCompute reads what one tool of compute-sanitizer wrote to its log.
-func ParseCompute(text string, files Files) Report {
+// parseCompute reads what one tool of compute-sanitizer wrote to its log.
+func parseCompute(text string, files Files) Report {
 	p := computeParser{files: files}
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), computePrefix)

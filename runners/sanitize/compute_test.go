@@ -167,7 +167,7 @@ func TestParseCompute(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := sources(t, "attention.cu", "include/tile.cuh", "deep/er/attention.cu")
-			r := ParseCompute(strings.ReplaceAll(c.text, "DIR", files.dir), files)
+			r := parseCompute(strings.ReplaceAll(c.text, "DIR", files.dir), files)
 			if diff := cmp.Diff(c.findings, lines(r)); diff != "" {
 				t.Error(diff)
 			}
@@ -208,7 +208,7 @@ func TestRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := ParseCompute(string(text), files)
+		r := parseCompute(string(text), files)
 		if got := strings.Join(lines(r), "; "); got != want[name] {
 			t.Errorf("%s: %s\nwant %s", name, got, want[name])
 		}
@@ -229,7 +229,7 @@ func TestReportsAreBounded(t *testing.T) {
 		text.WriteString("========= Illegal instruction " + strings.Repeat("x", 1000) + "\n=========     at k()+0xa0 in attention.cu:" + strings.Repeat("1", i%9+1) + "\n=========\n")
 		text.WriteString("========= Invalid __global__ read of size " + strings.Repeat("9", i%7+1) + "\n=========     at k()+0xa0 in attention.cu:" + strings.Repeat("2", i%9+1) + "\n=========\n")
 	}
-	r := ParseCompute(text.String(), files)
+	r := parseCompute(text.String(), files)
 	if len(r.Findings) != maxFindings || r.Hidden == 0 || !r.Found() {
 		t.Errorf("%d findings, %d hidden", len(r.Findings), r.Hidden)
 	}
@@ -256,7 +256,7 @@ func FuzzParseCompute(f *testing.F) {
 		}
 	}
 	files := Files{dir: "/k", base: map[string]string{"k.cu": "k.cu"}}
-	f.Fuzz(func(t *testing.T, text string) { checkReport(t, ParseCompute(text, files)) })
+	f.Fuzz(func(t *testing.T, text string) { checkReport(t, parseCompute(text, files)) })
 }
 
 // checkReport is what holds for every report, whatever was printed: the evidence

@@ -52,7 +52,7 @@ func (c Compute) Run(ctx context.Context, r Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report := ParseCompute(text, r.Files)
+	report := parseCompute(text, r.Files)
 	exit, ended := errors.AsType[*exec.ExitError](failure)
 	switch {
 	case failure != nil && !ended:

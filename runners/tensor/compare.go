@@ -44,12 +44,12 @@ type Errors struct {
 type Fault string
 
 const (
-	FaultNone      Fault = ""
-	FaultUnwritten Fault = "unwritten"
-	FaultNaN       Fault = "nan"
-	FaultInf       Fault = "inf"
-	// FaultFinite is a number where the reference is NaN or infinite.
-	FaultFinite Fault = "finite"
+	faultNone      Fault = ""
+	faultUnwritten Fault = "unwritten"
+	faultNaN       Fault = "nan"
+	faultInf       Fault = "inf"
+	// faultFinite is a number where the reference is NaN or infinite.
+	faultFinite Fault = "finite"
 )
 
 // Compare measures got, elements of d, against want. An integer that equals the poison pattern is unwritten only
@@ -104,14 +104,14 @@ func (c *comparison) element(i int, got, want float64, tol Tolerance) {
 	}
 	if !(diff <= tol.Abs+float64(tol.Rel*math.Abs(want))) {
 		if c.poison.at(c.got, i) { // an integer: poisoned floats are NaN
-			c.fault(i, FaultUnwritten, got, want)
+			c.fault(i, faultUnwritten, got, want)
 			return
 		}
 		c.Bad++
 	}
 	if diff > c.MaxAbs {
 		c.MaxAbs = diff
-		if c.WorstFault == FaultNone {
+		if c.WorstFault == faultNone {
 			c.WorstIndex, c.WorstGot, c.WorstWant = i, got, want
 		}
 	}
@@ -124,28 +124,28 @@ func (c *comparison) element(i int, got, want float64, tol Tolerance) {
 func (c *comparison) nonFinite(i int, got, want float64) {
 	switch {
 	case c.poison.at(c.got, i):
-		c.fault(i, FaultUnwritten, got, want)
+		c.fault(i, faultUnwritten, got, want)
 	case got == want || got != got && want != want:
 	case got != got:
-		c.fault(i, FaultNaN, got, want)
+		c.fault(i, faultNaN, got, want)
 	case math.IsInf(got, 0):
-		c.fault(i, FaultInf, got, want)
+		c.fault(i, faultInf, got, want)
 	default:
-		c.fault(i, FaultFinite, got, want)
+		c.fault(i, faultFinite, got, want)
 	}
 }
 
 func (c *comparison) fault(i int, kind Fault, got, want float64) {
 	c.Bad++
 	switch kind {
-	case FaultUnwritten:
+	case faultUnwritten:
 		c.Unwritten++
-	case FaultNaN:
+	case faultNaN:
 		c.NaN++
-	case FaultInf:
+	case faultInf:
 		c.Inf++
 	}
-	if c.WorstFault == FaultNone {
+	if c.WorstFault == faultNone {
 		c.WorstFault, c.WorstIndex, c.WorstGot, c.WorstWant = kind, i, got, want
 	}
 }

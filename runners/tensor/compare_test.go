@@ -68,23 +68,23 @@ func TestCompare(t *testing.T) {
 		},
 		{
 			name: "NaN and both infinities", d: kernels.F16, got: []float64{3, 9, nan, inf, -inf, 4}, want: []float64{3, 4, 0, 1, 2, 4}, tol: Tolerance{Abs: 10},
-			expect: Errors{Elements: 6, MaxAbs: 5, MeanAbs: 5.0 / 3, Norm: 5 / math.Sqrt(41), Bad: 3, NaN: 1, Inf: 2, WorstIndex: 2, WorstFault: FaultNaN},
+			expect: Errors{Elements: 6, MaxAbs: 5, MeanAbs: 5.0 / 3, Norm: 5 / math.Sqrt(41), Bad: 3, NaN: 1, Inf: 2, WorstIndex: 2, WorstFault: faultNaN},
 		},
 		{
 			name: "infinity first", d: kernels.F32, got: []float64{1, -inf, nan}, want: []float64{1, 2, 3}, tol: Tolerance{Abs: 10},
-			expect: Errors{Elements: 3, Bad: 2, NaN: 1, Inf: 1, WorstIndex: 1, WorstFault: FaultInf, WorstGot: -huge, WorstWant: 2},
+			expect: Errors{Elements: 3, Bad: 2, NaN: 1, Inf: 1, WorstIndex: 1, WorstFault: faultInf, WorstGot: -huge, WorstWant: 2},
 		},
 		{
 			name: "unwritten", d: kernels.F16, got: []float64{1, 2, nan, 4.5}, unwritten: []int{1}, want: []float64{1, 2, 3, 4}, tol: Tolerance{Abs: 1},
-			expect: Errors{Elements: 4, MaxAbs: 0.5, MeanAbs: 0.25, Norm: 0.5 / math.Sqrt(17), Bad: 2, NaN: 1, Unwritten: 1, WorstIndex: 1, WorstFault: FaultUnwritten, WorstWant: 2},
+			expect: Errors{Elements: 4, MaxAbs: 0.5, MeanAbs: 0.25, Norm: 0.5 / math.Sqrt(17), Bad: 2, NaN: 1, Unwritten: 1, WorstIndex: 1, WorstFault: faultUnwritten, WorstWant: 2},
 		},
 		{
 			name: "all unwritten", d: kernels.E4M3, got: []float64{1, 2}, unwritten: []int{0, 1}, want: []float64{1, 2}, tol: Tolerance{Abs: 1},
-			expect: Errors{Elements: 2, Bad: 2, Unwritten: 2, WorstFault: FaultUnwritten, WorstWant: 1},
+			expect: Errors{Elements: 2, Bad: 2, Unwritten: 2, WorstFault: faultUnwritten, WorstWant: 1},
 		},
 		{
 			name: "unwritten integer", d: kernels.I8, got: []float64{5, 0}, unwritten: []int{1}, want: []float64{5, 7}, tol: Tolerance{Abs: 1},
-			expect: Errors{Elements: 2, Bad: 1, Unwritten: 1, WorstIndex: 1, WorstFault: FaultUnwritten, WorstGot: -91, WorstWant: 7},
+			expect: Errors{Elements: 2, Bad: 1, Unwritten: 1, WorstIndex: 1, WorstFault: faultUnwritten, WorstGot: -91, WorstWant: 7},
 		},
 		{
 			name: "integer that happens to be the pattern", d: kernels.I8, got: []float64{-91, -91}, want: []float64{-91, -90}, tol: Tolerance{Abs: 1},
@@ -96,15 +96,15 @@ func TestCompare(t *testing.T) {
 		},
 		{
 			name: "reference not finite, and missed", d: kernels.F32, got: []float64{1, nan, -inf, 5}, want: []float64{nan, inf, inf, 5}, tol: Tolerance{Abs: 10, Rel: 1},
-			expect: Errors{Elements: 4, Bad: 3, NaN: 1, Inf: 1, WorstFault: FaultFinite, WorstGot: 1},
+			expect: Errors{Elements: 4, Bad: 3, NaN: 1, Inf: 1, WorstFault: faultFinite, WorstGot: 1},
 		},
 		{
 			name: "reference NaN, unwritten", d: kernels.F32, got: []float64{0}, unwritten: []int{0}, want: []float64{nan},
-			expect: Errors{Elements: 1, Bad: 1, Unwritten: 1, WorstFault: FaultUnwritten},
+			expect: Errors{Elements: 1, Bad: 1, Unwritten: 1, WorstFault: faultUnwritten},
 		},
 		{
 			name: "reference infinite, integer unwritten", d: kernels.I32, got: []float64{0}, unwritten: []int{0}, want: []float64{-inf},
-			expect: Errors{Elements: 1, Bad: 1, Unwritten: 1, WorstFault: FaultUnwritten, WorstGot: float64(math.MinInt32 + 0x25A5A5A5), WorstWant: -huge},
+			expect: Errors{Elements: 1, Bad: 1, Unwritten: 1, WorstFault: faultUnwritten, WorstGot: float64(math.MinInt32 + 0x25A5A5A5), WorstWant: -huge},
 		},
 		{
 			name: "too small to square", d: kernels.F64, got: []float64{3e-200, 5e-200}, want: []float64{3e-200, 4e-200},

@@ -48,11 +48,11 @@ func Fill(dst []float64, dist kernels.Distribution, seed uint64, stream string, 
 	}
 }
 
-// FillAs is Fill for an argument of format d. Floats are left as Fill drew them, not rounded to d: the reference may
+// fillAs is Fill for an argument of format d. Floats are left as Fill drew them, not rounded to d: the reference may
 // want them unrounded. N(0, 1) would leave an integer next to nothing, so integers are drawn 16 times as large,
 // rounded and held to d's range (large then reaches both ends of i8), and u8 takes magnitudes; zero and ones stay
 // what they say. What is written for integers is therefore exactly what Encode keeps.
-func FillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint64, stream string, shape []int) {
+func fillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint64, stream string, shape []int) {
 	Fill(dst, dist, seed, stream, shape)
 	if d.Float() || dist == kernels.Zero || dist == kernels.Ones {
 		return

@@ -241,7 +241,7 @@ func TestFillAs(t *testing.T) {
 	shape := []int{64, 64}
 	draw := func(d kernels.DType, dist kernels.Distribution) []float64 {
 		values := make([]float64, 64*64)
-		FillAs(d, values, dist, 0, "x", shape)
+		fillAs(d, values, dist, 0, "x", shape)
 		return values
 	}
 	for _, d := range kernels.DTypes() {

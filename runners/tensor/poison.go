@@ -2,7 +2,7 @@ package tensor
 
 import "github.com/kernelgate/kernelgate/kernels"
 
-// PoisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
+// poisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
 // a period of at most four bytes, so that a device can be poisoned by a plain memset: of bytes for 8-bit formats, of
 // 16-bit words for 16-bit ones, of 32-bit words for the rest.
 //
@@ -10,7 +10,7 @@ import "github.com/kernelgate/kernelgate/kernels"
 // computed, even from poison that it read, differs from one that it never wrote. E4M3 has no such choice: it
 // has two NaN codes, and takes the negative one, because CUDA's conversions of float and half produce the positive
 // one. Integers have no NaN, and repeat 0xA5, which may also be an honest result.
-func PoisonWord(d kernels.DType) uint32 {
+func poisonWord(d kernels.DType) uint32 {
 	switch d {
 	case kernels.E4M3:
 		return 0xFFFFFFFF
@@ -34,7 +34,7 @@ func PoisonWord(d kernels.DType) uint32 {
 func Poison(d kernels.DType, dst []byte) {
 	check(d, len(dst), len(dst)/d.Size())
 	var word [4]byte
-	le.PutUint32(word[:], PoisonWord(d))
+	le.PutUint32(word[:], poisonWord(d))
 	filled := copy(dst, word[:])
 	for filled < len(dst) {
 		filled += copy(dst[filled:], dst[:filled])
@@ -47,7 +47,7 @@ type pattern struct {
 	word uint32
 }
 
-func patternOf(d kernels.DType) pattern { return pattern{d.Size(), PoisonWord(d)} }
+func patternOf(d kernels.DType) pattern { return pattern{d.Size(), poisonWord(d)} }
 
 // at says whether element i of src is exactly what Poison writes.
 func (p pattern) at(src []byte, i int) bool {

@@ -40,8 +40,8 @@ func TestPoison(t *testing.T) {
 
 // The pattern must be a signalling NaN, so that arithmetic on it does not give it back.
 func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
-	single := math.Float32frombits(PoisonWord(kernels.F32))
-	double := math.Float64frombits(uint64(PoisonWord(kernels.F64))<<32 | uint64(PoisonWord(kernels.F64)))
+	single := math.Float32frombits(poisonWord(kernels.F32))
+	double := math.Float64frombits(uint64(poisonWord(kernels.F64))<<32 | uint64(poisonWord(kernels.F64)))
 	buf := make([]byte, 12)
 	le.PutUint32(buf, math.Float32bits(single+1))
 	le.PutUint64(buf[4:], math.Float64bits(double*2))
@@ -50,8 +50,8 @@ func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
 	}
 	quiet := map[kernels.DType]uint32{kernels.E5M2: 0x02, kernels.F16: 0x0200, kernels.BF16: 0x0040, kernels.F32: 0x00400000, kernels.F64: 0x00080000}
 	for d, bit := range quiet {
-		if PoisonWord(d)&bit != 0 {
-			t.Errorf("%s: the poison %#x is a quiet NaN", d, PoisonWord(d))
+		if poisonWord(d)&bit != 0 {
+			t.Errorf("%s: the poison %#x is a quiet NaN", d, poisonWord(d))
 		}
 	}
 }

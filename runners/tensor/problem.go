@@ -94,7 +94,7 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 		arg.Fixed = kernels.Distribution(a.Init)
 	}
 	if a.Quantize != nil {
-		arg.Groups, err = NewGrouping(arg.Shape, a.GroupAxes())
+		arg.Groups, err = newGrouping(arg.Shape, a.GroupAxes())
 	}
 	return arg, err
 }
@@ -127,7 +127,7 @@ func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
 	values := make([]float64, a.Elements)
 	if a.Scales < 0 {
 		a.Bytes = make([]byte, a.Size())
-		FillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
+		fillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
 		Encode(a.DType, a.Bytes, values)
 		a.Real = make([]float64, a.Elements)
 		Decode(a.DType, a.Real, a.Bytes)

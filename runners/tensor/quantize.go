@@ -88,9 +88,9 @@ type Grouping struct {
 	Lengths, Strides      []int // of the axes that the runs are counted over; a stride of 0 leaves the group as it is
 }
 
-// NewGrouping groups a shape by the axes that index the groups, ascending: for [B, H, S, D], axes [1] is one scale per
+// newGrouping groups a shape by the axes that index the groups, ascending: for [B, H, S, D], axes [1] is one scale per
 // head over all batches, [0, 1] one per batch and head, and none is one for the whole tensor.
-func NewGrouping(shape, axes []int) (Grouping, error) {
+func newGrouping(shape, axes []int) (Grouping, error) {
 	elements, err := Elements(shape)
 	if err != nil {
 		return Grouping{}, err

@@ -9,7 +9,7 @@ import (
 )
 
 func quantize(d kernels.DType, values []float64, shape, axes []int) (Quantized, error) {
-	g, err := NewGrouping(shape, axes)
+	g, err := newGrouping(shape, axes)
 	if err != nil {
 		return Quantized{}, err
 	}

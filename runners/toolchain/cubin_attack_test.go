@@ -36,14 +36,14 @@ func TestMalformedCubins(t *testing.T) {
 		{"two sections of one name", "two sections are called .nv.constant4", bytes.Replace(good, []byte("\x00.nv.constant3\x00"), []byte("\x00.nv.constant4\x00"), 1)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := MachineCode(test.image)
+			_, err := machineCode(test.image)
 			if !errors.Is(err, errNotCubin) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one that says %q", err, test.want)
 			}
 		})
 	}
 	for n := range good {
-		if _, err := MachineCode(good[:n]); err == nil && n < len(good)-4*56 { // program headers come last
+		if _, err := machineCode(good[:n]); err == nil && n < len(good)-4*56 { // program headers come last
 			t.Fatalf("the first %d of %d bytes are a cubin", n, len(good))
 		}
 	}
@@ -95,7 +95,7 @@ func TestCubinsTakeLittleMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = MachineCode(image)
+	_, err = machineCode(image)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, errNotCubin) {
 		t.Errorf("error %v", err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// MachineCode hashes everything in a cubin that takes part in a launch: instructions, constants, initial values, the
+// machineCode hashes everything in a cubin that takes part in a launch: instructions, constants, initial values, the
 // sizes of shared memory, relocations, segments, and what the driver reads about registers, stack, barriers and parameters.
 // Equal hashes are equal machine code.
 //
@@ -28,7 +28,7 @@ import (
 //   - symbols of sections and of files: the former are as many as there are sections, debugging ones included.
 //   - places in the file, and the order of sections: debugging sections shift the others about. Each section is taken in under its
 //     name, and no two may have the same.
-func MachineCode(image []byte) (string, error) {
+func machineCode(image []byte) (string, error) {
 	f, err := readCubin(image)
 	if err != nil {
 		return "", fmt.Errorf("hashing machine code: %w", err)

@@ -119,7 +119,7 @@ func TestMachineCodeCovers(t *testing.T) {
 	for arch, image := range recordedCubins(t) {
 		t.Run(arch, func(t *testing.T) {
 			t.Parallel()
-			whole, err := MachineCode(image)
+			whole, err := machineCode(image)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestMachineCodeCovers(t *testing.T) {
 				}
 				bit := byte(1) << (i % 7)
 				image[i] ^= bit
-				hash, err := MachineCode(image)
+				hash, err := machineCode(image)
 				image[i] ^= bit
 				switch {
 				case loaded[i] != "" && err == nil && hash == whole:
@@ -233,8 +233,8 @@ func FuzzMachineCode(f *testing.F) {
 		f.Add(image)
 	}
 	f.Fuzz(func(t *testing.T, image []byte) {
-		hash, err := MachineCode(image)
-		again, errAgain := MachineCode(image)
+		hash, err := machineCode(image)
+		again, errAgain := machineCode(image)
 		if hash != again || (err == nil) != (errAgain == nil) || (err == nil) == (hash == "") {
 			t.Errorf("%q (%v), then %q (%v)", hash, err, again, errAgain)
 		}

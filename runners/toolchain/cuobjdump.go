@@ -13,7 +13,7 @@ var (
 	cuobjdumpField    = regexp.MustCompile(`^([A-Z]+)(?:\[(\d{1,3})\])?:(\S*)$`)
 )
 
-// ParseResourceUsage reads the output of cuobjdump --dump-resource-usage. It knows registers, stack, shared, local and
+// parseResourceUsage reads the output of cuobjdump --dump-resource-usage. It knows registers, stack, shared, local and
 // constant memory; spills and barriers are ptxas's to tell. Relocatable code lists plain device functions as well.
 //
 // SHARED is kept as printed. From sm_90 on, a function that uses shared memory at all counts 1024 bytes more than
@@ -21,7 +21,7 @@ var (
 //
 // Unknown lines and fields are ignored; a known field whose number does not parse is an error that names the line,
 // and so is an output without any function.
-func ParseResourceUsage(out string) ([]FunctionUsage, error) {
+func parseResourceUsage(out string) ([]FunctionUsage, error) {
 	var functions []FunctionUsage
 	arch, number := "", 0
 	inFunction := false

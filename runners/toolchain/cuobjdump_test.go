@@ -18,7 +18,7 @@ func TestToolsAgreeOnRecordedCubins(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			report := parsePTXAS(t, readLog(t, name+".ptxas.log"))
-			functions, err := ParseResourceUsage(out)
+			functions, err := parseResourceUsage(out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestResourceUsage(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := ParseResourceUsage(test.out)
+			got, err := parseResourceUsage(test.out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestResourceUsage(t *testing.T) {
 }
 
 func TestCuobjdumpErrors(t *testing.T) {
-	usage := func(s string) error { _, err := ParseResourceUsage(s); return err }
+	usage := func(s string) error { _, err := parseResourceUsage(s); return err }
 	for _, test := range []struct {
 		name  string
 		parse func(string) error

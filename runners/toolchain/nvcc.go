@@ -29,7 +29,7 @@ type NVCCBuild struct {
 type Cubin struct {
 	Path  string // in a folder of its own below Scratch
 	Image []byte
-	Code  string // see MachineCode
+	Code  string // see machineCode
 
 	Entries   []string // every kernel in it, not only the one that was asked for
 	Usage     FunctionUsage

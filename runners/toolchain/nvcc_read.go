@@ -75,7 +75,7 @@ func (c *Cubin) readUsage(o nvccOutput, b NVCCBuild) error {
 	if o.Usage == "" {
 		return nil
 	}
-	functions, err := ParseResourceUsage(o.Usage)
+	functions, err := parseResourceUsage(o.Usage)
 	if err != nil {
 		return fmt.Errorf("reading the resources of %s: %w", b.Source, err)
 	}

@@ -96,7 +96,7 @@ func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 	}
 	image, err := os.ReadFile(path)
 	if err == nil {
-		_, err = MachineCode(image)
+		_, err = machineCode(image)
 	}
 	if err != nil {
 		return fmt.Errorf("nvcc %s makes an empty kernel for %s that cannot be read: %w; use a CUDA release that kernelgate knows", c.Version, b.Arch, err)

@@ -127,7 +127,7 @@ func TestBuild(t *testing.T) {
 				t.Errorf("entries %q, %d bytes of code, line %d", cubin.Entries, cubin.CodeSize, cubin.EntryLine)
 			}
 			if c.Version == "13.0.88" {
-				if recorded, err := MachineCode(recordedCubins(t)[arch]); err != nil || recorded != cubin.Code {
+				if recorded, err := machineCode(recordedCubins(t)[arch]); err != nil || recorded != cubin.Code {
 					t.Errorf("code %s, recorded %s (%v)", cubin.Code, recorded, err)
 				}
 			}
@@ -166,7 +166,7 @@ func TestMachineCodeOfRealCubins(t *testing.T) {
 				t.Fatalf("nvcc: %v\n%s", err, log)
 			}
 			without := []byte(read(t, out))
-			plain, err := MachineCode(without)
+			plain, err := machineCode(without)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +205,7 @@ func TestMachineCodeOfRealCubins(t *testing.T) {
 					continue
 				}
 				lines.Image[i] ^= 1
-				hash, err := MachineCode(lines.Image)
+				hash, err := machineCode(lines.Image)
 				lines.Image[i] ^= 1
 				if hash != plain {
 					t.Errorf("byte %d, %s, makes a difference (%v)", i, noise[i], err)

@@ -68,7 +68,7 @@ func FuzzForgedPrefixCannotLower(f *testing.F) {
 func FuzzParseResourceUsage(f *testing.F) {
 	seed(f, "usage")
 	f.Fuzz(func(t *testing.T, out string) {
-		functions, err := ParseResourceUsage(out)
+		functions, err := parseResourceUsage(out)
 		if (err == nil) == (len(functions) == 0) {
 			t.Errorf("%d functions, error %v", len(functions), err)
 		}

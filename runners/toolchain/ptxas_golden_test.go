@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 func TestGolden(t *testing.T) {
 	parsers := map[string]func(string) (any, error){
 		"ptxas": func(s string) (any, error) { return ParsePTXAS(s) },
-		"usage": func(s string) (any, error) { return ParseResourceUsage(s) },
+		"usage": func(s string) (any, error) { return parseResourceUsage(s) },
 		"diag":  func(s string) (any, error) { return ParseDiagnostics(s), nil },
 	}
 	for kind, parse := range parsers {

@@ -41,7 +41,7 @@ func TestToolsAgreeOnFreshCubins(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cuobjdump: %v", err)
 			}
-			functions, err := ParseResourceUsage(string(usage))
+			functions, err := parseResourceUsage(string(usage))
 			if err != nil {
 				t.Fatal(err)
 			}

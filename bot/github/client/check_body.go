@@ -18,13 +18,13 @@ import (
 // GitHub's limits of a check run. Texts are counted in characters.
 const (
 	MaxCheckText       = 65535
-	MaxActionLabel     = 20
-	MaxActionID        = 20
-	MaxActionText      = 40
+	maxActionLabel     = 20
+	maxActionID        = 20
+	maxActionText      = 40
 	maxAnnotationTitle = 255
 	maxAnnotationBytes = 64 << 10
 
-	MaxActions            = 3
+	maxActions            = 3
 	annotationsPerRequest = 50
 )
 
@@ -80,8 +80,8 @@ func (c Check) validate(create bool) error {
 		return errors.New("a check run's output needs both title and summary")
 	case c.AnnotationsSent < 0 || c.AnnotationsSent > len(c.Annotations):
 		return fmt.Errorf("%d annotations are said to be sent of %d; give all, old and new", c.AnnotationsSent, len(c.Annotations))
-	case len(c.Actions) > MaxActions:
-		return fmt.Errorf("%d buttons; GitHub shows %d", len(c.Actions), MaxActions)
+	case len(c.Actions) > maxActions:
+		return fmt.Errorf("%d buttons; GitHub shows %d", len(c.Actions), maxActions)
 	}
 	if create {
 		if err := validSHA(c.HeadSHA); err != nil {
@@ -92,8 +92,8 @@ func (c Check) validate(create bool) error {
 		return err
 	}
 	for _, a := range c.Actions {
-		if err := cmp.Or(within("a button's label", a.Label, 1, MaxActionLabel), within("a button's description", a.Description, 1, MaxActionText),
-			within("a button's identifier", a.Identifier, 1, MaxActionID)); err != nil {
+		if err := cmp.Or(within("a button's label", a.Label, 1, maxActionLabel), within("a button's description", a.Description, 1, maxActionText),
+			within("a button's identifier", a.Identifier, 1, maxActionID)); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ type Status struct {
 	TargetURL   string
 }
 
-// MaxStatusText is the length of a status's description in characters.
-const MaxStatusText = 140
+// maxStatusText is the length of a status's description in characters.
+const maxStatusText = 140
 
 var statusStates = []string{"error", "failure", "pending", "success"}
 
@@ -40,7 +40,7 @@ func (h *GitHub) SetStatus(ctx context.Context, repo, sha string, s Status) erro
 		return &Error{Op: o.name, Repo: repo, Err: err}
 	}
 	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		text := cut(s.Description, MaxStatusText)
+		text := cut(s.Description, maxStatusText)
 		_, _, err := gh.Repositories.CreateStatus(ctx, owner, name, sha, &github.RepoStatus{Context: &s.Context, State: &s.State,
 			Description: orNil(text), TargetURL: orNil(s.TargetURL)})
 		return err

@@ -28,8 +28,8 @@ type Repository struct {
 	Disabled      bool // by GitHub
 }
 
-// Owner is the account in FullName.
-func (r Repository) Owner() string {
+// owner is the account in FullName.
+func (r Repository) owner() string {
 	owner, _, _ := strings.Cut(r.FullName, "/")
 	return owner
 }

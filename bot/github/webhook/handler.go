@@ -33,8 +33,8 @@ type Delivery struct {
 	Body     []byte // the JSON, not yet looked at
 }
 
-// DefaultMaxBytes is the most that GitHub sends.
-const DefaultMaxBytes = 25 << 20
+// defaultMaxBytes is the most that GitHub sends.
+const defaultMaxBytes = 25 << 20
 
 // A Handler is the endpoint that GitHub posts to. It answers 202 once Store has
 // returned, so that whatever GitHub believes delivered is stored. Deadlines are
@@ -43,7 +43,7 @@ type Handler struct {
 	// Secrets are those that GitHub may have signed with: while one is being
 	// replaced, the old and the new. An empty one is no secret.
 	Secrets [][]byte
-	// MaxBytes bounds a body; 0 is DefaultMaxBytes.
+	// MaxBytes bounds a body; 0 is 25 MiB.
 	MaxBytes int64
 	// Store keeps a delivery for good, or fails. It may see one more than once.
 	Store func(context.Context, Delivery) error
@@ -167,7 +167,7 @@ func single(header http.Header, name string, looks *regexp.Regexp) (string, bool
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	most := h.MaxBytes
 	if most <= 0 {
-		most = DefaultMaxBytes
+		most = defaultMaxBytes
 	}
 	tooLarge := refusal{http.StatusRequestEntityTooLarge, "the body is too large"}
 	if r.ContentLength > most {

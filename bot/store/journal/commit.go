@@ -57,7 +57,7 @@ func (c *committer) put(ctx context.Context, msg *nats.Msg) error {
 	select {
 	case c.queue <- w:
 	case <-c.closing:
-		return ErrClosed
+		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -70,7 +70,7 @@ func (c *committer) put(ctx context.Context, msg *nats.Msg) error {
 		case err := <-w.done:
 			return err
 		default:
-			return ErrClosed
+			return errClosed
 		}
 	case <-ctx.Done():
 		return ctx.Err()

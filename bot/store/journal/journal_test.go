@@ -69,7 +69,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"neither folder nor URL", Options{}, nil, "give a folder"},
 		{"both", Options{Dir: "a", URL: "b"}, nil, "not both"},
-		{"folder open already", Options{Dir: busy}, ErrLocked, fmt.Sprintf("(process %d); stop that process", os.Getpid())},
+		{"folder open already", Options{Dir: busy}, errLocked, fmt.Sprintf("(process %d); stop that process", os.Getpid())},
 		{"folder is a file", Options{Dir: file}, nil, "choose a folder that this user may write"},
 		{"nobody listens", Options{URL: "nats://127.0.0.1:1"}, nil, "check the address"},
 		{"no JetStream there", Options{URL: bare.ClientURL()}, nil, "enable JetStream"},
@@ -110,7 +110,7 @@ func TestEverythingSurvivesReopening(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Accept(ctx, Delivery{ID: "late", Event: "ping"}); !errors.Is(err, ErrClosed) {
+	if _, err := j.Accept(ctx, Delivery{ID: "late", Event: "ping"}); !errors.Is(err, errClosed) {
 		t.Errorf("accepting on a closed journal: %v, want ErrClosed", err)
 	}
 	verify(t, ctx, open(t, Options{Dir: dir}))

@@ -72,7 +72,7 @@ func lockDir(dir string) (*dirLock, error) {
 		}
 		holder, _ := os.ReadFile(path)
 		return nil, fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder",
-			dir, ErrLocked, strings.TrimSpace(string(holder)))
+			dir, errLocked, strings.TrimSpace(string(holder)))
 	}
 	if err := errors.Join(f.Truncate(0), writeAt0(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: write %s: %w", path, err), f.Close())

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	// ErrLocked says that another process has the journal's folder open.
-	ErrLocked = errors.New("the journal is in use by another process")
+	// errLocked says that another process has the journal's folder open.
+	errLocked = errors.New("the journal is in use by another process")
 	// ErrConflict says that a run has moved on since the writer last looked.
 	ErrConflict = errors.New("the run has a newer event")
 	// ErrLeaseLost says that the job went to another runner, or is finished.
@@ -25,8 +25,8 @@ var (
 	ErrCancelled = errors.New("the job was cancelled")
 	// ErrNotFound says that there is no such thing in the journal.
 	ErrNotFound = errors.New("not in the journal")
-	// ErrClosed says that the journal was closed.
-	ErrClosed = errors.New("the journal is closed")
+	// errClosed says that the journal was closed.
+	errClosed = errors.New("the journal is closed")
 )
 
 // How long things are kept; the rest is for good.

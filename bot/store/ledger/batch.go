@@ -138,7 +138,7 @@ func (b *batch) state(ctx context.Context, id change.ID) (*change.State, error) 
 		return s, nil
 	}
 	s, err := readState(ctx, b.l.store.Load().write, id)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, errNotFound) {
 		s, err = change.New(id), nil
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func readState(ctx context.Context, db *sql.DB, id change.ID) (*change.State, er
 	var text []byte
 	err := db.QueryRowContext(ctx, "SELECT state FROM changes WHERE id = ?", id.String()).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("change %s: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("change %s: %w", id, errNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading change %s: %w", id, err)

@@ -88,7 +88,7 @@ func (l *Ledger) ByHead(ctx context.Context, repoID int64, sha string) ([]change
 	return all(ctx, l, "the changes of commit "+sha, "SELECT change FROM heads WHERE repo_id = ? AND sha = ? ORDER BY change", []any{repoID, sha}, oneID)
 }
 
-// Change is a change's state, or ErrNotFound.
+// Change is a change's state, or errNotFound.
 func (l *Ledger) Change(ctx context.Context, id change.ID) (*change.State, error) {
 	store := l.store.Load()
 	s, err := readState(ctx, store.read, id)

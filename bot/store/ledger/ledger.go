@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	// ErrNotFound says that the ledger has no such change.
-	ErrNotFound = errors.New("not in the ledger")
-	// ErrClosed says that the ledger was closed.
-	ErrClosed = errors.New("the ledger is closed")
+	// errNotFound says that the ledger has no such change.
+	errNotFound = errors.New("not in the ledger")
+	// errClosed says that the ledger was closed.
+	errClosed = errors.New("the ledger is closed")
 )
 
 // Options may all be left out.
@@ -82,7 +82,7 @@ func (l *Ledger) startOver(ctx context.Context, why error) (*store, error) {
 
 // Close closes the file. End Follow first.
 func (l *Ledger) Close() error {
-	l.progress.fail(ErrClosed)
+	l.progress.fail(errClosed)
 	if err := l.store.Load().close(); err != nil {
 		return fmt.Errorf("closing the ledger %s: %w", l.file, err)
 	}

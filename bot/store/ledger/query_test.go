@@ -253,7 +253,7 @@ func TestChanges(t *testing.T) {
 	if !repos[0].Updated.Equal(w.events[len(w.events)-1].At) {
 		t.Errorf("updated at %v", repos[0].Updated)
 	}
-	if _, err := l.Change(t.Context(), pull(99)); !errors.Is(err, ErrNotFound) {
+	if _, err := l.Change(t.Context(), pull(99)); !errors.Is(err, errNotFound) {
 		t.Errorf("a change that is not there: %v", err)
 	}
 	counts := must[Counts](t)(l.Counts(t.Context()))

@@ -3,7 +3,6 @@ package driver
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"runtime"
 	"unsafe"
 )
@@ -34,29 +33,16 @@ type Param struct {
 	Size   int
 }
 
-// Len is the number of parameters.
-func (a *Args) Len() int { return len(a.params) }
-
 // Pointer appends an address in GPU memory.
 func (a *Args) Pointer(p DevicePtr) *Args { return a.Uint64(uint64(p)) }
 
 // Int32 appends an int.
-func (a *Args) Int32(v int32) *Args { return a.Uint32(uint32(v)) }
-
-// Uint32 appends an unsigned int.
-func (a *Args) Uint32(v uint32) *Args { return a.raw(binary.NativeEndian.AppendUint32(nil, v), 4) }
-
-// Int64 appends a long long.
-func (a *Args) Int64(v int64) *Args { return a.Uint64(uint64(v)) }
+func (a *Args) Int32(v int32) *Args {
+	return a.raw(binary.NativeEndian.AppendUint32(nil, uint32(v)), 4)
+}
 
 // Uint64 appends an unsigned long long.
 func (a *Args) Uint64(v uint64) *Args { return a.raw(binary.NativeEndian.AppendUint64(nil, v), 8) }
-
-// Float32 appends a float.
-func (a *Args) Float32(v float32) *Args { return a.Uint32(math.Float32bits(v)) }
-
-// Float64 appends a double.
-func (a *Args) Float64(v float64) *Args { return a.Uint64(math.Float64bits(v)) }
 
 // TensorMap appends a descriptor that the kernel takes as a
 // const __grid_constant__ CUtensorMap.

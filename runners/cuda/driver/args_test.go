@@ -23,17 +23,15 @@ func TestArgsPacking(t *testing.T) {
 		"a pointer":    {new(Args).Pointer(0x7F00_1122_3344_5566), "665544332211007f", []int{8}, []uintptr{8}},
 		"int after i8": {new(Args).Bytes([]byte{1}, 1).Int32(-2), "01 feffffff", []int{1, 4}, []uintptr{1, 4}},
 		"every number": {
-			new(Args).Int32(-1).Int64(-2).Uint32(3).Uint64(4).Float32(1.5).Float64(-2),
-			"ffffffff feffffffffffffff 03000000 0400000000000000 0000c03f 00000000000000c0",
-			[]int{4, 8, 4, 8, 4, 8}, []uintptr{4, 8, 4, 8, 4, 8}},
+			new(Args).Int32(-1).Uint64(4), "ffffffff 0400000000000000", []int{4, 8}, []uintptr{4, 8}},
 		"a struct": {new(Args).Int32(7).Bytes([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 16),
 			"07000000 0102030405060708090a0b0c0d0e0f10", []int{4, 16}, []uintptr{4, 16}},
 		"a tensor map": {new(Args).Int32(7).TensorMap(m).Int32(8),
 			"07000000" + hex.EncodeToString(m[:]) + "08000000", []int{4, 128, 4}, []uintptr{4, 128, 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.args.Len() != len(c.sizes) {
-				t.Fatalf("%d parameters, want %d", c.args.Len(), len(c.sizes))
+			if len(c.args.params) != len(c.sizes) {
+				t.Fatalf("%d parameters, want %d", len(c.args.params), len(c.sizes))
 			}
 			first := c.args.seal()
 			if (first == nil) != (len(c.sizes) == 0) {
@@ -77,7 +75,7 @@ func TestArgsCheck(t *testing.T) {
 		"too few":   {new(Args).Pointer(1), "the kernel takes 2 parameters and 1 were given"},
 		"too many":  {new(Args).Pointer(1).Int32(2).Int32(3), "the kernel takes 2 parameters and 3 were given"},
 		"too short": {new(Args).Int32(1).Int32(2), "parameter 0 is 4 bytes and the kernel declares 8"},
-		"too long":  {new(Args).Pointer(1).Int64(2), "parameter 1 is 8 bytes and the kernel declares 4"},
+		"too long":  {new(Args).Pointer(1).Uint64(2), "parameter 1 is 8 bytes and the kernel declares 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.args.check(kernel)

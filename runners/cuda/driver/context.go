@@ -12,16 +12,16 @@ func (c *Context) Device() Device { return c.dev }
 
 // Synchronize waits for all work in the context and reports its faults.
 func (c *Context) Synchronize() error {
-	if code := c.d.sym.cuCtxSynchronize.call(); code != Success {
+	if code := c.d.sym.cuCtxSynchronize.call(); code != success {
 		return c.d.newError(code, "waiting for "+c.dev.String())
 	}
 	return nil
 }
 
 // ResetPersistingL2 turns all persisting lines of the L2 cache back into normal
-// ones. GPUs before Ampere have none: the code is then [NotSupported].
+// ones. GPUs before Ampere have none: the code is then notSupported.
 func (c *Context) ResetPersistingL2() error {
-	if code := c.d.sym.cuCtxResetPersistingL2Cache.call(); code != Success {
+	if code := c.d.sym.cuCtxResetPersistingL2Cache.call(); code != success {
 		return c.d.newError(code, "resetting the persisting L2 lines of "+c.dev.String())
 	}
 	return nil

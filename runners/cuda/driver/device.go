@@ -18,7 +18,7 @@ type Device struct {
 // DeviceCount is how many GPUs the process may use.
 func (d *Driver) DeviceCount() (int, error) {
 	var n int32
-	if code := d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != Success {
+	if code := d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != success {
 		return 0, d.newError(code, "counting the GPUs")
 	}
 	return int(n), nil
@@ -27,7 +27,7 @@ func (d *Driver) DeviceCount() (int, error) {
 // Device is the GPU at a place in the driver's list.
 func (d *Driver) Device(ordinal int) (Device, error) {
 	var h int32
-	if code := d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)); code != Success {
+	if code := d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)); code != success {
 		return Device{}, d.newError(code, fmt.Sprintf("opening GPU %d", ordinal))
 	}
 	return Device{d: d, handle: h, Ordinal: ordinal}, nil
@@ -38,7 +38,7 @@ func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
 // Name is the product's name, such as NVIDIA H200.
 func (v Device) Name() (string, error) {
 	buf := make([]byte, 256)
-	if code := v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != Success {
+	if code := v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != success {
 		return "", v.d.newError(code, "reading the name of "+v.String())
 	}
 	return dynlib.CString(buf), nil
@@ -52,38 +52,38 @@ func (u UUID) String() string {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
-// UUID is the device's identity. For a MIG slice it is the slice's own, which
+// uuid is the device's identity. For a MIG slice it is the slice's own, which
 // NVML writes with the prefix MIG- instead of GPU-.
-func (v Device) UUID() (UUID, error) {
+func (v Device) uuid() (UUID, error) {
 	var u UUID
-	if code := v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)); code != Success {
+	if code := v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)); code != success {
 		return UUID{}, v.d.newError(code, "reading the UUID of "+v.String())
 	}
 	return u, nil
 }
 
-// PCIBusID is domain:bus:device.function in hexadecimal, as NVML also takes it.
-func (v Device) PCIBusID() (string, error) {
+// pciBusID is domain:bus:device.function in hexadecimal, as NVML also takes it.
+func (v Device) pciBusID() (string, error) {
 	buf := make([]byte, 32)
-	if code := v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != Success {
+	if code := v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != success {
 		return "", v.d.newError(code, "reading the PCI address of "+v.String())
 	}
 	return dynlib.CString(buf), nil
 }
 
-// TotalMemory is the device's memory in bytes.
-func (v Device) TotalMemory() (uint64, error) {
+// totalMemory is the device's memory in bytes.
+func (v Device) totalMemory() (uint64, error) {
 	var n uint64
-	if code := v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)); code != Success {
+	if code := v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)); code != success {
 		return 0, v.d.newError(code, "reading the memory size of "+v.String())
 	}
 	return n, nil
 }
 
-// Attribute is one figure about the device.
-func (v Device) Attribute(a DeviceAttribute) (int, error) {
+// attribute is one figure about the device.
+func (v Device) attribute(a DeviceAttribute) (int, error) {
 	var n int32
-	if code := v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)); code != Success {
+	if code := v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)); code != success {
 		return 0, v.d.newError(code, fmt.Sprintf("reading %s of %s", a, v))
 	}
 	return int(n), nil
@@ -121,13 +121,13 @@ func (v Device) Properties() (Properties, error) {
 	if p.Name, err = v.Name(); err != nil {
 		return Properties{}, err
 	}
-	if p.UUID, err = v.UUID(); err != nil {
+	if p.UUID, err = v.uuid(); err != nil {
 		return Properties{}, err
 	}
-	if p.PCIBusID, err = v.PCIBusID(); err != nil {
+	if p.PCIBusID, err = v.pciBusID(); err != nil {
 		return Properties{}, err
 	}
-	if p.TotalMemory, err = v.TotalMemory(); err != nil {
+	if p.TotalMemory, err = v.totalMemory(); err != nil {
 		return Properties{}, err
 	}
 	var ecc, timeout int
@@ -135,22 +135,22 @@ func (v Device) Properties() (Properties, error) {
 		to *int
 		a  DeviceAttribute
 	}{
-		{&p.ComputeMajor, ComputeCapabilityMajor},
-		{&p.ComputeMinor, ComputeCapabilityMinor},
-		{&p.SMs, MultiprocessorCount},
-		{&p.L2Bytes, L2CacheSize},
-		{&p.MaxPersistingL2Bytes, MaxPersistingL2},
-		{&p.ClockKHz, ClockRate},
-		{&p.MemoryClockKHz, MemoryClockRate},
-		{&p.MemoryBusBits, GlobalMemoryBusWidth},
-		{&p.SharedPerSM, MaxSharedPerSM},
-		{&p.SharedPerBlockOptin, MaxSharedPerBlockOptin},
-		{&p.ReservedSharedPerBlock, ReservedSharedPerBlock},
-		{&p.RegistersPerSM, MaxRegistersPerSM},
-		{&ecc, ECCEnabled},
-		{&timeout, KernelExecTimeout},
+		{&p.ComputeMajor, computeCapabilityMajor},
+		{&p.ComputeMinor, computeCapabilityMinor},
+		{&p.SMs, multiprocessorCount},
+		{&p.L2Bytes, l2CacheSize},
+		{&p.MaxPersistingL2Bytes, maxPersistingL2},
+		{&p.ClockKHz, clockRate},
+		{&p.MemoryClockKHz, memoryClockRate},
+		{&p.MemoryBusBits, globalMemoryBusWidth},
+		{&p.SharedPerSM, maxSharedPerSM},
+		{&p.SharedPerBlockOptin, maxSharedPerBlockOptin},
+		{&p.ReservedSharedPerBlock, reservedSharedPerBlock},
+		{&p.RegistersPerSM, maxRegistersPerSM},
+		{&ecc, eccEnabled},
+		{&timeout, kernelExecTimeout},
 	} {
-		if *f.to, err = v.Attribute(f.a); err != nil {
+		if *f.to, err = v.attribute(f.a); err != nil {
 			return Properties{}, err
 		}
 	}

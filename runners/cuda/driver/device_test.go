@@ -15,7 +15,7 @@ func TestDevice(t *testing.T) {
 	if n, err := f.DeviceCount(); err != nil || n != 2 {
 		t.Errorf("%d devices, %v", n, err)
 	}
-	if _, err := f.Device(7); !errors.Is(err, InvalidDevice) {
+	if _, err := f.Device(7); !errors.Is(err, invalidDevice) {
 		t.Errorf("device 7: %v", err)
 	}
 	dev, err := f.Device(1)
@@ -54,7 +54,7 @@ func TestDevice(t *testing.T) {
 		t.Errorf("UUID %s, want %s", got, want)
 	}
 	f.fail("cuDeviceGetAttribute", 1, 3)
-	if _, err := dev.Properties(); !errors.Is(err, InvalidValue) {
+	if _, err := dev.Properties(); !errors.Is(err, invalidValue) {
 		t.Errorf("with one attribute failing: %v", err)
 	}
 	if got := (Properties{ComputeMajor: 9}).Arch(); got != "sm_90" {

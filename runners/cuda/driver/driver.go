@@ -10,7 +10,7 @@
 //
 //	drv, err := driver.Open()
 //	dev, err := drv.Device(0)
-//	thread, err := dev.NewThread(driver.ScheduleSpin)
+//	thread, err := dev.NewThread()
 //	defer thread.Close()
 //	err = thread.Do(func(ctx *driver.Context) error {
 //		stream, err := ctx.NewStream()
@@ -18,7 +18,7 @@
 //	})
 //
 // A Context that is carried out of Do and used elsewhere fails with
-// [InvalidContext]; it does not corrupt anything.
+// invalidContext; it does not corrupt anything.
 //
 // The default (null) stream is never used: copies, fills and launches are all
 // ordered on a [Stream].
@@ -43,20 +43,20 @@ type Driver struct {
 
 // Open loads libcuda.so.1 from the loader's path and initialises it. Without
 // the library the error is [dynlib.ErrMissing]; with the library but without a GPU it
-// is an [*Error] whose code is [NoDevice].
-func Open() (*Driver, error) { return OpenPath(LibraryName) }
+// is an [*Error] whose code is noDevice.
+func Open() (*Driver, error) { return openPath(LibraryName) }
 
-// OpenPath is Open for a library at another place.
-func OpenPath(path string) (*Driver, error) {
+// openPath is Open for a library at another place.
+func openPath(path string) (*Driver, error) {
 	library, err := dynlib.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	d := &Driver{handle: library.Handle}
-	if err := library.Resolve(d.sym.table(), "525 (CUDA 12.0)"); err != nil {
+	if err := library.Resolve(dynlib.Symbols(&d.sym), "525 (CUDA 12.0)"); err != nil {
 		return nil, err
 	}
-	if code := d.sym.cuInit.call(0); code != Success {
+	if code := d.sym.cuInit.call(0); code != success {
 		return nil, d.newError(code, "initialising CUDA")
 	}
 	return d, nil
@@ -70,7 +70,7 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10
 // Version is the newest CUDA version that the driver supports.
 func (d *Driver) Version() (Version, error) {
 	var v int32
-	if code := d.sym.cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))); code != Success {
+	if code := d.sym.cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))); code != success {
 		return 0, d.newError(code, "reading the driver's version")
 	}
 	return Version(v), nil

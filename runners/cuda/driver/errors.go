@@ -32,20 +32,16 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// Sticky says that the process can do no more CUDA work: every further call
-// returns this error, and only a new process is free of it.
-func (e *Error) Sticky() bool { return e.Code.Sticky() }
-
 // KernelFault says that the code on the GPU did something it must not: the
 // kernel's fault, not the runner's.
-func (e *Error) KernelFault() bool { return e.Code.KernelFault() }
+func (e *Error) KernelFault() bool { return e.Code.kernelFault() }
 
-// CodeOf is the CUDA code inside err, or Success where there is none.
+// CodeOf is the CUDA code inside err, or success where there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
-	return Success
+	return success
 }
 
 // newError asks the driver for the code's name and text. A driver older than
@@ -53,10 +49,10 @@ func CodeOf(err error) Code {
 func (d *Driver) newError(code Code, op string) *Error {
 	e := &Error{Code: code, Name: code.String(), Text: "the driver gives no description", Op: op}
 	var name, text *byte
-	if d.sym.cuGetErrorName.call(uintptr(code), uintptr(unsafe.Pointer(&name))) == Success && name != nil {
+	if d.sym.cuGetErrorName.call(uintptr(code), uintptr(unsafe.Pointer(&name))) == success && name != nil {
 		e.Name = dynlib.GoString(name)
 	}
-	if d.sym.cuGetErrorString.call(uintptr(code), uintptr(unsafe.Pointer(&text))) == Success && text != nil {
+	if d.sym.cuGetErrorString.call(uintptr(code), uintptr(unsafe.Pointer(&text))) == success && text != nil {
 		e.Text = dynlib.GoString(text)
 	}
 	return e

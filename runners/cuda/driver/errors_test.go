@@ -15,7 +15,7 @@ func TestErrorText(t *testing.T) {
 	}{
 		"a kernel's fault": {IllegalAddress, "launching sdpa",
 			"launching sdpa: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"},
-		"with a remedy": {InvalidContext, "creating a stream",
+		"with a remedy": {invalidContext, "creating a stream",
 			"creating a stream: CUDA_ERROR_INVALID_CONTEXT (201): invalid device context; make the call inside Thread.Do"},
 		"known here, not to the driver": {MisalignedAddress, "waiting for the stream",
 			"waiting for the stream: CUDA_ERROR_MISALIGNED_ADDRESS (716): the driver gives no description"},
@@ -29,38 +29,37 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-func TestPredicates(t *testing.T) {
+func TestKernelFault(t *testing.T) {
 	for _, c := range []struct {
-		code               Code
-		sticky, kernelWork bool
+		code  Code
+		fault bool
 	}{
-		{Success, false, false},
-		{InvalidValue, false, false},
-		{OutOfMemory, false, false},
-		{InvalidImage, false, false},
-		{InvalidContext, false, false},
-		{NoBinaryForGPU, false, false},
-		{NotReady, false, false},
-		{LaunchOutOfResources, false, false},
-		{InvalidClusterSize, false, false},
-		{ECCUncorrectable, true, false},
-		{NVLinkUncorrectable, true, false},
-		{Contained, true, false},
-		{IllegalAddress, true, true},
-		{LaunchTimeout, true, true},
-		{AssertFailed, true, true},
-		{HardwareStackError, true, true},
-		{IllegalInstruction, true, true},
-		{MisalignedAddress, true, true},
-		{InvalidAddressSpace, true, true},
-		{InvalidPC, true, true},
-		{LaunchFailed, true, true},
-		{TensorMemoryLeak, true, true},
+		{success, false},
+		{invalidValue, false},
+		{OutOfMemory, false},
+		{invalidImage, false},
+		{invalidContext, false},
+		{noBinaryForGPU, false},
+		{notReady, false},
+		{launchOutOfResources, false},
+		{invalidClusterSize, false},
+		{eccUncorrectable, false},
+		{nvLinkUncorrectable, false},
+		{contained, false},
+		{IllegalAddress, true},
+		{launchTimeout, true},
+		{assertFailed, true},
+		{hardwareStackError, true},
+		{illegalInstruction, true},
+		{MisalignedAddress, true},
+		{invalidAddressSpace, true},
+		{invalidPC, true},
+		{launchFailed, true},
+		{tensorMemoryLeak, true},
 	} {
 		t.Run(c.code.String(), func(t *testing.T) {
-			e := &Error{Code: c.code}
-			if e.Sticky() != c.sticky || e.KernelFault() != c.kernelWork {
-				t.Errorf("sticky %v, kernel's fault %v", e.Sticky(), e.KernelFault())
+			if got := (&Error{Code: c.code}).KernelFault(); got != c.fault {
+				t.Errorf("kernel's fault %v", got)
 			}
 		})
 	}
@@ -74,7 +73,7 @@ func TestErrorIs(t *testing.T) {
 	if got := CodeOf(err); got != OutOfMemory {
 		t.Errorf("CodeOf = %v", got)
 	}
-	if got := CodeOf(errors.New("another")); got != Success {
+	if got := CodeOf(errors.New("another")); got != success {
 		t.Errorf("CodeOf of another error = %v", got)
 	}
 }
@@ -84,10 +83,8 @@ func TestNames(t *testing.T) {
 		got  fmt.Stringer
 		want string
 	}{
-		{MultiprocessorCount, "MULTIPROCESSOR_COUNT"},
+		{multiprocessorCount, "MULTIPROCESSOR_COUNT"},
 		{DeviceAttribute(9999), "device attribute 9999"},
-		{FuncRegisters, "NUM_REGS"},
-		{FunctionAttribute(77), "function attribute 77"},
 		{IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
 		{Version(13000), "13.0"},
 		{Version(12040), "12.4"},

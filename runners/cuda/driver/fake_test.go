@@ -49,7 +49,7 @@ func openFake(t testing.TB, flags ...string) *fake {
 
 func openFakeAt(t testing.TB, lib string) *fake {
 	t.Helper()
-	d, err := OpenPath(lib)
+	d, err := openPath(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (f *fake) thread(t testing.TB) *Thread {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(ScheduleAuto)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestGPUIllegalAddressChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(ScheduleAuto)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestGPUIllegalAddressChild(t *testing.T) {
 		return err
 	})
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Code != IllegalAddress || !e.Sticky() || !e.KernelFault() {
+	if !ok || e.Code != IllegalAddress || !e.KernelFault() {
 		t.Fatalf("got %v, want an illegal address", err)
 	}
 	const want = "waiting for the stream: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
@@ -76,7 +76,7 @@ func TestGPUOutsideDo(t *testing.T) {
 	if err := th.Do(func(c *Context) error { leaked = c; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := leaked.NewStream(); !errors.Is(err, InvalidContext) {
+	if _, err := leaked.NewStream(); !errors.Is(err, invalidContext) {
 		t.Errorf("a context outside Do: %v", err)
 	}
 }
@@ -87,12 +87,12 @@ func TestGPUBadModules(t *testing.T) {
 		broken := strings.Replace(string(kernelsPTX), "add.f32", "add.f33", 1)
 		_, err := c.LoadModule([]byte(broken))
 		t.Logf("broken PTX: %v", err)
-		if !errors.Is(err, InvalidPTX) || !strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, invalidPTX) || !strings.Contains(err.Error(), "\n") {
 			t.Errorf("broken PTX gives no compiler message: %v", err)
 		}
 		_, err = c.LoadModule([]byte("neither PTX nor a cubin"))
 		t.Logf("neither PTX nor a cubin: %v", err)
-		if CodeOf(err) == Success {
+		if CodeOf(err) == success {
 			t.Errorf("neither PTX nor a cubin: %v", err)
 		}
 		m, err := c.LoadModule(kernelsPTX)
@@ -117,27 +117,11 @@ func TestGPUResources(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for a := range functionAttributeNames {
-			n, err := v.fn.Attribute(a)
-			t.Logf("%s = %d, %v", a, n, err)
-			if err != nil || a == FuncRegisters && n < 1 || a == FuncBinaryVersion && n != 10*p.ComputeMajor+p.ComputeMinor {
-				t.Errorf("%s = %d, %v", a, n, err)
-			}
-		}
-		small, err := v.fn.Occupancy(256, 0)
-		if err != nil || small < 1 {
-			t.Errorf("occupancy %d, %v", small, err)
-		}
 		most := p.SharedPerBlockOptin
-		if err := v.fn.SetAttribute(FuncMaxDynamicShared, most); err != nil {
+		if err := v.fn.AllowShared(most); err != nil {
 			return err
 		}
-		large, err := v.fn.Occupancy(256, most)
-		if err != nil || large != 1 {
-			t.Errorf("with %d bytes of shared memory %d blocks fit, %v", most, large, err)
-		}
-		t.Logf("occupancy %d blocks, %d with %d bytes of shared memory", small, large, most)
-		if err := v.fn.SetAttribute(FuncMaxDynamicShared, 10*most); !errors.Is(err, InvalidValue) {
+		if err := v.fn.AllowShared(10 * most); !errors.Is(err, invalidValue) {
 			t.Errorf("too much shared memory: %v", err)
 		}
 		return nil
@@ -146,7 +130,7 @@ func TestGPUResources(t *testing.T) {
 
 func TestGPUClusters(t *testing.T) {
 	dev, th := gpu(t)
-	if can, err := dev.Attribute(ClusterLaunch); err != nil || can == 0 {
+	if can, err := dev.attribute(120 /* CLUSTER_LAUNCH */); err != nil || can == 0 {
 		t.Skipf("this GPU has no clusters (%v)", err)
 	}
 	within(t, th, func(c *Context, s *Stream) error {
@@ -177,7 +161,7 @@ func TestGPUClusters(t *testing.T) {
 		}
 		err = f.Launch(s, Launch{Grid: Dim{X: 48}, Block: Dim{X: 64}, Cluster: Dim{X: 24}}, new(Args).Pointer(out.Ptr))
 		t.Logf("a cluster of 24: %v", err)
-		if CodeOf(err) == Success {
+		if CodeOf(err) == success {
 			t.Error("a cluster of 24 blocks was launched")
 		}
 		return m.Close()
@@ -186,7 +170,7 @@ func TestGPUClusters(t *testing.T) {
 
 func TestGPUTensorMap(t *testing.T) {
 	dev, th := gpu(t)
-	if can, err := dev.Attribute(TensorMapAccessSupported); err != nil || can == 0 {
+	if can, err := dev.attribute(127 /* TENSOR_MAP_ACCESS_SUPPORTED */); err != nil || can == 0 {
 		t.Skipf("this GPU has no tensor maps (%v)", err)
 	}
 	within(t, th, func(c *Context, _ *Stream) error {
@@ -208,7 +192,7 @@ func TestGPUTensorMap(t *testing.T) {
 			t.Errorf("rank one: %v", err)
 		}
 		tile.Box = []uint32{64, 512}
-		if _, err := c.EncodeTensorMap(tile); !errors.Is(err, InvalidValue) {
+		if _, err := c.EncodeTensorMap(tile); !errors.Is(err, invalidValue) {
 			t.Errorf("a box of 512 rows: %v", err)
 		}
 		return c.Free(b)

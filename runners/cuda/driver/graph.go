@@ -19,7 +19,7 @@ type Graph struct {
 func (s *Stream) Capture(record func() error) (*Graph, error) {
 	const threadLocal = 1 // calls on other threads neither disturb the capture nor are caught by it
 	sym := &s.d.sym
-	if code := sym.cuStreamBeginCapture.call(s.handle, threadLocal); code != Success {
+	if code := sym.cuStreamBeginCapture.call(s.handle, threadLocal); code != success {
 		return nil, s.d.newError(code, "beginning a capture")
 	}
 	recordErr := record()
@@ -29,7 +29,7 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 		defer sym.cuGraphDestroy.call(template)
 	}
 	var endErr error
-	if code != Success {
+	if code != success {
 		endErr = s.d.newError(code, "ending a capture")
 	}
 	if err := errors.Join(recordErr, endErr); err != nil {
@@ -37,23 +37,20 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 	}
 
 	var nodes uint64
-	if code := sym.cuGraphGetNodes.call(template, 0, uintptr(unsafe.Pointer(&nodes))); code != Success {
+	if code := sym.cuGraphGetNodes.call(template, 0, uintptr(unsafe.Pointer(&nodes))); code != success {
 		return nil, s.d.newError(code, "counting a graph's nodes")
 	}
 	g := &Graph{d: s.d, nodes: int(nodes)}
-	if code := sym.cuGraphInstantiateWithFlags.call(uintptr(unsafe.Pointer(&g.handle)), template, 0); code != Success {
+	if code := sym.cuGraphInstantiateWithFlags.call(uintptr(unsafe.Pointer(&g.handle)), template, 0); code != success {
 		return nil, s.d.newError(code, fmt.Sprintf("instantiating a graph of %d nodes", nodes))
 	}
 	return g, nil
 }
 
-// Nodes is how many pieces of work the capture recorded.
-func (g *Graph) Nodes() int { return g.nodes }
-
 // Upload moves the graph to the GPU, so that the first launch costs what the
 // others do.
 func (g *Graph) Upload(s *Stream) error {
-	if code := g.d.sym.cuGraphUpload.call(g.handle, s.handle); code != Success {
+	if code := g.d.sym.cuGraphUpload.call(g.handle, s.handle); code != success {
 		return g.d.newError(code, fmt.Sprintf("uploading a graph of %d nodes", g.nodes))
 	}
 	return nil
@@ -61,7 +58,7 @@ func (g *Graph) Upload(s *Stream) error {
 
 // Launch queues the whole graph.
 func (g *Graph) Launch(s *Stream) error {
-	if code := g.d.sym.cuGraphLaunch.call(g.handle, s.handle); code != Success {
+	if code := g.d.sym.cuGraphLaunch.call(g.handle, s.handle); code != success {
 		return g.d.newError(code, fmt.Sprintf("launching a graph of %d nodes", g.nodes))
 	}
 	return nil
@@ -69,7 +66,7 @@ func (g *Graph) Launch(s *Stream) error {
 
 // Close destroys the graph.
 func (g *Graph) Close() error {
-	if code := g.d.sym.cuGraphExecDestroy.call(g.handle); code != Success {
+	if code := g.d.sym.cuGraphExecDestroy.call(g.handle); code != success {
 		return g.d.newError(code, "destroying a graph")
 	}
 	return nil

@@ -39,8 +39,8 @@ func TestGraph(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if g.Nodes() != 32 {
-			t.Errorf("the graph has %d nodes", g.Nodes())
+		if g.nodes != 32 {
+			t.Errorf("the graph has %d nodes", g.nodes)
 		}
 		if got := f.captureMode(); got != 1 {
 			t.Errorf("capture mode %d, want thread-local", got)
@@ -85,7 +85,7 @@ func TestCaptureFailure(t *testing.T) {
 			t.Errorf("the unused template was destroyed %d times", got)
 		}
 		_, err := s.Capture(s.Synchronize)
-		if !errors.Is(err, StreamCaptureUnsupported) || !errors.Is(err, StreamCaptureInvalidated) {
+		if !errors.Is(err, streamCaptureUnsupported) || !errors.Is(err, streamCaptureInvalidated) {
 			t.Errorf("waiting inside a capture: %v", err)
 		}
 		f.fail("cuGraphInstantiateWithFlags", int32(OutOfMemory), 0)

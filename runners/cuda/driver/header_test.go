@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
 // cudaHeaders finds the folder of a cuda.h that is new enough to have every name
@@ -58,39 +60,31 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 	for a, name := range deviceAttributeNames {
 		same("CU_DEVICE_ATTRIBUTE_"+name, uint64(a))
 	}
-	for a, name := range functionAttributeNames {
-		same("CU_FUNC_ATTRIBUTE_"+name, uint64(a))
-	}
 	for name, n := range map[string]uint64{
-		"CU_CTX_SCHED_AUTO":                     uint64(ScheduleAuto),
-		"CU_CTX_SCHED_SPIN":                     uint64(ScheduleSpin),
-		"CU_CTX_SCHED_YIELD":                    uint64(ScheduleYield),
-		"CU_CTX_SCHED_BLOCKING_SYNC":            uint64(ScheduleBlock),
-		"CU_STREAM_NON_BLOCKING":                1,
-		"CU_EVENT_DEFAULT":                      0,
-		"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL":   1,
-		"CU_JIT_ERROR_LOG_BUFFER":               5,
-		"CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES":    6,
-		"CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": attrClusterDimension,
-		"CU_TENSOR_MAP_DATA_TYPE_UINT8":         uint64(TensorUint8),
-		"CU_TENSOR_MAP_DATA_TYPE_UINT16":        uint64(TensorUint16),
-		"CU_TENSOR_MAP_DATA_TYPE_UINT32":        uint64(TensorUint32),
-		"CU_TENSOR_MAP_DATA_TYPE_INT32":         uint64(TensorInt32),
-		"CU_TENSOR_MAP_DATA_TYPE_UINT64":        uint64(TensorUint64),
-		"CU_TENSOR_MAP_DATA_TYPE_INT64":         uint64(TensorInt64),
-		"CU_TENSOR_MAP_DATA_TYPE_FLOAT16":       uint64(TensorFloat16),
-		"CU_TENSOR_MAP_DATA_TYPE_FLOAT32":       uint64(TensorFloat32),
-		"CU_TENSOR_MAP_DATA_TYPE_FLOAT64":       uint64(TensorFloat64),
-		"CU_TENSOR_MAP_DATA_TYPE_BFLOAT16":      uint64(TensorBFloat16),
-		"CU_TENSOR_MAP_INTERLEAVE_NONE":         0,
-		"CU_TENSOR_MAP_SWIZZLE_NONE":            uint64(SwizzleNone),
-		"CU_TENSOR_MAP_SWIZZLE_32B":             uint64(Swizzle32B),
-		"CU_TENSOR_MAP_SWIZZLE_64B":             uint64(Swizzle64B),
-		"CU_TENSOR_MAP_SWIZZLE_128B":            uint64(Swizzle128B),
-		"CU_TENSOR_MAP_L2_PROMOTION_NONE":       uint64(PromoteNone),
-		"CU_TENSOR_MAP_L2_PROMOTION_L2_64B":     uint64(Promote64B),
-		"CU_TENSOR_MAP_L2_PROMOTION_L2_128B":    uint64(Promote128B),
-		"CU_TENSOR_MAP_L2_PROMOTION_L2_256B":    uint64(Promote256B),
+		"CU_CTX_SCHED_SPIN": scheduleSpin,
+		"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES": maxDynamicShared,
+		"CU_STREAM_NON_BLOCKING":                          1,
+		"CU_EVENT_DEFAULT":                                0,
+		"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL":             1,
+		"CU_JIT_ERROR_LOG_BUFFER":                         5,
+		"CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES":              6,
+		"CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION":           attrClusterDimension,
+		"CU_TENSOR_MAP_DATA_TYPE_UINT8":                   uint64(TensorUint8),
+		"CU_TENSOR_MAP_DATA_TYPE_INT32":                   uint64(TensorInt32),
+		"CU_TENSOR_MAP_DATA_TYPE_INT64":                   uint64(TensorInt64),
+		"CU_TENSOR_MAP_DATA_TYPE_FLOAT16":                 uint64(TensorFloat16),
+		"CU_TENSOR_MAP_DATA_TYPE_FLOAT32":                 uint64(TensorFloat32),
+		"CU_TENSOR_MAP_DATA_TYPE_FLOAT64":                 uint64(TensorFloat64),
+		"CU_TENSOR_MAP_DATA_TYPE_BFLOAT16":                uint64(TensorBFloat16),
+		"CU_TENSOR_MAP_INTERLEAVE_NONE":                   0,
+		"CU_TENSOR_MAP_SWIZZLE_NONE":                      uint64(SwizzleNone),
+		"CU_TENSOR_MAP_SWIZZLE_32B":                       uint64(Swizzle32B),
+		"CU_TENSOR_MAP_SWIZZLE_64B":                       uint64(Swizzle64B),
+		"CU_TENSOR_MAP_SWIZZLE_128B":                      uint64(Swizzle128B),
+		"CU_TENSOR_MAP_L2_PROMOTION_NONE":                 uint64(PromoteNone),
+		"CU_TENSOR_MAP_L2_PROMOTION_L2_64B":               uint64(Promote64B),
+		"CU_TENSOR_MAP_L2_PROMOTION_L2_128B":              uint64(Promote128B),
+		"CU_TENSOR_MAP_L2_PROMOTION_L2_256B":              uint64(Promote256B),
 
 		"CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,
 
@@ -142,7 +136,7 @@ func TestSymbolsMatchTheHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sym := range new(symbols).table() {
+	for _, sym := range dynlib.Symbols(new(symbols)) {
 		if !strings.Contains(string(out), " "+sym.Names[0]+"(") {
 			t.Errorf("cuda.h declares no %s", sym.Names[0])
 		}

@@ -52,7 +52,7 @@ func (f *Function) Launch(s *Stream, l Launch, a *Args) error {
 		config := launchConfig{grid: grid, block: block, shared: uint32(l.Shared), stream: s.handle, attrs: &attr, count: 1}
 		code = f.d.sym.cuLaunchKernelEx.call(uintptr(unsafe.Pointer(&config)), f.handle, uintptr(unsafe.Pointer(params)), 0)
 	}
-	if code != Success {
+	if code != success {
 		return f.d.newError(code, "launching "+f.name)
 	}
 	return nil

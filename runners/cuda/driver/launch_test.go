@@ -128,8 +128,8 @@ func TestLaunchArguments(t *testing.T) {
 		for i := range tm {
 			tm[i] = byte(255 - i)
 		}
-		args := new(Args).Pointer(0x7FFF_0000_1234).Int32(-5).Uint32(6).Int64(-7).Uint64(8).
-			Float32(0.5).Float64(0.25).Bytes([]byte{0x00, 0x3C}, 2).TensorMap(tm)
+		args := new(Args).Pointer(0x7FFF_0000_1234).Int32(-5).Int32(6).Uint64(^uint64(6)).Uint64(8).
+			Int32(0x3f000000).Uint64(0x3fd0000000000000).Bytes([]byte{0x00, 0x3C}, 2).TensorMap(tm)
 		params := "34120000ff7f0000 fbffffff 06000000 f9ffffffffffffff 0800000000000000" +
 			"0000003f 000000000000d03f 003c" + hex.EncodeToString(tm[:])
 		for name, l := range map[string]Launch{
@@ -244,28 +244,23 @@ func TestEvents(t *testing.T) {
 		}
 		err = errors.Join(start.Record(s),
 			v.fn.Launch(s, v.shape(), v.args()), v.fn.Launch(s, v.shape(), v.args()), v.fn.Launch(s, v.shape(), v.args()),
-			end.Record(s), end.Synchronize())
+			end.Record(s), s.Synchronize())
 		if err != nil {
 			return err
 		}
 		if got, err := end.Since(start); err != nil || got != 37500*time.Nanosecond {
 			t.Errorf("three launches of 12.5 µs took %v, %v", got, err)
 		}
-		for _, q := range []struct {
-			name string
-			ask  func() (bool, error)
-		}{{"cuStreamQuery", s.Done}, {"cuEventQuery", end.Done}} {
-			if done, err := q.ask(); err != nil || !done {
-				t.Errorf("%s: %v, %v", q.name, done, err)
-			}
-			f.fail(q.name, int32(NotReady), 0)
-			if done, err := q.ask(); err != nil || done {
-				t.Errorf("%s not ready: %v, %v", q.name, done, err)
-			}
-			f.fail(q.name, int32(IllegalAddress), 0)
-			if _, err := q.ask(); !errors.Is(err, IllegalAddress) {
-				t.Errorf("%s after a fault: %v", q.name, err)
-			}
+		if done, err := s.Done(); err != nil || !done {
+			t.Errorf("done: %v, %v", done, err)
+		}
+		f.fail("cuStreamQuery", int32(notReady), 0)
+		if done, err := s.Done(); err != nil || done {
+			t.Errorf("not ready: %v, %v", done, err)
+		}
+		f.fail("cuStreamQuery", int32(IllegalAddress), 0)
+		if _, err := s.Done(); !errors.Is(err, IllegalAddress) {
+			t.Errorf("after a fault: %v", err)
 		}
 		return errors.Join(start.Close(), end.Close())
 	})

@@ -30,7 +30,7 @@ func (b Buffer) Slice(offset, n int64) Buffer {
 // Alloc takes GPU memory. Its content is undefined.
 func (c *Context) Alloc(bytes int64) (Buffer, error) {
 	var p DevicePtr
-	if code := c.d.sym.cuMemAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(bytes)); code != Success {
+	if code := c.d.sym.cuMemAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(bytes)); code != success {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("allocating %d bytes on %s", bytes, c.dev))
 	}
 	return Buffer{p, bytes}, nil
@@ -38,7 +38,7 @@ func (c *Context) Alloc(bytes int64) (Buffer, error) {
 
 // Free gives back what Alloc took. It waits for work on the device.
 func (c *Context) Free(b Buffer) error {
-	if code := c.d.sym.cuMemFree.call(uintptr(b.Ptr)); code != Success {
+	if code := c.d.sym.cuMemFree.call(uintptr(b.Ptr)); code != success {
 		return c.d.newError(code, fmt.Sprintf("freeing %d bytes on %s", b.Size, c.dev))
 	}
 	return nil
@@ -68,7 +68,7 @@ func (s *Stream) toDevice(dst Buffer, src []byte) error {
 		return fmt.Errorf("copying %d bytes into a GPU buffer of %d bytes: allocate a larger one", len(src), dst.Size)
 	}
 	if code := s.d.sym.cuMemcpyHtoDAsync.call(uintptr(dst.Ptr),
-		uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), s.handle); code != Success {
+		uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(len(src)), s.handle); code != success {
 		return s.d.newError(code, fmt.Sprintf("copying %d bytes to the GPU", len(src)))
 	}
 	return nil
@@ -79,7 +79,7 @@ func (s *Stream) toHost(dst []byte, src Buffer) error {
 		return fmt.Errorf("copying %d bytes out of a GPU buffer of %d bytes: ask for fewer", len(dst), src.Size)
 	}
 	if code := s.d.sym.cuMemcpyDtoHAsync.call(uintptr(unsafe.Pointer(unsafe.SliceData(dst))),
-		uintptr(src.Ptr), uintptr(len(dst)), s.handle); code != Success {
+		uintptr(src.Ptr), uintptr(len(dst)), s.handle); code != success {
 		return s.d.newError(code, fmt.Sprintf("copying %d bytes from the GPU", len(dst)))
 	}
 	return nil
@@ -90,7 +90,7 @@ func (s *Stream) CopyDevice(dst, src Buffer) error {
 	if src.Size > dst.Size {
 		return fmt.Errorf("copying %d bytes into a GPU buffer of %d bytes: allocate a larger one", src.Size, dst.Size)
 	}
-	if code := s.d.sym.cuMemcpyDtoDAsync.call(uintptr(dst.Ptr), uintptr(src.Ptr), uintptr(src.Size), s.handle); code != Success {
+	if code := s.d.sym.cuMemcpyDtoDAsync.call(uintptr(dst.Ptr), uintptr(src.Ptr), uintptr(src.Size), s.handle); code != success {
 		return s.d.newError(code, fmt.Sprintf("copying %d bytes inside the GPU", src.Size))
 	}
 	return nil
@@ -98,7 +98,7 @@ func (s *Stream) CopyDevice(dst, src Buffer) error {
 
 // Fill8 queues setting every byte of b. 0xFF makes every float format a NaN.
 func (s *Stream) Fill8(b Buffer, v uint8) error {
-	if code := s.d.sym.cuMemsetD8Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size), s.handle); code != Success {
+	if code := s.d.sym.cuMemsetD8Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size), s.handle); code != success {
 		return s.d.newError(code, fmt.Sprintf("filling %d bytes on the GPU", b.Size))
 	}
 	return nil
@@ -110,7 +110,7 @@ func (s *Stream) Fill32(b Buffer, v uint32) error {
 	if b.Size%4 != 0 {
 		return fmt.Errorf("filling %d bytes on the GPU with 32-bit words: the size is not a multiple of four, use Fill8", b.Size)
 	}
-	if code := s.d.sym.cuMemsetD32Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size/4), s.handle); code != Success {
+	if code := s.d.sym.cuMemsetD32Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size/4), s.handle); code != success {
 		return s.d.newError(code, fmt.Sprintf("filling %d bytes on the GPU", b.Size))
 	}
 	return nil

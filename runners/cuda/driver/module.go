@@ -35,7 +35,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 	code := c.d.sym.cuModuleLoadDataEx.call(
 		uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&text[0])),
 		uintptr(len(options)), uintptr(unsafe.Pointer(&options)), uintptr(unsafe.Pointer(&values)))
-	if code != Success {
+	if code != success {
 		err := c.d.newError(code, "loading a module onto "+c.dev.String())
 		if said := dynlib.CString(log); said != "" {
 			return nil, fmt.Errorf("%w\n%s", err, said)
@@ -47,7 +47,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 
 // Close unloads the module. Its functions must not be used any more.
 func (m *Module) Close() error {
-	if code := m.d.sym.cuModuleUnload.call(m.handle); code != Success {
+	if code := m.d.sym.cuModuleUnload.call(m.handle); code != success {
 		return m.d.newError(code, "unloading a module")
 	}
 	return nil
@@ -59,7 +59,7 @@ func (m *Module) Global(name string) (Buffer, error) {
 	var size uint64
 	cname := append([]byte(name), 0)
 	if code := m.d.sym.cuModuleGetGlobal.call(uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)), m.handle,
-		uintptr(unsafe.Pointer(&cname[0]))); code != Success {
+		uintptr(unsafe.Pointer(&cname[0]))); code != success {
 		return Buffer{}, m.d.newError(code, "finding variable "+name)
 	}
 	return Buffer{at, int64(size)}, nil
@@ -81,11 +81,11 @@ func (m *Module) Function(name string) (*Function, error) {
 	f := &Function{d: m.d, name: name}
 	cname := append([]byte(name), 0)
 	if code := m.d.sym.cuModuleGetFunction.call(uintptr(unsafe.Pointer(&f.handle)), m.handle,
-		uintptr(unsafe.Pointer(&cname[0]))); code != Success {
+		uintptr(unsafe.Pointer(&cname[0]))); code != success {
 		return nil, m.d.newError(code, "finding kernel "+name)
 	}
 	if m.d.sym.cuFuncLoad != 0 {
-		if code := m.d.sym.cuFuncLoad.call(f.handle); code != Success {
+		if code := m.d.sym.cuFuncLoad.call(f.handle); code != success {
 			return nil, m.d.newError(code, "loading kernel "+name)
 		}
 	}
@@ -104,9 +104,9 @@ func (f *Function) readParams() {
 		code := f.d.sym.cuFuncGetParamInfo.call(f.handle, uintptr(i),
 			uintptr(unsafe.Pointer(&offset)), uintptr(unsafe.Pointer(&size)))
 		switch code {
-		case Success:
+		case success:
 			f.params = append(f.params, Param{int(offset), int(size)})
-		case InvalidValue:
+		case invalidValue:
 			f.known = true
 			return
 		default:
@@ -119,35 +119,14 @@ func (f *Function) readParams() {
 // Name is the kernel's name in the object code.
 func (f *Function) Name() string { return f.name }
 
-// Params are the parameters that the kernel declares; false where the driver is
-// too old (before CUDA 12.4) to tell. [Function.Launch] then cannot check them.
-func (f *Function) Params() ([]Param, bool) { return f.params, f.known }
+// maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+const maxDynamicShared = 8
 
-// Attribute is one figure about the kernel as compiled.
-func (f *Function) Attribute(a FunctionAttribute) (int, error) {
-	var n int32
-	if code := f.d.sym.cuFuncGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), f.handle); code != Success {
-		return 0, f.d.newError(code, fmt.Sprintf("reading %s of kernel %s", a, f.name))
-	}
-	return int(n), nil
-}
-
-// SetAttribute changes one. [FuncMaxDynamicShared] must be set before a launch
-// with more than 48 KiB of shared memory.
-func (f *Function) SetAttribute(a FunctionAttribute, value int) error {
-	if code := f.d.sym.cuFuncSetAttribute.call(f.handle, uintptr(a), uintptr(value)); code != Success {
-		return f.d.newError(code, fmt.Sprintf("setting %s of kernel %s to %d", a, f.name, value))
+// AllowShared lets the kernel be launched with so many bytes of dynamic shared
+// memory. A launch with more than 48 KiB needs it.
+func (f *Function) AllowShared(bytes int) error {
+	if code := f.d.sym.cuFuncSetAttribute.call(f.handle, maxDynamicShared, uintptr(bytes)); code != success {
+		return f.d.newError(code, fmt.Sprintf("allowing kernel %s %d bytes of dynamic shared memory", f.name, bytes))
 	}
 	return nil
-}
-
-// Occupancy is how many blocks of so many threads and so much dynamic shared
-// memory run on one multiprocessor at a time.
-func (f *Function) Occupancy(threads, dynamicShared int) (int, error) {
-	var n int32
-	if code := f.d.sym.cuOccupancyMaxActiveBlocksPerMultiprocessor.call(uintptr(unsafe.Pointer(&n)), f.handle,
-		uintptr(threads), uintptr(dynamicShared)); code != Success {
-		return 0, f.d.newError(code, fmt.Sprintf("computing the occupancy of kernel %s at %d threads", f.name, threads))
-	}
-	return int(n), nil
 }

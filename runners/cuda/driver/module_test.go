@@ -9,12 +9,13 @@ import (
 )
 
 func TestModule(t *testing.T) {
-	within(t, openFake(t).thread(t), func(c *Context, _ *Stream) error {
+	f := openFake(t)
+	within(t, f.thread(t), func(c *Context, _ *Stream) error {
 		if _, err := c.LoadModule(nil); err == nil {
 			t.Error("an empty image was loaded")
 		}
 		_, err := c.LoadModule([]byte("bad ptxas: line 3, syntax error"))
-		if !errors.Is(err, InvalidPTX) || !strings.HasSuffix(err.Error(), "\nptxas: line 3, syntax error") {
+		if !errors.Is(err, invalidPTX) || !strings.HasSuffix(err.Error(), "\nptxas: line 3, syntax error") {
 			t.Errorf("bad PTX: %v", err)
 		}
 		m, err := c.LoadModule([]byte("image"))
@@ -28,24 +29,16 @@ func TestModule(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		params, known := fn.Params()
+		params, known := fn.params, fn.known
 		if diff := cmp.Diff([]Param{{0, 8}, {8, 8}, {16, 8}, {24, 4}}, params); diff != "" || !known {
 			t.Errorf("known %v, parameters (-want +got):\n%s", known, diff)
 		}
-		if err := fn.SetAttribute(FuncMaxDynamicShared, 227<<10); err != nil {
+		if err := fn.AllowShared(227 << 10); err != nil {
 			return err
 		}
-		if got, err := fn.Attribute(FuncMaxDynamicShared); err != nil || got != 227<<10 {
-			t.Errorf("the attribute reads %d, %v", got, err)
-		}
-		if err := fn.SetAttribute(FuncSharedCarveout, -1); err != nil {
-			return err
-		}
-		if got, err := fn.Attribute(FuncSharedCarveout); err != nil || got != -1 {
-			t.Errorf("a negative attribute reads %d, %v", got, err)
-		}
-		if got, err := fn.Occupancy(128, 3<<10); err != nil || got != 13 {
-			t.Errorf("occupancy %d, %v", got, err)
+		f.fail("cuFuncSetAttribute", int32(invalidValue), 0)
+		if err := fn.AllowShared(1 << 30); !errors.Is(err, invalidValue) || !strings.Contains(err.Error(), "allowing kernel vec_add 1073741824 bytes") {
+			t.Errorf("too much shared memory: %v", err)
 		}
 		return m.Close()
 	})
@@ -103,7 +96,7 @@ func TestOldDriver(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, known := v.fn.Params(); known {
+		if v.fn.known {
 			t.Error("an old driver cannot know the parameters")
 		}
 		if err := errors.Join(v.fill(s, 0), v.fn.Launch(s, v.shape(), v.args())); err != nil {
@@ -115,11 +108,11 @@ func TestOldDriver(t *testing.T) {
 		clustered := v.shape()
 		clustered.Cluster = Dim{X: 1}
 		err = v.fn.Launch(s, clustered, v.args())
-		if !errors.Is(err, NotSupported) || !strings.Contains(err.Error(), "this driver has no cuLaunchKernelEx: upgrade the NVIDIA driver") {
+		if !errors.Is(err, notSupported) || !strings.Contains(err.Error(), "this driver has no cuLaunchKernelEx: upgrade the NVIDIA driver") {
 			t.Errorf("clusters: %v", err)
 		}
 		_, err = c.EncodeTensorMap(TensorTile{Dims: []uint64{1}, Box: []uint32{1}})
-		if !errors.Is(err, NotSupported) {
+		if !errors.Is(err, notSupported) {
 			t.Errorf("a tensor map: %v", err)
 		}
 		e, err := c.NewEvent()

@@ -20,8 +20,8 @@ func TestOpenOnThisMachine(t *testing.T) {
 
 func TestOpenWithoutAGPU(t *testing.T) {
 	lib := compileFake(t)
-	openFakeAt(t, lib).fail("cuInit", int32(NoDevice), 0)
-	_, err := OpenPath(lib)
+	openFakeAt(t, lib).fail("cuInit", int32(noDevice), 0)
+	_, err := openPath(lib)
 	const want = "initialising CUDA: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected; " +
 		"check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it"
 	if err == nil || err.Error() != want {

@@ -40,23 +40,20 @@ func (c *Context) location() memLocation { return memLocation{onDevice, c.dev.ha
 func (c *Context) NewShared(bytes int64) (Shared, error) {
 	prop := allocationProp{kind: pinned, handles: posixFD, location: c.location()}
 	var step uint64
-	if code := c.d.sym.cuMemGetAllocationGranularity.call(uintptr(unsafe.Pointer(&step)), uintptr(unsafe.Pointer(&prop)), 0); code != Success {
+	if code := c.d.sym.cuMemGetAllocationGranularity.call(uintptr(unsafe.Pointer(&step)), uintptr(unsafe.Pointer(&prop)), 0); code != success {
 		return Shared{}, c.d.newError(code, "asking for the granularity of shared memory on "+c.dev.String())
 	}
 	s := Shared{size: (bytes + int64(step) - 1) / int64(step) * int64(step)}
-	if code := c.d.sym.cuMemCreate.call(uintptr(unsafe.Pointer(&s.handle)), uintptr(s.size), uintptr(unsafe.Pointer(&prop)), 0); code != Success {
+	if code := c.d.sym.cuMemCreate.call(uintptr(unsafe.Pointer(&s.handle)), uintptr(s.size), uintptr(unsafe.Pointer(&prop)), 0); code != success {
 		return Shared{}, c.d.newError(code, fmt.Sprintf("allocating %d bytes of shared memory on %s", s.size, c.dev))
 	}
 	return s, nil
 }
 
-// Size is what was taken: a multiple of the device's granularity.
-func (s Shared) Size() int64 { return s.size }
-
 // Export makes a file that another process can import the memory from.
 func (c *Context) Export(s Shared) (*os.File, error) {
 	var fd int32
-	if code := c.d.sym.cuMemExportToShareableHandle.call(uintptr(unsafe.Pointer(&fd)), uintptr(s.handle), posixFD, 0); code != Success {
+	if code := c.d.sym.cuMemExportToShareableHandle.call(uintptr(unsafe.Pointer(&fd)), uintptr(s.handle), posixFD, 0); code != success {
 		return nil, c.d.newError(code, "exporting shared memory")
 	}
 	return os.NewFile(uintptr(fd), "gpu memory"), nil
@@ -67,7 +64,7 @@ func (c *Context) Export(s Shared) (*os.File, error) {
 func (c *Context) Import(f *os.File, size int64) (Shared, error) {
 	s := Shared{size: size}
 	// The descriptor travels as the pointer's value, not behind it.
-	if code := c.d.sym.cuMemImportFromShareableHandle.call(uintptr(unsafe.Pointer(&s.handle)), f.Fd(), posixFD); code != Success {
+	if code := c.d.sym.cuMemImportFromShareableHandle.call(uintptr(unsafe.Pointer(&s.handle)), f.Fd(), posixFD); code != success {
 		return Shared{}, c.d.newError(code, "importing shared memory")
 	}
 	return s, nil
@@ -77,32 +74,15 @@ func (c *Context) Import(f *os.File, size int64) (Shared, error) {
 // near the hint where that is free; 0 leaves the place to the driver.
 func (c *Context) Map(s Shared, hint DevicePtr) (Buffer, error) {
 	var at DevicePtr
-	if code := c.d.sym.cuMemAddressReserve.call(uintptr(unsafe.Pointer(&at)), uintptr(s.size), 0, uintptr(hint), 0); code != Success {
+	if code := c.d.sym.cuMemAddressReserve.call(uintptr(unsafe.Pointer(&at)), uintptr(s.size), 0, uintptr(hint), 0); code != success {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("reserving addresses for %d bytes", s.size))
 	}
-	if code := c.d.sym.cuMemMap.call(uintptr(at), uintptr(s.size), 0, uintptr(s.handle), 0); code != Success {
+	if code := c.d.sym.cuMemMap.call(uintptr(at), uintptr(s.size), 0, uintptr(s.handle), 0); code != success {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("mapping %d bytes of shared memory", s.size))
 	}
 	access := accessDesc{c.location(), readWrite}
-	if code := c.d.sym.cuMemSetAccess.call(uintptr(at), uintptr(s.size), uintptr(unsafe.Pointer(&access)), 1); code != Success {
+	if code := c.d.sym.cuMemSetAccess.call(uintptr(at), uintptr(s.size), uintptr(unsafe.Pointer(&access)), 1); code != success {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("opening %d bytes of shared memory", s.size))
 	}
 	return Buffer{at, s.size}, nil
-}
-
-// Unmap takes the memory out of the address space and lets go of it.
-func (c *Context) Unmap(b Buffer, s Shared) error {
-	for _, step := range []struct {
-		code Code
-		op   string
-	}{
-		{c.d.sym.cuMemUnmap.call(uintptr(b.Ptr), uintptr(b.Size)), "unmapping"},
-		{c.d.sym.cuMemAddressFree.call(uintptr(b.Ptr), uintptr(b.Size)), "freeing the addresses of"},
-		{c.d.sym.cuMemRelease.call(uintptr(s.handle)), "letting go of"},
-	} {
-		if step.code != Success {
-			return c.d.newError(step.code, fmt.Sprintf("%s %d bytes of shared memory", step.op, b.Size))
-		}
-	}
-	return nil
 }

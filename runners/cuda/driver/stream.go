@@ -17,7 +17,7 @@ type Stream struct {
 func (c *Context) NewStream() (*Stream, error) {
 	const nonBlocking = 1
 	s := &Stream{d: c.d}
-	if code := c.d.sym.cuStreamCreate.call(uintptr(unsafe.Pointer(&s.handle)), nonBlocking); code != Success {
+	if code := c.d.sym.cuStreamCreate.call(uintptr(unsafe.Pointer(&s.handle)), nonBlocking); code != success {
 		return nil, c.d.newError(code, "creating a stream on "+c.dev.String())
 	}
 	return s, nil
@@ -25,7 +25,7 @@ func (c *Context) NewStream() (*Stream, error) {
 
 // Synchronize waits until the stream is empty and reports the faults of its work.
 func (s *Stream) Synchronize() error {
-	if code := s.d.sym.cuStreamSynchronize.call(s.handle); code != Success {
+	if code := s.d.sym.cuStreamSynchronize.call(s.handle); code != success {
 		return s.d.newError(code, "waiting for the stream")
 	}
 	return nil
@@ -33,12 +33,19 @@ func (s *Stream) Synchronize() error {
 
 // Done says whether the stream is empty, without waiting.
 func (s *Stream) Done() (bool, error) {
-	return s.d.done(s.d.sym.cuStreamQuery.call(s.handle), "asking the stream")
+	switch code := s.d.sym.cuStreamQuery.call(s.handle); code {
+	case success:
+		return true, nil
+	case notReady:
+		return false, nil
+	default:
+		return false, s.d.newError(code, "asking the stream")
+	}
 }
 
 // Close destroys the stream. Work that is still queued finishes.
 func (s *Stream) Close() error {
-	if code := s.d.sym.cuStreamDestroy.call(s.handle); code != Success {
+	if code := s.d.sym.cuStreamDestroy.call(s.handle); code != success {
 		return s.d.newError(code, "destroying the stream")
 	}
 	return nil
@@ -54,7 +61,7 @@ type Event struct {
 func (c *Context) NewEvent() (*Event, error) {
 	const keepTime = 0
 	e := &Event{d: c.d}
-	if code := c.d.sym.cuEventCreate.call(uintptr(unsafe.Pointer(&e.handle)), keepTime); code != Success {
+	if code := c.d.sym.cuEventCreate.call(uintptr(unsafe.Pointer(&e.handle)), keepTime); code != success {
 		return nil, c.d.newError(code, "creating an event on "+c.dev.String())
 	}
 	return e, nil
@@ -62,31 +69,18 @@ func (c *Context) NewEvent() (*Event, error) {
 
 // Record puts the event at the end of the stream's queue.
 func (e *Event) Record(s *Stream) error {
-	if code := e.d.sym.cuEventRecord.call(e.handle, s.handle); code != Success {
+	if code := e.d.sym.cuEventRecord.call(e.handle, s.handle); code != success {
 		return e.d.newError(code, "recording an event")
 	}
 	return nil
 }
 
-// Synchronize waits until the GPU has passed the event.
-func (e *Event) Synchronize() error {
-	if code := e.d.sym.cuEventSynchronize.call(e.handle); code != Success {
-		return e.d.newError(code, "waiting for an event")
-	}
-	return nil
-}
-
-// Done says whether the GPU has passed the event, without waiting.
-func (e *Event) Done() (bool, error) {
-	return e.d.done(e.d.sym.cuEventQuery.call(e.handle), "asking an event")
-}
-
 // Since is the time from start to e, to the nearest nanosecond; the GPU's own
 // tick is about half a microsecond. Both must have been passed, or the code is
-// [NotReady].
+// notReady.
 func (e *Event) Since(start *Event) (time.Duration, error) {
 	var ms float32
-	if code := e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle); code != Success {
+	if code := e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle); code != success {
 		return 0, e.d.newError(code, "reading the time between two events")
 	}
 	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), nil
@@ -94,19 +88,8 @@ func (e *Event) Since(start *Event) (time.Duration, error) {
 
 // Close destroys the event.
 func (e *Event) Close() error {
-	if code := e.d.sym.cuEventDestroy.call(e.handle); code != Success {
+	if code := e.d.sym.cuEventDestroy.call(e.handle); code != success {
 		return e.d.newError(code, "destroying an event")
 	}
 	return nil
-}
-
-// done reads the answer of a query, where not-ready is no failure.
-func (d *Driver) done(code Code, op string) (bool, error) {
-	switch code {
-	case Success:
-		return true, nil
-	case NotReady:
-		return false, nil
-	}
-	return false, d.newError(code, op)
 }

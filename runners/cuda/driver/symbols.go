@@ -1,10 +1,6 @@
 package driver
 
-import (
-	"github.com/ebitengine/purego"
-
-	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
-)
+import "github.com/ebitengine/purego"
 
 // A proc is the address of one C function; zero where the driver lacks it.
 //
@@ -25,117 +21,43 @@ func (p proc) call(args ...uintptr) Code {
 	return Code(int32(r))
 }
 
-// symbols are the entry points, each under the name that cuda.h maps the plain
-// one to.
+// symbols are the entry points. The tag is the name that cuda.h maps the plain one
+// to, where that is another; see [dynlib.Symbols].
 type symbols struct {
-	cuInit, cuDriverGetVersion, cuGetErrorName, cuGetErrorString proc
-
-	cuDeviceGetCount, cuDeviceGet, cuDeviceGetName, cuDeviceGetUuid,
-	cuDeviceTotalMem, cuDeviceGetAttribute, cuDeviceGetPCIBusId proc
-
-	cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease,
-	cuCtxSetCurrent, cuCtxSynchronize,
-	cuCtxResetPersistingL2Cache proc
-
-	cuMemAlloc, cuMemFree,
-	cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync,
-	cuMemsetD8Async, cuMemsetD32Async proc
-
-	cuMemGetAllocationGranularity, cuMemCreate, cuMemRelease,
-	cuMemExportToShareableHandle, cuMemImportFromShareableHandle,
-	cuMemAddressReserve, cuMemAddressFree, cuMemMap, cuMemUnmap, cuMemSetAccess proc
-
-	cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction, cuModuleGetGlobal,
-	cuFuncGetAttribute, cuFuncSetAttribute, cuFuncLoad, cuFuncGetParamInfo,
-	cuOccupancyMaxActiveBlocksPerMultiprocessor,
-	cuLaunchKernel, cuLaunchKernelEx, cuTensorMapEncodeTiled proc
-
-	cuStreamCreate, cuStreamDestroy, cuStreamSynchronize, cuStreamQuery,
-	cuEventCreate, cuEventDestroy, cuEventRecord, cuEventQuery,
-	cuEventSynchronize, cuEventElapsedTime proc
-
-	cuStreamBeginCapture, cuStreamEndCapture, cuGraphGetNodes,
-	cuGraphInstantiateWithFlags, cuGraphUpload, cuGraphLaunch,
-	cuGraphExecDestroy, cuGraphDestroy proc
-}
-
-func (s *symbols) table() []dynlib.Symbol {
-	need := func(to *proc, names ...string) dynlib.Symbol { return dynlib.Symbol{To: (*uintptr)(to), Names: names} }
-	want := func(to *proc, names ...string) dynlib.Symbol {
-		return dynlib.Symbol{To: (*uintptr)(to), Names: names, Optional: true}
-	}
-	return []dynlib.Symbol{
-		need(&s.cuInit, "cuInit"),
-		need(&s.cuDriverGetVersion, "cuDriverGetVersion"),
-		need(&s.cuGetErrorName, "cuGetErrorName"),
-		need(&s.cuGetErrorString, "cuGetErrorString"),
-
-		need(&s.cuDeviceGetCount, "cuDeviceGetCount"),
-		need(&s.cuDeviceGet, "cuDeviceGet"),
-		need(&s.cuDeviceGetName, "cuDeviceGetName"),
-		// The first version gives every MIG slice its parent's UUID.
-		need(&s.cuDeviceGetUuid, "cuDeviceGetUuid_v2", "cuDeviceGetUuid"),
-		need(&s.cuDeviceTotalMem, "cuDeviceTotalMem_v2"),
-		need(&s.cuDeviceGetAttribute, "cuDeviceGetAttribute"),
-		need(&s.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId"),
-
-		need(&s.cuDevicePrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags_v2"),
-		need(&s.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain"),
-		need(&s.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2"),
-		need(&s.cuCtxSetCurrent, "cuCtxSetCurrent"),
-		need(&s.cuCtxSynchronize, "cuCtxSynchronize"),
-		need(&s.cuCtxResetPersistingL2Cache, "cuCtxResetPersistingL2Cache"),
-
-		need(&s.cuMemAlloc, "cuMemAlloc_v2"),
-		need(&s.cuMemFree, "cuMemFree_v2"),
-		need(&s.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2"),
-		need(&s.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2"),
-		need(&s.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"),
-		need(&s.cuMemsetD8Async, "cuMemsetD8Async"),
-		need(&s.cuMemsetD32Async, "cuMemsetD32Async"),
-
-		need(&s.cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity"), // CUDA 10.2, as all of these
-		need(&s.cuMemCreate, "cuMemCreate"),
-		need(&s.cuMemRelease, "cuMemRelease"),
-		need(&s.cuMemExportToShareableHandle, "cuMemExportToShareableHandle"),
-		need(&s.cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle"),
-		need(&s.cuMemAddressReserve, "cuMemAddressReserve"),
-		need(&s.cuMemAddressFree, "cuMemAddressFree"),
-		need(&s.cuMemMap, "cuMemMap"),
-		need(&s.cuMemUnmap, "cuMemUnmap"),
-		need(&s.cuMemSetAccess, "cuMemSetAccess"),
-
-		need(&s.cuModuleLoadDataEx, "cuModuleLoadDataEx"),
-		need(&s.cuModuleUnload, "cuModuleUnload"),
-		need(&s.cuModuleGetFunction, "cuModuleGetFunction"),
-		need(&s.cuModuleGetGlobal, "cuModuleGetGlobal_v2"),
-		need(&s.cuFuncGetAttribute, "cuFuncGetAttribute"),
-		need(&s.cuFuncSetAttribute, "cuFuncSetAttribute"),
-		want(&s.cuFuncLoad, "cuFuncLoad"),                 // CUDA 12.4
-		want(&s.cuFuncGetParamInfo, "cuFuncGetParamInfo"), // CUDA 12.4
-		need(&s.cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor"),
-		need(&s.cuLaunchKernel, "cuLaunchKernel"),
-		want(&s.cuLaunchKernelEx, "cuLaunchKernelEx"),             // CUDA 11.8
-		want(&s.cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled"), // CUDA 12.0
-
-		need(&s.cuStreamCreate, "cuStreamCreate"),
-		need(&s.cuStreamDestroy, "cuStreamDestroy_v2"),
-		need(&s.cuStreamSynchronize, "cuStreamSynchronize"),
-		need(&s.cuStreamQuery, "cuStreamQuery"),
-		need(&s.cuEventCreate, "cuEventCreate"),
-		need(&s.cuEventDestroy, "cuEventDestroy_v2"),
-		need(&s.cuEventRecord, "cuEventRecord"),
-		need(&s.cuEventQuery, "cuEventQuery"),
-		need(&s.cuEventSynchronize, "cuEventSynchronize"),
-		need(&s.cuEventElapsedTime, "cuEventElapsedTime_v2", "cuEventElapsedTime"), // _v2: CUDA 12.8
-
-		need(&s.cuStreamBeginCapture, "cuStreamBeginCapture_v2"),
-		need(&s.cuStreamEndCapture, "cuStreamEndCapture"),
-		need(&s.cuGraphGetNodes, "cuGraphGetNodes"),
-		need(&s.cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags"), // CUDA 11.4
-		need(&s.cuGraphUpload, "cuGraphUpload"),
-		need(&s.cuGraphLaunch, "cuGraphLaunch"),
-		need(&s.cuGraphExecDestroy, "cuGraphExecDestroy"),
-		need(&s.cuGraphDestroy, "cuGraphDestroy"),
-	}
+	cuInit, cuDriverGetVersion, cuGetErrorName, cuGetErrorString, cuDeviceGetCount, cuDeviceGet proc
+	cuDeviceGetName                                                                             proc
+	// The first version gives every MIG slice its parent's UUID.
+	cuDeviceGetUuid                                                proc `c:"cuDeviceGetUuid_v2 cuDeviceGetUuid"`
+	cuDeviceTotalMem                                               proc `c:"cuDeviceTotalMem_v2"`
+	cuDeviceGetAttribute, cuDeviceGetPCIBusId                      proc
+	cuDevicePrimaryCtxSetFlags                                     proc `c:"cuDevicePrimaryCtxSetFlags_v2"`
+	cuDevicePrimaryCtxRetain                                       proc
+	cuDevicePrimaryCtxRelease                                      proc `c:"cuDevicePrimaryCtxRelease_v2"`
+	cuCtxSetCurrent, cuCtxSynchronize, cuCtxResetPersistingL2Cache proc
+	cuMemAlloc                                                     proc `c:"cuMemAlloc_v2"`
+	cuMemFree                                                      proc `c:"cuMemFree_v2"`
+	cuMemcpyHtoDAsync                                              proc `c:"cuMemcpyHtoDAsync_v2"`
+	cuMemcpyDtoHAsync                                              proc `c:"cuMemcpyDtoHAsync_v2"`
+	cuMemcpyDtoDAsync                                              proc `c:"cuMemcpyDtoDAsync_v2"`
+	cuMemsetD8Async, cuMemsetD32Async                              proc
+	cuMemGetAllocationGranularity                                  proc // CUDA 10.2, as all of these
+	cuMemCreate, cuMemExportToShareableHandle, cuMemImportFromShareableHandle, cuMemAddressReserve, cuMemMap,
+	cuMemSetAccess, cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction proc
+	cuModuleGetGlobal                                                proc `c:"cuModuleGetGlobal_v2"`
+	cuFuncSetAttribute                                               proc
+	cuFuncLoad                                                       proc `optional:"true"` // CUDA 12.4
+	cuFuncGetParamInfo                                               proc `optional:"true"` // CUDA 12.4
+	cuLaunchKernel                                                   proc
+	cuLaunchKernelEx                                                 proc `optional:"true"` // CUDA 11.8
+	cuTensorMapEncodeTiled                                           proc `optional:"true"` // CUDA 12.0
+	cuStreamCreate                                                   proc
+	cuStreamDestroy                                                  proc `c:"cuStreamDestroy_v2"`
+	cuStreamSynchronize, cuStreamQuery, cuEventCreate                proc
+	cuEventDestroy                                                   proc `c:"cuEventDestroy_v2"`
+	cuEventRecord                                                    proc
+	cuEventElapsedTime                                               proc `c:"cuEventElapsedTime_v2 cuEventElapsedTime"` // _v2: CUDA 12.8
+	cuStreamBeginCapture                                             proc `c:"cuStreamBeginCapture_v2"`
+	cuStreamEndCapture, cuGraphGetNodes                              proc
+	cuGraphInstantiateWithFlags                                      proc // CUDA 11.4
+	cuGraphUpload, cuGraphLaunch, cuGraphExecDestroy, cuGraphDestroy proc
 }

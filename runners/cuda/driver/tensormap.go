@@ -14,10 +14,7 @@ type TensorType int32
 
 const (
 	TensorUint8    TensorType = 0
-	TensorUint16   TensorType = 1
-	TensorUint32   TensorType = 2
 	TensorInt32    TensorType = 3
-	TensorUint64   TensorType = 4
 	TensorInt64    TensorType = 5
 	TensorFloat16  TensorType = 6
 	TensorFloat32  TensorType = 7
@@ -64,7 +61,7 @@ type TensorTile struct {
 }
 
 // EncodeTensorMap builds the descriptor of a tile. The driver checks the sizes;
-// a bad one gives [InvalidValue].
+// a bad one gives invalidValue.
 func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	rank := len(t.Dims)
 	steps := t.ElementStrides
@@ -96,7 +93,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 		uintptr(unsafe.Pointer(&t.Dims[0])), uintptr(unsafe.Pointer(&strides[0])),
 		uintptr(unsafe.Pointer(&t.Box[0])), uintptr(unsafe.Pointer(&steps[0])),
 		noInterleave, uintptr(t.Swizzle), uintptr(t.Promotion), nan)
-	if code != Success {
+	if code != success {
 		return TensorMap{}, c.d.newError(code, fmt.Sprintf("encoding a tensor map of %d dimensions", rank))
 	}
 	return TensorMap(room[skip:]), nil
@@ -105,8 +102,8 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 // missing is the error for an entry point that this driver is too old to have.
 func (d *Driver) missing(name, op string) *Error {
 	return &Error{
-		Code: NotSupported,
-		Name: NotSupported.String(),
+		Code: notSupported,
+		Name: notSupported.String(),
 		Text: "this driver has no " + name + ": upgrade the NVIDIA driver",
 		Op:   op,
 	}

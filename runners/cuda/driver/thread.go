@@ -9,18 +9,12 @@ import (
 	"unsafe"
 )
 
-// A Schedule is how a waiting call spends its time.
-type Schedule uint32
+// scheduleSpin is CU_CTX_SCHED_SPIN: whoever waits keeps a core busy and learns of
+// the end soonest.
+const scheduleSpin = 1
 
-const (
-	ScheduleAuto  Schedule = 0
-	ScheduleSpin  Schedule = 1 // lowest latency, one core busy
-	ScheduleYield Schedule = 2
-	ScheduleBlock Schedule = 4 // sleeps until the GPU interrupts
-)
-
-// ErrClosed says that a Thread was used after its end.
-var ErrClosed = errors.New("the CUDA thread is closed: start a new one")
+// errClosed says that a Thread was used after its end.
+var errClosed = errors.New("the CUDA thread is closed: start a new one")
 
 var errExited = errors.New("the function given to Thread.Do ended its goroutine; the CUDA thread is closed")
 
@@ -47,7 +41,7 @@ type outcome struct {
 // NewThread starts a locked thread and makes the device's primary context
 // current on it. The first one in a process pays for creating the context,
 // tenths of a second.
-func (v Device) NewThread(s Schedule) (*Thread, error) {
+func (v Device) NewThread() (*Thread, error) {
 	stop := make(chan struct{})
 	t := &Thread{
 		jobs:  make(chan job),
@@ -56,7 +50,7 @@ func (v Device) NewThread(s Schedule) (*Thread, error) {
 		close: sync.OnceFunc(func() { close(stop) }),
 	}
 	started := make(chan error, 1)
-	go t.run(&Context{d: v.d, dev: v}, s, started)
+	go t.run(&Context{d: v.d, dev: v}, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
@@ -71,7 +65,7 @@ func (t *Thread) Do(fn func(*Context) error) error {
 	select {
 	case t.jobs <- job{fn, reply}:
 	case <-t.done:
-		return ErrClosed
+		return errClosed
 	}
 	out := <-reply
 	if out.panicked != "" {
@@ -88,12 +82,12 @@ func (t *Thread) Close() error {
 	return t.end
 }
 
-func (t *Thread) run(c *Context, s Schedule, started chan<- error) {
+func (t *Thread) run(c *Context, started chan<- error) {
 	// The thread is unlocked, and so used again, only after an orderly end. Should a
 	// job end this goroutine, the runtime discards the thread with it.
 	runtime.LockOSThread()
 	defer close(t.done)
-	if err := c.attach(s); err != nil {
+	if err := c.attach(); err != nil {
 		runtime.UnlockOSThread()
 		started <- err
 		return
@@ -135,17 +129,17 @@ func (j job) run(c *Context) {
 // attach makes the device's primary context current on this thread. The primary
 // one is used because a process measures one kernel on one GPU and then ends:
 // nothing else in it could disturb the context.
-func (c *Context) attach(s Schedule) error {
+func (c *Context) attach() error {
 	sym := &c.d.sym
 	dev := uintptr(c.dev.handle)
-	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, uintptr(s)); code != Success {
+	if code := sym.cuDevicePrimaryCtxSetFlags.call(dev, scheduleSpin); code != success {
 		return c.d.newError(code, "setting how to wait for "+c.dev.String())
 	}
 	var ctx uintptr
-	if code := sym.cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&ctx)), dev); code != Success {
+	if code := sym.cuDevicePrimaryCtxRetain.call(uintptr(unsafe.Pointer(&ctx)), dev); code != success {
 		return c.d.newError(code, "creating a context on "+c.dev.String())
 	}
-	if code := sym.cuCtxSetCurrent.call(ctx); code != Success {
+	if code := sym.cuCtxSetCurrent.call(ctx); code != success {
 		sym.cuDevicePrimaryCtxRelease.call(dev)
 		return c.d.newError(code, "making the context of "+c.dev.String()+" current")
 	}
@@ -155,10 +149,10 @@ func (c *Context) attach(s Schedule) error {
 func (c *Context) detach() error {
 	sym := &c.d.sym
 	first := sym.cuCtxSetCurrent.call(0)
-	if code := sym.cuDevicePrimaryCtxRelease.call(uintptr(c.dev.handle)); first == Success {
+	if code := sym.cuDevicePrimaryCtxRelease.call(uintptr(c.dev.handle)); first == success {
 		first = code
 	}
-	if first != Success {
+	if first != success {
 		return c.d.newError(first, "releasing the context of "+c.dev.String())
 	}
 	return nil

@@ -13,11 +13,11 @@ func TestThreadHoldsTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	th, err := dev.NewThread(ScheduleSpin)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.flags(); got != int32(ScheduleSpin) {
+	if got := f.flags(); got != scheduleSpin {
 		t.Errorf("the context was created with flags %d", got)
 	}
 	var leaked *Context
@@ -29,7 +29,7 @@ func TestThreadHoldsTheContext(t *testing.T) {
 	if got := f.retained(); got != 1 {
 		t.Errorf("the context is retained %d times", got)
 	}
-	if err := leaked.Synchronize(); !errors.Is(err, InvalidContext) ||
+	if err := leaked.Synchronize(); !errors.Is(err, invalidContext) ||
 		!strings.HasSuffix(err.Error(), "make the call inside Thread.Do") {
 		t.Errorf("outside Do: %v", err)
 	}
@@ -40,7 +40,7 @@ func TestThreadHoldsTheContext(t *testing.T) {
 	if got := f.retained(); got != 0 {
 		t.Errorf("after Close the context is still retained %d times", got)
 	}
-	if err := th.Do(func(*Context) error { return nil }); !errors.Is(err, ErrClosed) {
+	if err := th.Do(func(*Context) error { return nil }); !errors.Is(err, errClosed) {
 		t.Errorf("Do after Close: %v", err)
 	}
 	if err := th.Close(); err != nil {
@@ -56,14 +56,14 @@ func TestThreadReportsFailure(t *testing.T) {
 	}
 	for _, name := range []string{"cuDevicePrimaryCtxSetFlags_v2", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent"} {
 		f.fail(name, int32(OutOfMemory), 0)
-		if _, err := dev.NewThread(ScheduleAuto); !errors.Is(err, OutOfMemory) {
+		if _, err := dev.NewThread(); !errors.Is(err, OutOfMemory) {
 			t.Errorf("with %s failing: %v", name, err)
 		}
 		if got := f.retained(); got != 0 {
 			t.Errorf("with %s failing the context stays retained %d times", name, got)
 		}
 	}
-	th, err := dev.NewThread(ScheduleAuto)
+	th, err := dev.NewThread()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestThreadEndsWithItsGoroutine(t *testing.T) {
 	if err := th.Do(func(*Context) error { runtime.Goexit(); return nil }); err == nil {
 		t.Error("a function that ends its goroutine gives no error")
 	}
-	if err := th.Do(func(*Context) error { return nil }); !errors.Is(err, ErrClosed) {
+	if err := th.Do(func(*Context) error { return nil }); !errors.Is(err, errClosed) {
 		t.Errorf("the next call: %v", err)
 	}
 	if got := f.retained(); got != 0 {

@@ -5,8 +5,10 @@ package dynlib
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unsafe"
 
@@ -46,6 +48,20 @@ type Symbol struct {
 	To       *uintptr
 	Optional bool
 	Names    []string
+}
+
+// Symbols are the fields of a struct, each of them the address of a function of the
+// field's name. A tag may name it otherwise, the newest name first, or make it
+// optional: `c:"cuMemFree_v2 cuMemFree" optional:"true"`.
+func Symbols[T any](table *T) []Symbol {
+	v := reflect.ValueOf(table).Elem()
+	var all []Symbol
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		names := strings.Fields(cmp.Or(field.Tag.Get("c"), field.Name))
+		all = append(all, Symbol{To: (*uintptr)(v.Field(i).Addr().UnsafePointer()), Names: names, Optional: field.Tag.Get("optional") == "true"})
+	}
+	return all
 }
 
 // Resolve finds the functions. The oldest driver that has all of them is named

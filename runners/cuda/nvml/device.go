@@ -18,14 +18,11 @@ type Device struct {
 func (d Device) String() string { return d.label }
 
 // Name is the product's name, such as NVIDIA H200.
-func (d Device) Name() (string, error) { return d.text(d.l.sym.deviceGetName, "name") }
-
-// UUID names the GPU for good.
-func (d Device) UUID() (string, error) { return d.text(d.l.sym.deviceGetUUID, "UUID") }
+func (d Device) Name() (string, error) { return d.text(d.l.sym.nvmlDeviceGetName, "name") }
 
 func (d Device) text(ask proc, what string) (string, error) {
 	buf := make([]byte, 96)
-	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
+	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != success {
 		return "", d.failed(code, what)
 	}
 	return dynlib.CString(buf), nil
@@ -38,45 +35,24 @@ func (d Device) failed(code Code, what string) *Error {
 // number asks a question whose answer is an unsigned int.
 func (d Device) number(ask proc, what string) (uint32, error) {
 	var n uint32
-	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&n))); code != Success {
+	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&n))); code != success {
 		return 0, d.failed(code, what)
 	}
 	return n, nil
-}
-
-// pciInfo is nvmlPciInfo_t.
-type pciInfo struct {
-	busIDLegacy    [16]byte
-	domain         uint32
-	bus            uint32
-	device         uint32
-	pciDeviceID    uint32
-	pciSubSystemID uint32
-	busID          [32]byte
-}
-
-// PCIBusID is domain:bus:device.function in hexadecimal, with a domain of eight
-// digits, where CUDA writes four.
-func (d Device) PCIBusID() (string, error) {
-	var info pciInfo
-	if code := d.l.sym.deviceGetPciInfo.call(d.handle, uintptr(unsafe.Pointer(&info))); code != Success {
-		return "", d.failed(code, "PCI address")
-	}
-	return dynlib.CString(info.busID[:]), nil
 }
 
 // A Clock is a clock domain.
 type Clock int32
 
 const (
-	GraphicsClock Clock = 0
+	graphicsClock Clock = 0
 	SMClock       Clock = 1
 	MemoryClock   Clock = 2
 )
 
 func (c Clock) String() string {
 	switch c {
-	case GraphicsClock:
+	case graphicsClock:
 		return "graphics clock"
 	case SMClock:
 		return "SM clock"
@@ -88,17 +64,17 @@ func (c Clock) String() string {
 
 // Clock is the frequency now, in MHz.
 func (d Device) Clock(c Clock) (int, error) {
-	return d.clock(d.l.sym.deviceGetClockInfo, c, c.String())
+	return d.clock(d.l.sym.nvmlDeviceGetClockInfo, c, c.String())
 }
 
 // MaxClock is the highest frequency that the GPU can run at, in MHz.
 func (d Device) MaxClock(c Clock) (int, error) {
-	return d.clock(d.l.sym.deviceGetMaxClockInfo, c, "highest "+c.String())
+	return d.clock(d.l.sym.nvmlDeviceGetMaxClockInfo, c, "highest "+c.String())
 }
 
 func (d Device) clock(ask proc, c Clock, what string) (int, error) {
 	var mhz uint32
-	if code := ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))); code != Success {
+	if code := ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))); code != success {
 		return 0, d.failed(code, what)
 	}
 	return int(mhz), nil
@@ -107,7 +83,7 @@ func (d Device) clock(ask proc, c Clock, what string) (int, error) {
 // Reasons are why the clocks are not higher now.
 func (d Device) Reasons() (Reasons, error) {
 	var r Reasons
-	if code := d.l.sym.deviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))); code != Success {
+	if code := d.l.sym.nvmlDeviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))); code != success {
 		return 0, d.failed(code, "clock event reasons")
 	}
 	return r, nil
@@ -125,15 +101,15 @@ func (d Device) Temperature() (int, error) {
 	const die = 0 // NVML_TEMPERATURE_GPU
 	// The older question is deprecated in CUDA 13 but still there; it is the one
 	// that every driver in use answers.
-	if d.l.sym.deviceGetTemperature != 0 {
+	if d.l.sym.nvmlDeviceGetTemperature != 0 {
 		var celsius uint32
-		if code := d.l.sym.deviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))); code != Success {
+		if code := d.l.sym.nvmlDeviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))); code != success {
 			return 0, d.failed(code, "temperature")
 		}
 		return int(celsius), nil
 	}
 	t := temperature{version: uint32(unsafe.Sizeof(temperature{})) | 1<<24, sensor: die}
-	if code := d.l.sym.deviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))); code != Success {
+	if code := d.l.sym.nvmlDeviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))); code != success {
 		return 0, d.failed(code, "temperature")
 	}
 	return int(t.celsius), nil
@@ -141,24 +117,15 @@ func (d Device) Temperature() (int, error) {
 
 // Power is what the GPU draws now, in watts.
 func (d Device) Power() (float64, error) {
-	mw, err := d.number(d.l.sym.deviceGetPowerUsage, "power draw")
+	mw, err := d.number(d.l.sym.nvmlDeviceGetPowerUsage, "power draw")
 	return float64(mw) / 1000, err
 }
 
 // Persistence says whether the driver stays loaded while nobody uses the GPU.
 // Without it every process pays for waking the GPU, and clocks fall in between.
 func (d Device) Persistence() (bool, error) {
-	on, err := d.number(d.l.sym.deviceGetPersistenceMode, "persistence mode")
+	on, err := d.number(d.l.sym.nvmlDeviceGetPersistenceMode, "persistence mode")
 	return on != 0, err
-}
-
-// ECC says whether memory errors are corrected and counted.
-func (d Device) ECC() (bool, error) {
-	var now, pending uint32
-	if code := d.l.sym.deviceGetEccMode.call(d.handle, uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&pending))); code != Success {
-		return false, d.failed(code, "ECC mode")
-	}
-	return now != 0, nil
 }
 
 // UncorrectedErrors counts the memory errors since the driver was loaded that
@@ -166,7 +133,7 @@ func (d Device) ECC() (bool, error) {
 func (d Device) UncorrectedErrors() (uint64, error) {
 	const uncorrected, volatile = 1, 0
 	var n uint64
-	if code := d.l.sym.deviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))); code != Success {
+	if code := d.l.sym.nvmlDeviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))); code != success {
 		return 0, d.failed(code, "uncorrected memory errors")
 	}
 	return n, nil

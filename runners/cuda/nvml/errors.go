@@ -15,22 +15,22 @@ import (
 type Code int32
 
 const (
-	Success            Code = 0
-	Uninitialized      Code = 1
-	InvalidArgument    Code = 2
+	success            Code = 0
+	uninitialized      Code = 1
+	invalidArgument    Code = 2
 	NotSupported       Code = 3
-	NoPermission       Code = 4
-	NotFound           Code = 6
-	InsufficientSize   Code = 7
-	DriverNotLoaded    Code = 9
-	Timeout            Code = 10
-	FunctionNotFound   Code = 13
+	noPermission       Code = 4
+	notFound           Code = 6
+	insufficientSize   Code = 7
+	driverNotLoaded    Code = 9
+	timeout            Code = 10
+	functionNotFound   Code = 13
 	GPUIsLost          Code = 15
-	ResetRequired      Code = 16
-	OperatingSystem    Code = 17
-	LibVersionMismatch Code = 18
-	Deprecated         Code = 26
-	Unknown            Code = 999
+	resetRequired      Code = 16
+	operatingSystem    Code = 17
+	libVersionMismatch Code = 18
+	deprecated         Code = 26
+	unknownError       Code = 999
 )
 
 // Error makes a Code usable as a target of errors.Is.
@@ -45,34 +45,34 @@ func (c Code) String() string {
 }
 
 var codeNames = map[Code]string{
-	Success:            "NVML_SUCCESS",
-	Uninitialized:      "NVML_ERROR_UNINITIALIZED",
-	InvalidArgument:    "NVML_ERROR_INVALID_ARGUMENT",
+	success:            "NVML_SUCCESS",
+	uninitialized:      "NVML_ERROR_UNINITIALIZED",
+	invalidArgument:    "NVML_ERROR_INVALID_ARGUMENT",
 	NotSupported:       "NVML_ERROR_NOT_SUPPORTED",
-	NoPermission:       "NVML_ERROR_NO_PERMISSION",
-	NotFound:           "NVML_ERROR_NOT_FOUND",
-	InsufficientSize:   "NVML_ERROR_INSUFFICIENT_SIZE",
-	DriverNotLoaded:    "NVML_ERROR_DRIVER_NOT_LOADED",
-	Timeout:            "NVML_ERROR_TIMEOUT",
-	FunctionNotFound:   "NVML_ERROR_FUNCTION_NOT_FOUND",
+	noPermission:       "NVML_ERROR_NO_PERMISSION",
+	notFound:           "NVML_ERROR_NOT_FOUND",
+	insufficientSize:   "NVML_ERROR_INSUFFICIENT_SIZE",
+	driverNotLoaded:    "NVML_ERROR_DRIVER_NOT_LOADED",
+	timeout:            "NVML_ERROR_TIMEOUT",
+	functionNotFound:   "NVML_ERROR_FUNCTION_NOT_FOUND",
 	GPUIsLost:          "NVML_ERROR_GPU_IS_LOST",
-	ResetRequired:      "NVML_ERROR_RESET_REQUIRED",
-	OperatingSystem:    "NVML_ERROR_OPERATING_SYSTEM",
-	LibVersionMismatch: "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
-	Deprecated:         "NVML_ERROR_DEPRECATED",
-	Unknown:            "NVML_ERROR_UNKNOWN",
+	resetRequired:      "NVML_ERROR_RESET_REQUIRED",
+	operatingSystem:    "NVML_ERROR_OPERATING_SYSTEM",
+	libVersionMismatch: "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+	deprecated:         "NVML_ERROR_DEPRECATED",
+	unknownError:       "NVML_ERROR_UNKNOWN",
 }
 
 // remedy says what to do next, for the codes that a person can act on.
 func (c Code) remedy() string {
 	switch c {
-	case NoPermission:
+	case noPermission:
 		return "run as a user with access to /dev/nvidia*"
-	case DriverNotLoaded:
+	case driverNotLoaded:
 		return "load the NVIDIA kernel module"
-	case LibVersionMismatch:
+	case libVersionMismatch:
 		return "reload the NVIDIA kernel module, or reboot: it does not match the library"
-	case GPUIsLost, ResetRequired:
+	case GPUIsLost, resetRequired:
 		return "reset the GPU or reboot, and see dmesg for the Xid"
 	}
 	return ""
@@ -93,7 +93,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Is makes errors.Is(err, nvml.NoPermission) ask for a code.
+// Is makes errors.Is(err, noPermission) ask for a code.
 func (e *Error) Is(target error) bool {
 	code, ok := target.(Code)
 	return ok && code == e.Code
@@ -102,12 +102,12 @@ func (e *Error) Is(target error) bool {
 // Unsupported says that this GPU or this driver has no such figure: nothing is
 // wrong, there is only nothing to show.
 func Unsupported(err error) bool {
-	return errors.Is(err, NotSupported) || errors.Is(err, FunctionNotFound) || errors.Is(err, Deprecated)
+	return errors.Is(err, NotSupported) || errors.Is(err, functionNotFound) || errors.Is(err, deprecated)
 }
 
 func (l *Library) newError(code Code, op string) *Error {
 	e := &Error{Code: code, Text: "the library gives no description", Op: op}
-	r, _, _ := purego.SyscallN(uintptr(l.sym.errorString), uintptr(code))
+	r, _, _ := purego.SyscallN(uintptr(l.sym.nvmlErrorString), uintptr(code))
 	// The address of a string in the library, never one in Go's heap.
 	if p := *(**byte)(unsafe.Pointer(&r)); p != nil {
 		e.Text = dynlib.GoString(p)

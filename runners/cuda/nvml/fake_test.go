@@ -36,7 +36,7 @@ type fake struct {
 func openFake(t *testing.T, flags ...string) *fake {
 	t.Helper()
 	f := &fake{path: compileFake(t, flags...)}
-	l, err := OpenPath(f.path)
+	l, err := openPath(f.path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,22 +48,20 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 		"nvmlClocksEventReasonGpuIdle":                   uint64(GPUIdle),
 		"nvmlClocksEventReasonApplicationsClocksSetting": uint64(ApplicationsClocksSetting),
 		"nvmlClocksEventReasonSwPowerCap":                uint64(SwPowerCap),
-		"nvmlClocksThrottleReasonHwSlowdown":             uint64(HwSlowdown),
-		"nvmlClocksEventReasonSyncBoost":                 uint64(SyncBoost),
-		"nvmlClocksEventReasonSwThermalSlowdown":         uint64(SwThermalSlowdown),
+		"nvmlClocksThrottleReasonHwSlowdown":             uint64(hwSlowdown),
+		"nvmlClocksEventReasonSyncBoost":                 uint64(syncBoost),
+		"nvmlClocksEventReasonSwThermalSlowdown":         uint64(swThermalSlowdown),
 		"nvmlClocksThrottleReasonHwThermalSlowdown":      uint64(HwThermalSlowdown),
-		"nvmlClocksThrottleReasonHwPowerBrakeSlowdown":   uint64(HwPowerBrakeSlowdown),
-		"nvmlClocksEventReasonDisplayClockSetting":       uint64(DisplayClockSetting),
+		"nvmlClocksThrottleReasonHwPowerBrakeSlowdown":   uint64(hwPowerBrakeSlowdown),
+		"nvmlClocksEventReasonDisplayClockSetting":       uint64(displayClockSetting),
 
-		"NVML_CLOCK_GRAPHICS":                uint64(GraphicsClock),
+		"NVML_CLOCK_GRAPHICS":                uint64(graphicsClock),
 		"NVML_CLOCK_SM":                      uint64(SMClock),
 		"NVML_CLOCK_MEM":                     uint64(MemoryClock),
 		"NVML_TEMPERATURE_GPU":               0,
 		"NVML_MEMORY_ERROR_TYPE_UNCORRECTED": 1,
 		"NVML_VOLATILE_ECC":                  0,
 
-		"sizeof(nvmlPciInfo_t)":                      uint64(unsafe.Sizeof(pciInfo{})),
-		"offsetof(nvmlPciInfo_t, busId)":             uint64(unsafe.Offsetof(pciInfo{}.busID)),
 		"sizeof(nvmlProcessInfo_t)":                  uint64(unsafe.Sizeof(processInfo{})),
 		"offsetof(nvmlProcessInfo_t, usedGpuMemory)": uint64(unsafe.Offsetof(processInfo{}.usedMemory)),
 		"nvmlEventTypeXidCriticalError":              xidEvent,
@@ -76,7 +74,7 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 		same(name, n)
 	}
 	// Reasons that came after CUDA 13.0 are compared where the header has them.
-	for name, n := range map[string]Reasons{"BoardLimit": BoardLimit, "Reliability": Reliability} {
+	for name, n := range map[string]Reasons{"BoardLimit": boardLimit, "Reliability": reliability} {
 		fmt.Fprintf(&src, "#ifdef nvmlClocksEventReason%s\n", name)
 		same("nvmlClocksEventReason"+name, uint64(n))
 		src.WriteString("#endif\n")

@@ -15,8 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
-// LibraryName is the name under which the NVIDIA driver installs the library.
-const LibraryName = "libnvidia-ml.so.1"
+// libraryName is the name under which the NVIDIA driver installs the library.
+const libraryName = "libnvidia-ml.so.1"
 
 // A Library is the loaded and initialised management library.
 type Library struct {
@@ -26,19 +26,19 @@ type Library struct {
 
 // Open loads libnvidia-ml.so.1 from the loader's path and initialises it.
 // Without the library the error is [dynlib.ErrMissing].
-func Open() (*Library, error) { return OpenPath(LibraryName) }
+func Open() (*Library, error) { return openPath(libraryName) }
 
-// OpenPath is Open for a library at another place.
-func OpenPath(path string) (*Library, error) {
+// openPath is Open for a library at another place.
+func openPath(path string) (*Library, error) {
 	library, err := dynlib.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	l := &Library{handle: library.Handle}
-	if err := library.Resolve(l.sym.table(), "525"); err != nil {
+	if err := library.Resolve(dynlib.Symbols(&l.sym), "525"); err != nil {
 		return nil, err
 	}
-	if code := l.sym.init.call(); code != Success {
+	if code := l.sym.nvmlInit.call(); code != success {
 		return nil, l.newError(code, "initialising NVML")
 	}
 	return l, nil
@@ -47,7 +47,7 @@ func OpenPath(path string) (*Library, error) {
 // Close ends the use of the library; its devices must not be used any more. The
 // library stays mapped.
 func (l *Library) Close() error {
-	if code := l.sym.shutdown.call(); code != Success {
+	if code := l.sym.nvmlShutdown.call(); code != success {
 		return l.newError(code, "shutting down NVML")
 	}
 	return nil
@@ -56,7 +56,7 @@ func (l *Library) Close() error {
 // DriverVersion is the version of the installed driver, such as 580.82.07.
 func (l *Library) DriverVersion() (string, error) {
 	buf := make([]byte, 80)
-	if code := l.sym.systemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != Success {
+	if code := l.sym.nvmlSystemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != success {
 		return "", l.newError(code, "reading the driver's version")
 	}
 	return dynlib.CString(buf), nil
@@ -66,37 +66,28 @@ func (l *Library) DriverVersion() (string, error) {
 // CUDA_VISIBLE_DEVICES says.
 func (l *Library) DeviceCount() (int, error) {
 	var n uint32
-	if code := l.sym.deviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != Success {
+	if code := l.sym.nvmlDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != success {
 		return 0, l.newError(code, "counting the GPUs")
 	}
 	return int(n), nil
 }
 
 // DeviceByIndex finds a GPU by its place in the library's list, which is not
-// CUDA's: to look at the GPU that a CUDA process uses, ask by UUID or PCI address.
+// CUDA's: to look at the GPU that a CUDA process uses, ask by PCI address.
 func (l *Library) DeviceByIndex(index int) (Device, error) {
 	d := Device{l: l, label: fmt.Sprintf("GPU %d", index)}
-	if code := l.sym.deviceGetHandleByIndex.call(uintptr(index), uintptr(unsafe.Pointer(&d.handle))); code != Success {
+	if code := l.sym.nvmlDeviceGetHandleByIndex.call(uintptr(index), uintptr(unsafe.Pointer(&d.handle))); code != success {
 		return Device{}, l.newError(code, "finding "+d.label)
 	}
 	return d, nil
 }
 
-// DeviceByUUID finds a GPU by a name such as GPU-7c3a3f4e-….
-func (l *Library) DeviceByUUID(uuid string) (Device, error) {
-	return l.find(l.sym.deviceGetHandleByUUID, uuid)
-}
-
 // DeviceByPCI finds a GPU by its address, such as 0000:17:00.0.
 func (l *Library) DeviceByPCI(address string) (Device, error) {
-	return l.find(l.sym.deviceGetHandleByPciBusId, address)
-}
-
-func (l *Library) find(by proc, name string) (Device, error) {
-	d := Device{l: l, label: name}
-	cname := append([]byte(name), 0)
-	if code := by.call(uintptr(unsafe.Pointer(&cname[0])), uintptr(unsafe.Pointer(&d.handle))); code != Success {
-		return Device{}, l.newError(code, "finding GPU "+name)
+	d := Device{l: l, label: address}
+	cname := append([]byte(address), 0)
+	if code := l.sym.nvmlDeviceGetHandleByPciBusId.call(uintptr(unsafe.Pointer(&cname[0])), uintptr(unsafe.Pointer(&d.handle))); code != success {
+		return Device{}, l.newError(code, "finding GPU "+address)
 	}
 	return d, nil
 }

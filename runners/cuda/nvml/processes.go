@@ -27,13 +27,13 @@ func (d Device) Processes() ([]Process, error) {
 	for room := uint32(32); ; {
 		infos := make([]processInfo, room)
 		n := room
-		code := d.l.sym.deviceGetComputeRunningProcesses.call(d.handle,
+		code := d.l.sym.nvmlDeviceGetComputeRunningProcesses.call(d.handle,
 			uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&infos[0])))
-		if code == InsufficientSize && room < 1<<16 {
+		if code == insufficientSize && room < 1<<16 {
 			room = max(n, room) + 32
 			continue
 		}
-		if code != Success {
+		if code != success {
 			return nil, d.failed(code, "compute processes")
 		}
 		list := make([]Process, 0, n)

@@ -12,14 +12,14 @@ const (
 	GPUIdle                   Reasons = 1 << iota
 	ApplicationsClocksSetting         // someone fixed the clocks
 	SwPowerCap                        // the power limit is reached
-	HwSlowdown                        // the hardware halves the clocks: heat, power brake or supply
-	SyncBoost                         // tied to the clocks of another GPU
-	SwThermalSlowdown                 // the driver keeps the temperature down
+	hwSlowdown                        // the hardware halves the clocks: heat, power brake or supply
+	syncBoost                         // tied to the clocks of another GPU
+	swThermalSlowdown                 // the driver keeps the temperature down
 	HwThermalSlowdown                 // the hardware keeps the temperature down
-	HwPowerBrakeSlowdown              // the power supply asked for less
-	DisplayClockSetting
-	BoardLimit
-	Reliability
+	hwPowerBrakeSlowdown              // the power supply asked for less
+	displayClockSetting
+	boardLimit
+	reliability
 )
 
 var reasonNames = []string{
@@ -39,7 +39,7 @@ var reasonNames = []string{
 // Throttling keeps the reasons that take speed away while a kernel runs: being
 // idle, and clocks that someone fixed on purpose, are none.
 func (r Reasons) Throttling() Reasons {
-	return r &^ (GPUIdle | ApplicationsClocksSetting | DisplayClockSetting)
+	return r &^ (GPUIdle | ApplicationsClocksSetting | displayClockSetting)
 }
 
 // Names lists the reasons in a fixed order. Bits that are newer than this

@@ -1,10 +1,6 @@
 package nvml
 
-import (
-	"github.com/ebitengine/purego"
-
-	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
-)
+import "github.com/ebitengine/purego"
 
 // A proc is the address of one C function; zero where the library lacks it.
 // Every function used here takes integers and pointers alone.
@@ -18,60 +14,36 @@ type proc uintptr
 //go:uintptrescapes
 func (p proc) call(args ...uintptr) Code {
 	if p == 0 {
-		return FunctionNotFound
+		return functionNotFound
 	}
 	r, _, _ := purego.SyscallN(uintptr(p), args...)
 	return Code(int32(r))
 }
 
+// symbols are the functions; the tag is the name that nvml.h maps the plain one to,
+// where that is another. Questions about a device may be missing: they are then
+// unsupported.
 type symbols struct {
-	init, shutdown, errorString,
-	systemGetDriverVersion,
-	deviceGetCount, deviceGetHandleByIndex, deviceGetHandleByUUID, deviceGetHandleByPciBusId,
-	deviceGetName, deviceGetUUID, deviceGetPciInfo,
-	deviceGetClockInfo, deviceGetMaxClockInfo, deviceGetCurrentClocksEventReasons,
-	deviceGetTemperature, deviceGetTemperatureV,
-	deviceGetPowerUsage,
-	deviceGetComputeRunningProcesses,
-	deviceGetTotalEccErrors, deviceGetEccMode,
-	deviceGetPersistenceMode,
-	eventSetCreate, deviceRegisterEvents, eventSetWait, eventSetFree proc
-}
-
-// table is the functions, each under the name that nvml.h maps the plain one to.
-// Questions about a device may be missing: they are then unsupported.
-func (s *symbols) table() []dynlib.Symbol {
-	need := func(to *proc, names ...string) dynlib.Symbol { return dynlib.Symbol{To: (*uintptr)(to), Names: names} }
-	want := func(to *proc, names ...string) dynlib.Symbol {
-		return dynlib.Symbol{To: (*uintptr)(to), Names: names, Optional: true}
-	}
-	return []dynlib.Symbol{
-		need(&s.init, "nvmlInit_v2"),
-		need(&s.shutdown, "nvmlShutdown"),
-		need(&s.errorString, "nvmlErrorString"),
-		need(&s.systemGetDriverVersion, "nvmlSystemGetDriverVersion"),
-		need(&s.deviceGetCount, "nvmlDeviceGetCount_v2"),
-		need(&s.deviceGetHandleByIndex, "nvmlDeviceGetHandleByIndex_v2"),
-		need(&s.deviceGetHandleByUUID, "nvmlDeviceGetHandleByUUID"),
-		need(&s.deviceGetHandleByPciBusId, "nvmlDeviceGetHandleByPciBusId_v2"),
-
-		want(&s.deviceGetName, "nvmlDeviceGetName"),
-		want(&s.deviceGetUUID, "nvmlDeviceGetUUID"),
-		want(&s.deviceGetPciInfo, "nvmlDeviceGetPciInfo_v3"),
-		want(&s.deviceGetClockInfo, "nvmlDeviceGetClockInfo"),
-		want(&s.deviceGetMaxClockInfo, "nvmlDeviceGetMaxClockInfo"),
-		// Renamed in driver 535; the bits are the same.
-		want(&s.deviceGetCurrentClocksEventReasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"),
-		want(&s.deviceGetTemperature, "nvmlDeviceGetTemperature"),
-		want(&s.deviceGetTemperatureV, "nvmlDeviceGetTemperatureV"),
-		want(&s.deviceGetPowerUsage, "nvmlDeviceGetPowerUsage"),
-		want(&s.deviceGetComputeRunningProcesses, "nvmlDeviceGetComputeRunningProcesses_v3"),
-		want(&s.deviceGetTotalEccErrors, "nvmlDeviceGetTotalEccErrors"),
-		want(&s.deviceGetEccMode, "nvmlDeviceGetEccMode"),
-		want(&s.deviceGetPersistenceMode, "nvmlDeviceGetPersistenceMode"),
-		want(&s.eventSetCreate, "nvmlEventSetCreate"),
-		want(&s.deviceRegisterEvents, "nvmlDeviceRegisterEvents"),
-		want(&s.eventSetWait, "nvmlEventSetWait_v2"),
-		want(&s.eventSetFree, "nvmlEventSetFree"),
-	}
+	nvmlInit                      proc `c:"nvmlInit_v2"`
+	nvmlShutdown                  proc
+	nvmlErrorString               proc
+	nvmlSystemGetDriverVersion    proc
+	nvmlDeviceGetCount            proc `c:"nvmlDeviceGetCount_v2"`
+	nvmlDeviceGetHandleByIndex    proc `c:"nvmlDeviceGetHandleByIndex_v2"`
+	nvmlDeviceGetHandleByPciBusId proc `c:"nvmlDeviceGetHandleByPciBusId_v2"`
+	nvmlDeviceGetName             proc `optional:"true"`
+	nvmlDeviceGetClockInfo        proc `optional:"true"`
+	nvmlDeviceGetMaxClockInfo     proc `optional:"true"`
+	// Renamed in driver 535; the bits are the same.
+	nvmlDeviceGetCurrentClocksEventReasons proc `c:"nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetCurrentClocksThrottleReasons" optional:"true"`
+	nvmlDeviceGetTemperature               proc `optional:"true"`
+	nvmlDeviceGetTemperatureV              proc `optional:"true"`
+	nvmlDeviceGetPowerUsage                proc `optional:"true"`
+	nvmlDeviceGetComputeRunningProcesses   proc `c:"nvmlDeviceGetComputeRunningProcesses_v3" optional:"true"`
+	nvmlDeviceGetTotalEccErrors            proc `optional:"true"`
+	nvmlDeviceGetPersistenceMode           proc `optional:"true"`
+	nvmlEventSetCreate                     proc `optional:"true"`
+	nvmlDeviceRegisterEvents               proc `optional:"true"`
+	nvmlEventSetWait                       proc `c:"nvmlEventSetWait_v2" optional:"true"`
+	nvmlEventSetFree                       proc `optional:"true"`
 }

@@ -64,10 +64,10 @@ type XidWatch struct {
 // error is then best shown by a doctor and otherwise passed over.
 func (d Device) WatchXids() (*XidWatch, error) {
 	w := &XidWatch{d: d}
-	if code := d.l.sym.eventSetCreate.call(uintptr(unsafe.Pointer(&w.set))); code != Success {
+	if code := d.l.sym.nvmlEventSetCreate.call(uintptr(unsafe.Pointer(&w.set))); code != success {
 		return nil, d.l.newError(code, "listening for Xids of "+d.label)
 	}
-	if code := d.l.sym.deviceRegisterEvents.call(d.handle, xidEvent, w.set); code != Success {
+	if code := d.l.sym.nvmlDeviceRegisterEvents.call(d.handle, xidEvent, w.set); code != success {
 		return nil, errors.Join(d.l.newError(code, "listening for Xids of "+d.label), w.Close())
 	}
 	return w, nil
@@ -77,11 +77,11 @@ func (d Device) WatchXids() (*XidWatch, error) {
 // time.
 func (w *XidWatch) Next(patience time.Duration) (x Xid, ok bool, err error) {
 	var event eventData
-	code := w.d.l.sym.eventSetWait.call(w.set, uintptr(unsafe.Pointer(&event)), uintptr(max(patience.Milliseconds(), 0)))
+	code := w.d.l.sym.nvmlEventSetWait.call(w.set, uintptr(unsafe.Pointer(&event)), uintptr(max(patience.Milliseconds(), 0)))
 	switch {
-	case code == Timeout:
+	case code == timeout:
 		return 0, false, nil
-	case code != Success:
+	case code != success:
 		return 0, false, w.d.l.newError(code, "waiting for Xids of "+w.d.label)
 	}
 	return Xid(event.data), true, nil
@@ -89,7 +89,7 @@ func (w *XidWatch) Next(patience time.Duration) (x Xid, ok bool, err error) {
 
 // Close ends the listening.
 func (w *XidWatch) Close() error {
-	if code := w.d.l.sym.eventSetFree.call(w.set); code != Success {
+	if code := w.d.l.sym.nvmlEventSetFree.call(w.set); code != success {
 		return w.d.l.newError(code, "no longer listening for Xids of "+w.d.label)
 	}
 	return nil

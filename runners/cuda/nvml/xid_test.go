@@ -49,8 +49,8 @@ func TestXidsThatNobodyTells(t *testing.T) {
 		name, call string
 		code       Code
 	}{
-		{"no event sets", "nvmlEventSetCreate", FunctionNotFound},
-		{"no permission", "nvmlDeviceRegisterEvents", NoPermission},
+		{"no event sets", "nvmlEventSetCreate", functionNotFound},
+		{"no permission", "nvmlDeviceRegisterEvents", noPermission},
 		{"not this GPU", "nvmlDeviceRegisterEvents", NotSupported},
 	} {
 		t.Run(c.name, func(t *testing.T) {

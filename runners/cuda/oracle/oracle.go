@@ -89,8 +89,8 @@ func (p Places) Slice(from, count int) Places {
 	return Places{p.table.Slice(8*int64(from), 8*int64(count)), count}
 }
 
-// Free gives the table back.
-func (o *Oracle) Free(p Places) error { return o.ctx.Free(p.table) }
+// free gives the table back.
+func (o *Oracle) free(p Places) error { return o.ctx.Free(p.table) }
 
 func (o *Oracle) upload(data []byte) (driver.Buffer, error) {
 	b, err := o.ctx.Alloc(int64(len(data)))

@@ -43,7 +43,7 @@ func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 
 // Free gives the reference's memory back.
 func (r *Reference) Free() error {
-	if err := r.o.Free(r.outputs.Places); err != nil {
+	if err := r.o.free(r.outputs.Places); err != nil {
 		return err
 	}
 	return r.o.ctx.Free(r.Slot)

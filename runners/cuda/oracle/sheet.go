@@ -68,11 +68,11 @@ func (o *Oracle) NewSheet(p *tensor.Problem, launches int) (*Sheet, error) {
 	}
 	slot := make([]byte, s.Layout.Size)
 	s.Layout.Fill(slot, p.Args)
-	if err := o.stream.ToDevice(s.Slot(0), slot); err != nil {
+	if err := o.stream.ToDevice(s.slot(0), slot); err != nil {
 		return nil, err
 	}
 	for i := 1; i < launches; i++ {
-		if err := o.stream.CopyDevice(s.Slot(i), s.Slot(0)); err != nil {
+		if err := o.stream.CopyDevice(s.slot(i), s.slot(0)); err != nil {
 			return nil, err
 		}
 	}
@@ -85,8 +85,8 @@ func (s *Sheet) Free() error {
 	return errors.Join(c.Free(s.slots), c.Free(s.keys), c.Free(s.maxima), c.Free(s.first))
 }
 
-// Slot is one launch's part of the sheet.
-func (s *Sheet) Slot(launch int) driver.Buffer {
+// slot is one launch's part of the sheet.
+func (s *Sheet) slot(launch int) driver.Buffer {
 	return s.slots.Slice(int64(launch*s.Layout.Size), int64(s.Layout.Size))
 }
 
@@ -114,7 +114,7 @@ func (s *Sheet) spec(in input, launch int) []byte {
 	}
 	perLaunch := uint64(keyWords * len(s.inputs))
 	return append(words(
-		uint64(s.Slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]),
+		uint64(s.slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]),
 		uint64(a.Elements), code(kernels.DTypes(), a.DType), code(kernels.Distributions(), a.Distribution(s.dist)),
 		uint64(rows), uint64(columns),
 		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,

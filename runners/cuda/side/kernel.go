@@ -79,11 +79,11 @@ func (k *Kernel) copies(n int) error {
 	for len(k.modules) < n {
 		loaded, err := k.ctx.LoadModule(k.image)
 		if err != nil {
-			return Blame(err)
+			return blame(err)
 		}
 		m := &module{}
 		if m.fn, err = loaded.Function(k.entry); err != nil {
-			return Blame(err)
+			return blame(err)
 		}
 		for _, name := range k.built.Globals {
 			live, err := loaded.Global(name)
@@ -146,8 +146,8 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 		launch.Cluster = dim(g.Cluster)
 	}
 	if g.SharedMemory > 48<<10 {
-		if err := fn.SetAttribute(driver.FuncMaxDynamicShared, g.SharedMemory); err != nil {
-			return nil, Blame(err)
+		if err := fn.AllowShared(g.SharedMemory); err != nil {
+			return nil, blame(err)
 		}
 	}
 	list := &driver.Args{}
@@ -166,7 +166,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 			list.Pointer(at)
 		}
 	}
-	return func() error { return Blame(fn.Launch(k.stream, launch, list)) }, nil
+	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
 }
 
 func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }
@@ -178,7 +178,7 @@ func (k *Kernel) Wait() error {
 	for spins := 0; ; spins++ {
 		done, err := k.stream.Done()
 		if err != nil {
-			return Blame(err)
+			return blame(err)
 		}
 		if done {
 			return nil
@@ -195,8 +195,8 @@ type Failure struct{ gates.Failure }
 
 func (f *Failure) Error() string { return f.Detail }
 
-// Blame turns what the driver says after a launch into the kernel's failure.
-func Blame(err error) error {
+// blame turns what the driver says after a launch into the kernel's failure.
+func blame(err error) error {
 	failed, ok := errors.AsType[*driver.Error](err)
 	if !ok {
 		return err

@@ -75,7 +75,7 @@ func (s *server) open(then func() error) error {
 	if err != nil {
 		return err
 	}
-	thread, err := device.NewThread(driver.ScheduleSpin)
+	thread, err := device.NewThread()
 	if err != nil {
 		return err
 	}
@@ -201,12 +201,12 @@ func (s *server) prepare(p Problem) error {
 	}
 	graph, err := s.stream.Capture(func() error { return all(ready.launches[:p.Batch]) })
 	if err != nil {
-		return Blame(err)
+		return blame(err)
 	}
 	if err := graph.Upload(s.stream); err != nil {
-		return Blame(err)
+		return blame(err)
 	}
-	ready.batch = func() error { return Blame(graph.Launch(s.stream)) }
+	ready.batch = func() error { return blame(graph.Launch(s.stream)) }
 	return s.stream.Synchronize()
 }
 
@@ -259,7 +259,7 @@ func (s *server) run(r run) (time.Duration, error) {
 		return 0, err
 	}
 	took, err := s.to.Since(s.from)
-	return took, Blame(err)
+	return took, blame(err)
 }
 
 // rough is the time of one launch, the shortest of a few runs of several.

@@ -51,7 +51,7 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	if err != nil {
 		return err
 	}
-	thread, err := device.NewThread(driver.ScheduleSpin)
+	thread, err := device.NewThread()
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,6 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *h, size_t n, const CUmemAlloc
 	*h = (CUmemGenericAllocationHandle)fd;
 	return 0;
 }
-CUresult cuMemRelease(CUmemGenericAllocationHandle h) { MAY_FAIL; freed++; return close((int)h) ? 1 : 0; }
 CUresult cuMemExportToShareableHandle(void *to, CUmemGenericAllocationHandle h, CUmemAllocationHandleType t, unsigned long long flags)
 {
 	MAY_FAIL;
@@ -175,14 +174,12 @@ CUresult cuMemAddressReserve(CUdeviceptr *p, size_t n, size_t align, CUdeviceptr
 	*p = (CUdeviceptr)(uintptr_t)at;
 	return at != MAP_FAILED && !align && !flags ? 0 : 2;
 }
-CUresult cuMemAddressFree(CUdeviceptr p, size_t n) { MAY_FAIL; return munmap((void *)(uintptr_t)p, n) ? 1 : 0; }
 CUresult cuMemMap(CUdeviceptr p, size_t n, size_t offset, CUmemGenericAllocationHandle h, unsigned long long flags)
 {
 	MAY_FAIL;
 	void *at = mmap((void *)(uintptr_t)p, n, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)h, (off_t)offset);
 	return at != MAP_FAILED && !offset && !flags ? 0 : 1;
 }
-CUresult cuMemUnmap(CUdeviceptr p, size_t n) { MAY_FAIL; return mmap((void *)(uintptr_t)p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ? 1 : 0; }
 CUresult cuMemSetAccess(CUdeviceptr p, size_t n, const CUmemAccessDesc *d, size_t count)
 {
 	MAY_FAIL;
@@ -256,7 +253,6 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, CUmodule m, const char 
 	*n = sizeof the_global;
 	return 0;
 }
-CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f) { NEEDS_CONTEXT; *v = ((struct kernel *)f)->attrs[(int)a]; return 0; }
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) { NEEDS_CONTEXT; ((struct kernel *)f)->attrs[(int)a] = v; return 0; }
 #ifndef FAKE_OLD
 CUresult cuFuncLoad(CUfunction f) { NEEDS_CONTEXT; ((struct kernel *)f)->loaded = 1; return 0; }
@@ -275,12 +271,6 @@ CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size
 	return 0;
 }
 #endif
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads, size_t shared)
-{
-	NEEDS_CONTEXT;
-	*n = 2048 / threads - (int)(shared >> 10);
-	return 0;
-}
 
 static void run(const launch_record *r)
 {
@@ -379,8 +369,6 @@ CUresult cuEventCreate(CUevent *e, unsigned int flags)
 static struct event *event_of(CUevent e) { struct event *p = (struct event *)e; return p && p->kind == EVENT ? p : NULL; }
 CUresult cuEventDestroy_v2(CUevent e) { NEEDS_CONTEXT; if (!event_of(e)) return 400; free(e); return 0; }
 CUresult cuEventRecord(CUevent e, CUstream s) { ON_STREAM(s); if (!event_of(e)) return 400; event_of(e)->tick = ticks; return 0; }
-CUresult cuEventQuery(CUevent e) { NEEDS_CONTEXT; return event_of(e) ? 0 : 400; }
-CUresult cuEventSynchronize(CUevent e) { NEEDS_CONTEXT; return event_of(e) ? 0 : 400; }
 /* Every launch takes 0.0125 ms. */
 #ifdef FAKE_OLD
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) { NEEDS_CONTEXT; *ms = 1000; return 0; }
