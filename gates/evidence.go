@@ -280,7 +280,7 @@ const (
 
 // A Series is one round's samples on one shape. Every half of a block has inputs
 // of its own, the same for its three sides, and no launch has seen them before:
-// see [Series.LaunchSeed].
+// see [Series.DrawSeed].
 type Series struct {
 	Shape         string    `json:"shape"`
 	Batch         int       `json:"batch"`                   // launches per sample
@@ -310,14 +310,10 @@ type Singles struct {
 	Candidate []float64 `json:"candidate"`
 }
 
-// LaunchSeed is the seed of one timed launch's inputs: of the half-th half of a
-// block, counted over the series, and the launch's place in its batch. Anyone
-// can draw the inputs again with it; nobody who has seen some of them can tell
-// the next.
-func (s Series) LaunchSeed(half, launch int) uint64 { return s.DrawSeed("timed", half, launch) }
-
-// DrawSeed is the same for launches of another phase: those that warm up or stand
-// alone.
+// DrawSeed is the seed of one launch's inputs: in the phase "timed", of the draw-th
+// half of a block, counted over the series, and the launch's place in its batch;
+// other phases are launches that warm up or stand alone. Anyone can draw the inputs
+// again with it; nobody who has seen some of them can tell the next.
 func (s Series) DrawSeed(phase string, draw, launch int) uint64 {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %d %d", s.Seed, s.Shape, phase, draw, launch))
 	return binary.LittleEndian.Uint64(digest[:]) >> 16 // exact in JSON, whoever reads it

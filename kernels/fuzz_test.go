@@ -71,7 +71,7 @@ func useAll(t *testing.T, m *Manifest) {
 			t.Errorf("variant %s is compiled for nothing", v.Name)
 		}
 	}
-	for _, file := range m.SortedFiles() {
+	for _, file := range m.sortedFiles() {
 		m.IsSource(file)
 	}
 	if m.Mode != ModeCommand && (m.CPrototype() == "" || m.ReferencePrototype() == "" != m.ReferenceOnDevice()) {
@@ -89,7 +89,7 @@ func useAt(t *testing.T, m *Manifest, variant string, shape Shape, toggles map[s
 			}
 			continue
 		}
-		elements, err := m.Elements(a, shape.Dims, toggles)
+		elements, err := m.elements(a, shape.Dims, toggles)
 		if err != nil || elements < 1 || elements > maxElements {
 			t.Errorf("%s, %s: %d elements: %v", shape, a.Name, elements, err)
 		}

@@ -74,11 +74,6 @@ func Parse(file string, data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Schema is the JSON Schema of a manifest, for editors.
-func Schema() ([]byte, error) {
-	return strict.Schema("kernelgate kernel manifest", Manifest{})
-}
-
 // Shape finds a shape by its name.
 func (m *Manifest) Shape(name string) (Shape, bool) {
 	for _, s := range m.Shapes {

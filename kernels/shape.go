@@ -170,19 +170,6 @@ func (m *Manifest) ShapeOf(a *Argument, dims Dims, toggles map[string]int) ([]in
 	return axes, nil
 }
 
-// Elements is the number of elements of an array; 1 for a scalar.
-func (m *Manifest) Elements(a *Argument, dims Dims, toggles map[string]int) (int, error) {
-	axes, err := m.ShapeOf(a, dims, toggles)
-	if err != nil {
-		return 0, fmt.Errorf("shape of argument %s: %w", a.Name, err)
-	}
-	elements := 1
-	for _, length := range axes {
-		elements *= length
-	}
-	return elements, nil
-}
-
 // ScalarValue is what is passed for a scalar argument.
 func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (float64, error) {
 	if a.Value == nil {

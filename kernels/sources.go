@@ -39,22 +39,6 @@ func isLocal(relpath string) bool {
 	return !path.IsAbs(relpath) && relpath != ".." && !strings.HasPrefix(relpath, "../") && !strings.ContainsFunc(relpath, func(r rune) bool { return r == '\\' || unicode.IsControl(r) })
 }
 
-// SortedFiles lists the files that the manifest names: the variants' sources and
-// the reference, each once.
-func (m *Manifest) SortedFiles() []string {
-	var files []string
-	for _, v := range m.Variants {
-		if v.Source != "" {
-			files = append(files, v.Source)
-		}
-	}
-	if m.Reference != nil {
-		files = append(files, m.Reference.Source)
-	}
-	slices.Sort(files)
-	return slices.Compact(files)
-}
-
 // matchGlob matches a slash-separated name: * and ? stay within one folder, **
 // crosses folders, and **/ also matches no folder at all.
 func matchGlob(pattern, name string) bool {

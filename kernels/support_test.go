@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -115,4 +116,33 @@ func TestRangeAnd(t *testing.T) {
 			same(t, "the other way round", rangeOf(t, tt.other).and(rangeOf(t, tt.one)).most(), tt.max)
 		})
 	}
+}
+
+// sortedFiles lists the files that the manifest names: the variants' sources and
+// the reference, each once.
+func (m *Manifest) sortedFiles() []string {
+	var files []string
+	for _, v := range m.Variants {
+		if v.Source != "" {
+			files = append(files, v.Source)
+		}
+	}
+	if m.Reference != nil {
+		files = append(files, m.Reference.Source)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// elements is the number of elements of an array; 1 for a scalar.
+func (m *Manifest) elements(a *Argument, dims Dims, toggles map[string]int) (int, error) {
+	axes, err := m.ShapeOf(a, dims, toggles)
+	if err != nil {
+		return 0, fmt.Errorf("shape of argument %s: %w", a.Name, err)
+	}
+	elements := 1
+	for _, length := range axes {
+		elements *= length
+	}
+	return elements, nil
 }

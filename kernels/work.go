@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"math"
-
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -58,9 +56,4 @@ func (t *Tolerance) ValidateStrict(n *strict.Node) {
 	if n.Clean() && n.Mapping() && len(n.Pairs()) == 0 {
 		n.Errorf("is empty (write e.g. {abs: 0.06}, or {abs: 0} for an exact kernel)")
 	}
-}
-
-// Bad tells whether an element is beyond the tolerance; NaN always is.
-func (t Tolerance) Bad(got, want float64) bool {
-	return !(math.Abs(got-want) <= t.Abs+t.Rel*math.Abs(want))
 }

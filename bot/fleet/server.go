@@ -88,13 +88,13 @@ type RunnerState struct {
 	LastSeen time.Time      // zero if it never came
 	Progress *runners.Event // of the job; nil before there is any
 
-	attempt
+	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
-	over      attempt         // the last one that ended: a beat may arrive after the result that it set out before
+	over      lease           // the last one that ended: a beat may arrive after the result that it set out before
 }
 
-// An attempt is a lease's identity.
-type attempt struct {
+// A lease is one runner's hold on one job.
+type lease struct {
 	job   string
 	token uint64
 }
@@ -170,13 +170,13 @@ func (s *Server) note(name string, change func(*RunnerState)) Runner {
 // is how it becomes known again.
 func (s *Server) at(l *journal.Lease) func(*RunnerState) {
 	return func(state *RunnerState) {
-		now := attempt{l.ID, l.Token}
-		if state.attempt == now || state.over == now {
+		now := lease{l.ID, l.Token}
+		if state.lease == now || state.over == now {
 			return
 		}
 		*state = RunnerState{
 			Runner: state.Runner, Job: l.ID, Kernel: l.Kernel, Since: s.Now(), LastSeen: state.LastSeen,
-			attempt: now, artifacts: map[string]bool{}, over: state.over,
+			lease: now, artifacts: map[string]bool{}, over: state.over,
 		}
 	}
 }
@@ -184,8 +184,8 @@ func (s *Server) at(l *journal.Lease) func(*RunnerState) {
 // idle says that the runner does not work on that job any more.
 func idle(job string, token uint64) func(*RunnerState) {
 	return func(state *RunnerState) {
-		over := attempt{job, token}
-		if state.attempt == over {
+		over := lease{job, token}
+		if state.lease == over {
 			*state = RunnerState{Runner: state.Runner, LastSeen: state.LastSeen}
 		}
 		state.over = over

@@ -1,11 +1,15 @@
 package command
 
 import (
+	_ "embed"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
+
+//go:embed kernelgate_bench.py
+var pythonBench string
 
 // The snippet's own tests need no PyTorch: they hand in the clock.
 func TestPythonBench(t *testing.T) {

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"encoding/binary"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -17,12 +16,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 )
-
-// pythonBench is kernelgate_bench.py, which a repository may copy beside its
-// kernel to time a callable with PyTorch.
-//
-//go:embed kernelgate_bench.py
-var pythonBench string
 
 // Config is what a worker may be told beside the job.
 type Config struct {

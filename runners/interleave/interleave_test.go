@@ -113,7 +113,7 @@ func TestTimedSeeds(t *testing.T) {
 	}
 	for half := range 2 * plan.Pairs {
 		for launch := range s.Batch {
-			if seed := s.LaunchSeed(half, launch); f.seeds[seed] != 1 {
+			if seed := s.DrawSeed("timed", half, launch); f.seeds[seed] != 1 {
 				t.Errorf("launch %d of half %d was not drawn from its seed", launch, half)
 			}
 		}

@@ -28,12 +28,6 @@ type Problem struct {
 	Remedy string
 }
 
-// OfHost says that no program could be profiled on this machine as it is: the profile gate is to be skipped with
-// the remedy, not failed.
-func (p *Problem) OfHost() bool {
-	return p.Kind == noPermission || p.Kind == busy || p.Kind == noProfiler
-}
-
 // String is one line for a reader.
 func (p *Problem) String() string {
 	s := "ncu: " + strings.TrimSuffix(p.Detail, ".")

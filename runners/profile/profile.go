@@ -20,13 +20,3 @@ type Metric struct {
 	Unit  string
 	Value float64 // finite
 }
-
-// Metric finds a counter by name. The details page has some names twice, in two units; the first counts then.
-func (l Launch) Metric(name string) (Metric, bool) {
-	for _, m := range l.Metrics {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Metric{}, false
-}

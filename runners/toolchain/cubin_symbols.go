@@ -47,19 +47,16 @@ func (f *cubinFile) codeSize(entry string) int {
 // their names tells them from the source's own. A source may use such a name too, so none is left out here.
 type Global struct {
 	Name string
-	Arch string // such as sm_89
-	Size int    // bytes
-	// Initialised is whether the module carries a first value; the others start as zero.
-	Initialised bool
+	Size int // bytes
 }
 
 // globals are the variables that a kernel can write and that outlive it.
-func (f *cubinFile) globals(arch string) []Global {
+func (f *cubinFile) globals() []Global {
 	var globals []Global
 	for _, y := range f.symtab() {
 		section := f.section(y.section).name
 		if y.kind == symbolObject && (section == ".nv.global" || section == ".nv.global.init") {
-			globals = append(globals, Global{Name: y.name, Arch: arch, Size: int(min(y.size, 1<<48)), Initialised: section == ".nv.global.init"})
+			globals = append(globals, Global{Name: y.name, Size: int(min(y.size, 1<<48))})
 		}
 	}
 	return globals

@@ -33,7 +33,7 @@ func parseResourceUsage(out string) ([]FunctionUsage, error) {
 			continue
 		}
 		if m := cuobjdumpFunction.FindStringSubmatch(line); m != nil {
-			functions = append(functions, FunctionUsage{Name: m[1], Short: shortName(m[1]), Arch: arch})
+			functions = append(functions, FunctionUsage{Name: m[1], Arch: arch})
 			inFunction = true
 			continue
 		}

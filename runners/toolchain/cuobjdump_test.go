@@ -70,28 +70,28 @@ func TestResourceUsage(t *testing.T) {
 		name, out string
 		want      []FunctionUsage
 	}{
-		{"a function without figures", " Function k:\n", []FunctionUsage{{Name: "k", Short: "k"}}},
+		{"a function without figures", " Function k:\n", []FunctionUsage{{Name: "k"}}},
 		{
 			"the common block belongs to no function",
 			" Function k:\n  REG:8\n Common:\n  GLOBAL:0 CONSTANT[3]:64\n",
-			[]FunctionUsage{{Name: "k", Short: "k", Registers: of(8)}},
+			[]FunctionUsage{{Name: "k", Registers: of(8)}},
 		},
 		{
 			"unknown fields and banks",
 			" Function k:\n  REG:8 WARP:x CONSTANT[PIC]:9 CONSTANT[1]:4 LOCAL:2\n",
-			[]FunctionUsage{{Name: "k", Short: "k", Registers: of(8), Local: of(2), Constant: map[int]int{1: 4}}},
+			[]FunctionUsage{{Name: "k", Registers: of(8), Local: of(2), Constant: map[int]int{1: 4}}},
 		},
 		{
 			"a stack that nobody knows",
 			" Function k:\n  REG:8 STACK:UNKNOWN\n",
-			[]FunctionUsage{{Name: "k", Short: "k", Registers: of(8)}},
+			[]FunctionUsage{{Name: "k", Registers: of(8)}},
 		},
 		{
 			"two architectures",
 			"arch = sm_80\n\n Function k:\n  REG:8\n\narch = sm_90\n\n Function k:\n  REG:9\n",
 			[]FunctionUsage{
-				{Name: "k", Short: "k", Arch: "sm_80", Registers: of(8)},
-				{Name: "k", Short: "k", Arch: "sm_90", Registers: of(9)},
+				{Name: "k", Arch: "sm_80", Registers: of(8)},
+				{Name: "k", Arch: "sm_90", Registers: of(9)},
 			},
 		},
 	} {

@@ -35,7 +35,7 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	if cubin.Code, err = f.machineCode(); err != nil {
 		return nil, err
 	}
-	cubin.CodeSize, cubin.Globals = f.codeSize(b.Entry), f.globals(b.Arch)
+	cubin.CodeSize, cubin.Globals = f.codeSize(b.Entry), f.globals()
 	return cubin, cubin.readUsage(o, b)
 }
 

@@ -31,7 +31,7 @@ func entry(t *testing.T, report PTXASReport, short string) FunctionUsage {
 	t.Helper()
 	var found []FunctionUsage
 	for _, e := range report.Entries {
-		if e.Short == short {
+		if shortName(e.Name) == short {
 			found = append(found, e)
 		}
 	}
@@ -100,7 +100,7 @@ func TestFigures(t *testing.T) {
 	of := func(n int) *int { return &n }
 	const title = "ptxas info    : Compiling entry function 'k' for 'sm_89'\n"
 	const properties = "ptxas info    : Function properties for "
-	k := FunctionUsage{Name: "k", Short: "k", Arch: "sm_89"}
+	k := FunctionUsage{Name: "k", Arch: "sm_89"}
 	with := func(change func(*FunctionUsage)) FunctionUsage {
 		u := k
 		change(&u)

@@ -70,7 +70,7 @@ func (p *ptxasParser) enter(name, arch string) {
 	e := p.entries[key]
 	if e == nil {
 		e = &ptxasEntry{
-			usage:     FunctionUsage{Name: name, Short: shortName(name), Arch: arch},
+			usage:     FunctionUsage{Name: name, Arch: arch},
 			functions: map[string]bool{name: true},
 		}
 		p.entries[key] = e

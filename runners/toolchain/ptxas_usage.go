@@ -11,9 +11,8 @@ import (
 // What they leave out differs between releases and architectures: from sm_90 on, ptxas is silent about constant
 // memory; up to CUDA 12.4, about barriers.
 type FunctionUsage struct {
-	Name  string // as the linker knows it
-	Short string // the plain function name in Name, or Name itself
-	Arch  string // such as sm_89; empty where the tool did not say
+	Name string // as the linker knows it
+	Arch string // such as sm_89; empty where the tool did not say
 
 	Registers    *int // per thread
 	Barriers     *int

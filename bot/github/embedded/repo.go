@@ -103,15 +103,6 @@ func (r *Repo) Fork(login string) (*Repo, error) {
 	return f, nil
 }
 
-// Repo finds a repository by its full name, owner/name.
-func (s *Server) Repo(fullName string) (*Repo, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	owner, name, _ := strings.Cut(fullName, "/")
-	r := s.repo(owner, name)
-	return r, r != nil
-}
-
 func (s *Server) repo(owner, name string) *Repo {
 	i := slices.IndexFunc(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
 	if i < 0 {

@@ -22,7 +22,6 @@ var (
 
 // A store is an open file: one connection that writes, some that read.
 type store struct {
-	file  string
 	write *sql.DB
 	read  *sql.DB
 }
@@ -39,7 +38,7 @@ func openStore(ctx context.Context, file string) (_ *store, err error) {
 		u := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}.Encode()}
 		return u.String()
 	}
-	s := &store{file: file}
+	s := &store{}
 	defer func() {
 		if err != nil {
 			s.close()

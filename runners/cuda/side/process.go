@@ -91,16 +91,10 @@ func (p *Process) Load(b Built) error {
 	return err
 }
 
-// A Room is memory that a side and its judge share: the side launches on it, the
-// judge fills and reads it.
-type Room struct {
-	driver.Buffer
-	shared driver.Shared
-}
-
-// NewRooms makes rooms in the judge's context and hands them to the side.
-func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]Room, error) {
-	var all []Room
+// NewRooms makes rooms in the judge's context and hands them to the side. A room is
+// memory that the two share: the side launches on it, the judge fills and reads it.
+func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Buffer, error) {
+	var all []driver.Buffer
 	for count > 0 {
 		n := min(count, maxFiles)
 		made, files, err := newRooms(c, n, size)
@@ -118,7 +112,7 @@ func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]Room, err
 	return all, nil
 }
 
-func newRooms(c *driver.Context, count, size int) (made []Room, files []*os.File, err error) {
+func newRooms(c *driver.Context, count, size int) (made []driver.Buffer, files []*os.File, err error) {
 	for range count {
 		shared, err := c.NewShared(int64(size))
 		if err != nil {
@@ -132,7 +126,7 @@ func newRooms(c *driver.Context, count, size int) (made []Room, files []*os.File
 		if err != nil {
 			return made, files, err
 		}
-		made, files = append(made, Room{buffer, shared}), append(files, file)
+		made, files = append(made, buffer), append(files, file)
 	}
 	return made, files, nil
 }

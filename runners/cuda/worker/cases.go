@@ -55,9 +55,8 @@ const (
 // A desk has the sides of a comparison, with memory for its largest case.
 type desk struct {
 	*session
-	cand, base           *side.Process
-	candRooms, baseRooms []side.Room
-	places               oracle.Places // the candidate's rooms, then the baseline's
+	cand, base *side.Process
+	places     oracle.Places // the candidate's rooms, then the baseline's
 }
 
 func (s *session) openDesk() (*desk, error) {
@@ -78,25 +77,25 @@ func (s *session) openDesk() (*desk, error) {
 		size = max(size, tensor.NewLayout(p.Args, 0).Size)
 	}
 	var addresses []driver.DevicePtr
-	open := func(p *side.Process, built side.Built, count int) ([]side.Room, error) {
+	open := func(p *side.Process, built side.Built, count int) error {
 		if err := p.Load(built); err != nil {
-			return nil, blame(p, err)
+			return blame(p, err)
 		}
 		rooms, err := p.NewRooms(s.ctx, 0, count, size)
 		for _, r := range rooms {
 			addresses = append(addresses, r.Ptr)
 		}
-		return rooms, err
+		return err
 	}
-	var err error
-	if d.candRooms, err = open(d.cand, *s.request.Candidate, candidateRooms); err != nil {
+	if err := open(d.cand, *s.request.Candidate, candidateRooms); err != nil {
 		return nil, err
 	}
 	if d.base != nil {
-		if d.baseRooms, err = open(d.base, *s.request.Baseline, 1); err != nil {
+		if err := open(d.base, *s.request.Baseline, 1); err != nil {
 			return nil, err
 		}
 	}
+	var err error
 	d.places, err = s.oracle.NewPlaces(addresses)
 	return d, err
 }

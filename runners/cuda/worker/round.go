@@ -109,7 +109,7 @@ type bench struct {
 	run     *interleave.Run
 
 	sheet     *oracle.Sheet
-	rooms     map[rune][]side.Room
+	rooms     map[rune][]driver.Buffer
 	all       oracle.Places // every side's rooms, side by side
 	ones      oracle.Places // every side's first room
 	at        map[rune]int  // where a side's rooms begin in all
@@ -125,7 +125,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{session: s, id: id, problem: p, rooms: map[rune][]side.Room{}, at: map[rune]int{}}
+	b := &bench{session: s, id: id, problem: p, rooms: map[rune][]driver.Buffer{}, at: map[rune]int{}}
 	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
 	for _, d := range s.request.Distributions {
 		b.series.Distributions = append(b.series.Distributions, string(d))
@@ -245,7 +245,7 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 		return nil, err
 	}
 	o.seed, o.dist = b.drawn[launch], b.dist
-	return o, b.stream.CopyDevice(o.memory, b.rooms[gates.SideCandidate][launch].Buffer.Slice(0, o.memory.Size))
+	return o, b.stream.CopyDevice(o.memory, b.rooms[gates.SideCandidate][launch].Slice(0, o.memory.Size))
 }
 
 func (b *bench) spareOutput() (*output, error) {
