@@ -117,7 +117,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		reconcile = 0
 	}
 	b := keeper.New(keeper.Config{
-		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 20 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
+		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
 		Repositories: watched, Now: s.now,
 		Planner: &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },

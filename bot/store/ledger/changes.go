@@ -13,7 +13,7 @@ import (
 func all[T any](ctx context.Context, l *Ledger, what, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
 	var out []T
 	store := l.store.Load()
-	rows, err := store.read.QueryContext(ctx, query, args...)
+	rows, err := store.query(ctx, query, args...)
 	if err != nil {
 		return nil, l.failed(store, what, err)
 	}

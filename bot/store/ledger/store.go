@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -24,6 +25,9 @@ var (
 type store struct {
 	write *sql.DB
 	read  *sql.DB
+
+	mu      sync.Mutex
+	queries map[string]*sql.Stmt // of the readers
 }
 
 // openStore opens the file, and makes the tables in a new one.
@@ -38,7 +42,7 @@ func openStore(ctx context.Context, file string) (_ *store, err error) {
 		u := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}.Encode()}
 		return u.String()
 	}
-	s := &store{}
+	s := &store{queries: map[string]*sql.Stmt{}}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -55,7 +59,39 @@ func openStore(ctx context.Context, file string) (_ *store, err error) {
 		return nil, err
 	}
 	s.read.SetMaxOpenConns(4)
+	s.read.SetMaxIdleConns(4) // a connection that is closed takes its parsed queries along
 	return s, nil
+}
+
+// query asks a reader. Queries are few and asked again and again, and SQLite takes longer
+// to parse one than to answer it: each is parsed once for every connection.
+func (s *store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := s.parsed(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+func (s *store) parsed(ctx context.Context, query string) (*sql.Stmt, error) {
+	s.mu.Lock()
+	stmt := s.queries[query]
+	s.mu.Unlock()
+	if stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := s.read.PrepareContext(ctx, query) // may wait for a connection
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first := s.queries[query]; first != nil {
+		stmt.Close()
+		return first, nil
+	}
+	s.queries[query] = stmt
+	return stmt, nil
 }
 
 func (s *store) prepare(ctx context.Context) error {
