@@ -18,6 +18,7 @@ import (
 type states struct {
 	journal *journal.Journal
 	now     func() time.Time
+	name    func(repo int64) string // what a repository is called now; empty where that is not known
 
 	reading chan struct{} // held by whoever reads: at a start thousands want to
 	mu      sync.Mutex
@@ -36,8 +37,8 @@ const (
 	readAtOnce = 16
 )
 
-func newStates(j *journal.Journal, now func() time.Time) *states {
-	return &states{journal: j, now: now, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates)}
+func newStates(j *journal.Journal, now func() time.Time, name func(int64) string) *states {
+	return &states{journal: j, now: now, name: name, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates)}
 }
 
 // newLRU is a cache of a size that is no mistake.
@@ -68,7 +69,17 @@ func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) 
 	if err := s.fill(ctx, e, id); err != nil {
 		return nil, err
 	}
-	return e.state.Clone(), nil
+	return s.copy(e.state), nil
+}
+
+// copy is a state for whoever works by it. What is stored has the repository's name of
+// then.
+func (s *states) copy(state *change.State) *change.State {
+	c := state.Clone()
+	if name := s.name(c.ID.Repo); name != "" && c.Seq > 0 {
+		c.Facts.Repo = name
+	}
+	return c
 }
 
 func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
@@ -112,7 +123,7 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 			return nil, err
 		}
 		if event == nil {
-			return e.state.Clone(), nil
+			return s.copy(e.state), nil
 		}
 		seq, err := s.journal.Append(ctx, id.String(), e.state.Seq, change.KindOf(event), event)
 		if errors.Is(err, journal.ErrConflict) {
@@ -124,6 +135,6 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 			return nil, fmt.Errorf("writing %s: %w", id, err)
 		}
 		e.state.Apply(seq, s.now().UTC(), event)
-		return e.state.Clone(), nil
+		return s.copy(e.state), nil
 	}
 }
