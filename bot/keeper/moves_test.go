@@ -182,7 +182,8 @@ func TestArchivedBesideLive(t *testing.T) {
 	w.start()
 	live := w.propose("live", "// speed 1.3\n", embedded.PROptions{})
 	w.checkIn(w.repo, live.HeadSHA(), "success")
-	w.settle()
+	seen := w.running.bot.Counts().Reconciled
+	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(3 * time.Second)) })
 	if n := heard.wrote("/olga/attic/"); n != 0 {
 		t.Errorf("%d writes to an archived repository", n)
 	}

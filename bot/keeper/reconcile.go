@@ -185,6 +185,9 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 	}
 	open := map[int]bool{}
 	for _, pull := range pulls {
+		if pull.Shut {
+			return client.ErrAway // before any of them costs a write
+		}
 		open[pull.Number] = true
 		id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
 		_, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
