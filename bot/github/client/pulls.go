@@ -16,7 +16,7 @@ type Pull struct {
 	Labels                     []string
 	HeadSHA, HeadRef, HeadRepo string // HeadRepo is owner/name, empty if the fork is gone
 	BaseSHA, BaseRef, BaseRepo string // BaseRepo is what the repository is called now
-	Shut                       bool // the repository is archived or disabled
+	Shut                       bool   // the repository is archived or disabled
 	URL                        string
 	UpdatedAt                  time.Time
 }
