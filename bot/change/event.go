@@ -31,6 +31,7 @@ type Facts struct {
 	Pulls         []int     `json:"pulls,omitempty"`    // a group's last pull request
 	Members       []Member  `json:"members,omitempty"`  // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`    // digest of the base's, once they changed under an open pull request
+	Ended         string    `json:"ended,omitempty"`    // why nobody can reach it any more: the repository was deleted, say
 	Updated       time.Time `json:"updated"`
 }
 

@@ -3,8 +3,6 @@ package keeper
 import (
 	"cmp"
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -74,41 +72,27 @@ func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
 	case webhook.Push:
 		return k.notePush(ctx, e)
 	case webhook.Installation:
-		k.noteRepositories(e.Repositories, e.Action != "deleted" && e.Action != "suspend")
+		return k.noteInstallation(ctx, e)
 	case webhook.InstallationRepositories:
-		k.noteRepositories(e.Added, true)
-		k.noteRepositories(e.Removed, false)
+		k.came(e.Added)
+		return k.left(ctx, e.Removed, "the App was taken out of it")
+	case webhook.InstallationTarget:
+		k.noteAccount(e)
+	case webhook.RepositoryChange:
+		return k.noteRepository(ctx, e)
 	case webhook.Ping:
 		k.Log.Info("GitHub says hello", "hook", e.HookID, "repo", e.Repository.FullName)
 	}
 	return nil
 }
 
-func (k *Keeper) watched(repo string) bool {
-	return len(k.Repositories) == 0 || slices.ContainsFunc(k.Repositories, func(r string) bool { return strings.EqualFold(r, repo) })
-}
-
-// noteRepositories has those looked through that the App came to, and leaves those alone
-// that it left.
-func (k *Keeper) noteRepositories(repos []webhook.Repository, came bool) {
-	for _, r := range repos {
-		switch {
-		case !k.watched(r.FullName):
-		case came:
-			k.cameBack(r.ID)
-			k.looking.wake(place{repo: r.ID, name: r.FullName})
-		default:
-			k.goneAway(r.ID, r.FullName, errors.New("the App was taken away or suspended"))
-		}
-	}
-}
-
 func (k *Keeper) notePull(ctx context.Context, e webhook.PullRequest) error {
-	if !k.watched(e.Repository.FullName) {
+	if !k.meet(e.Repository) {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
 	told := facts.OfEvent(e)
+	told.Repo = k.nameOf(e.Repository.ID)
 	s, err := k.states.load(ctx, id)
 	// Of two in one second nobody but GitHub knows which is the later.
 	if err == nil && (s.Seq == 0 || told.Updated.After(s.Facts.Updated)) {
@@ -126,7 +110,7 @@ func (k *Keeper) notePull(ctx context.Context, e webhook.PullRequest) error {
 // command of ours changes nothing.
 func (k *Keeper) noteRemark(ctx context.Context, e webhook.Event) error {
 	said, a, ok := facts.OfRemark(e)
-	if !ok || !said.Open || said.Author.Bot || !k.watched(said.Repository.FullName) {
+	if !ok || !said.Open || said.Author.Bot || !k.meet(said.Repository) {
 		return nil
 	}
 	if a.Request, ok = command.Parse(said.Body); !ok {
@@ -138,7 +122,7 @@ func (k *Keeper) noteRemark(ctx context.Context, e webhook.Event) error {
 			return nil, nil
 		}
 		// Opened before the bot was there. Whoever works on it asks GitHub for the rest.
-		return change.Seen{Facts: change.Facts{Repo: said.Repository.FullName, DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
+		return change.Seen{Facts: change.Facts{Repo: k.nameOf(said.Repository.ID), DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
 	})
 	if err != nil {
 		return err
@@ -190,7 +174,7 @@ func (k *Keeper) noteCheckRun(ctx context.Context, delivery string, e webhook.Ch
 // noteButton notes a command that came without a comment. For a fork GitHub does not
 // say which pull request it is: the ledger knows the head.
 func (k *Keeper) noteButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
-	if !k.watched(o.Repository.FullName) {
+	if !k.meet(o.Repository) {
 		return nil
 	}
 	var ids []change.ID
@@ -220,11 +204,12 @@ func (k *Keeper) noteButton(ctx context.Context, delivery string, o webhook.Orig
 
 // noteGroup gates what the merge queue wants to merge, on its own commit.
 func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
-	if !k.watched(e.Repository.FullName) {
+	if !k.meet(e.Repository) {
 		return nil
 	}
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
+	f.Repo = k.nameOf(e.Repository.ID)
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
@@ -239,10 +224,10 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 // notePush has open pull requests held against the rules of the branch, and measures
 // what reached the default branch, for the history.
 func (k *Keeper) notePush(ctx context.Context, e webhook.Push) error {
-	if !k.watched(e.Repository.FullName) || strings.Trim(e.After, "0") == "" {
+	if !k.meet(e.Repository) || strings.Trim(e.After, "0") == "" {
 		return nil
 	}
-	k.looking.wake(place{repo: e.Repository.ID, name: e.Repository.FullName, branch: e.Branch})
+	k.looking.wake(place{repo: e.Repository.ID, name: k.nameOf(e.Repository.ID), branch: e.Branch})
 	if !e.Default() || strings.Trim(e.Before, "0") == "" {
 		return nil
 	}
@@ -252,7 +237,7 @@ func (k *Keeper) notePush(ctx context.Context, e webhook.Push) error {
 			return nil, nil
 		}
 		return change.Seen{Facts: change.Facts{
-			Repo: e.Repository.FullName, DefaultBranch: e.Repository.DefaultBranch, Title: e.Branch, Author: e.Sender.Login, Open: true,
+			Repo: k.nameOf(e.Repository.ID), DefaultBranch: e.Repository.DefaultBranch, Title: e.Branch, Author: e.Sender.Login, Open: true,
 			Head: e.After, Base: e.Branch, BaseSHA: e.Before,
 		}}, nil
 	})

@@ -72,6 +72,7 @@ type Keeper struct {
 	mu     sync.Mutex
 	counts Counts
 	stale  map[change.ID]change.Facts // to be refreshed before anything else, with what a delivery said
+	names  map[int64]string           // of the repositories that are watched, as they are called now
 	away   map[int64]bool             // repositories that take no part at present
 
 	progress    *lru.Cache[string, present.Progress] // by job
@@ -124,10 +125,11 @@ func New(c Config) *Keeper {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Keeper{
-		Config: c, states: newStates(c.Journal, c.Now), stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
+		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
 		progress: newLRU[string, present.Progress](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 	}
+	k.states = newStates(c.Journal, c.Now, k.nameOf)
 	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.accountOf, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.showing = &workers[change.ID]{what: "show", do: k.show, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.looking = &workers[place]{what: "look", do: k.look, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}

@@ -100,6 +100,7 @@ func (k *Keeper) lists(ctx context.Context) []func(context.Context) ([]client.Re
 				if err != nil {
 					return nil, err
 				}
+				k.called(r.ID, r.FullName) // which need not be the one that it was asked for by
 				return []client.Repository{r}, nil
 			})
 		}
@@ -116,8 +117,11 @@ func (k *Keeper) lists(ctx context.Context) []func(context.Context) ([]client.Re
 
 // found has a repository looked through, unless it takes no part.
 func (k *Keeper) found(r client.Repository) {
+	if k.nameOf(r.ID) != "" || k.watched(r.FullName) {
+		k.called(r.ID, r.FullName)
+	}
 	switch {
-	case !k.watched(r.FullName):
+	case k.nameOf(r.ID) == "" && !k.watched(r.FullName):
 	case r.Archived || r.Disabled:
 		k.goneAway(r.ID, r.FullName, errors.New("it is archived or disabled"))
 	default:
@@ -181,6 +185,9 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 	}
 	open := map[int]bool{}
 	for _, pull := range pulls {
+		if pull.Shut {
+			return client.ErrAway // before any of them costs a write
+		}
 		open[pull.Number] = true
 		id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
 		_, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -38,6 +39,9 @@ func (k *Keeper) freshen(ctx context.Context, s *change.State) error {
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(err, client.ErrAway) {
+		return err
+	}
 	k.Log.Warn("GitHub does not tell a pull request; its webhook is believed", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
 	_, _, err = k.noteFacts(ctx, s.ID, told)
 	return err
@@ -63,6 +67,9 @@ func (k *Keeper) refresh(ctx context.Context, id change.ID, repo string) (*chang
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	p, err := k.GitHub.Pull(ctx, repo, id.Number)
+	if err == nil && p.Shut {
+		err = client.ErrAway
+	}
 	if err != nil {
 		return nil, err
 	}

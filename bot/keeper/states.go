@@ -19,6 +19,7 @@ import (
 type states struct {
 	journal *journal.Journal
 	now     func() time.Time
+	name    func(repo int64) string // what a repository is called now; empty where that is not known
 
 	reading chan struct{} // held by whoever reads: at a start thousands want to
 	mu      sync.Mutex
@@ -44,8 +45,8 @@ const (
 	readAtOnce = 16
 )
 
-func newStates(j *journal.Journal, now func() time.Time) *states {
-	return &states{journal: j, now: now, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates), heads: newLRU[head, []change.ID](maxStates)}
+func newStates(j *journal.Journal, now func() time.Time, name func(int64) string) *states {
+	return &states{journal: j, now: now, name: name, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates), heads: newLRU[head, []change.ID](maxStates)}
 }
 
 // newLRU is a cache of a size that is no mistake.
@@ -76,7 +77,17 @@ func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) 
 	if err := s.fill(ctx, e, id); err != nil {
 		return nil, err
 	}
-	return e.state.Clone(), nil
+	return s.copy(e.state), nil
+}
+
+// copy is a state for whoever works by it. What is stored has the repository's name of
+// then.
+func (s *states) copy(state *change.State) *change.State {
+	c := state.Clone()
+	if name := s.name(c.ID.Repo); name != "" && c.Seq > 0 {
+		c.Facts.Repo = name
+	}
+	return c
 }
 
 func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
@@ -120,7 +131,7 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 			return nil, err
 		}
 		if event == nil {
-			return e.state.Clone(), nil
+			return s.copy(e.state), nil
 		}
 		seq, err := s.journal.Append(ctx, id.String(), e.state.Seq, change.KindOf(event), event)
 		if errors.Is(err, journal.ErrConflict) {
@@ -133,7 +144,7 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 		}
 		e.state.Apply(seq, s.now().UTC(), event)
 		s.noteHead(id, event)
-		return e.state.Clone(), nil
+		return s.copy(e.state), nil
 	}
 }
 

@@ -65,6 +65,7 @@ type world struct {
 	repo    *embedded.Repo
 	other   *embedded.Repo         // otto's
 	inst    *embedded.Installation // otto's
+	mine    *embedded.Installation // olga's
 	dir     string
 	addr    string
 	hold    chan struct{}
@@ -131,7 +132,7 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 		}
 		w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key, HookURL: hook, HookSecret: secret, Permissions: may})
 		w.no(err)
-		_, err = w.app.Install(w.repo)
+		w.mine, err = w.app.Install(w.repo)
 		w.no(err)
 	}
 	if opt.two {

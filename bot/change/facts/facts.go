@@ -4,6 +4,7 @@
 package facts
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,8 +16,10 @@ import (
 
 // OfPull are the facts in GitHub's answer about a pull request. The answer does not
 // say which branch is the default, and names repositories by name alone: a head whose
-// repository is gone counts as a fork's.
+// repository is gone counts as a fork's. It is told by the name that the repository has
+// now, whatever it was asked for by.
 func OfPull(repo, defaultBranch string, p client.Pull) change.Facts {
+	repo = cmp.Or(p.BaseRepo, repo)
 	return change.Facts{
 		Repo: repo, DefaultBranch: defaultBranch, Title: p.Title, Author: p.Author, Labels: p.Labels, Draft: p.Draft, Open: p.Open, Merged: p.Merged,
 		Fork: !strings.EqualFold(p.HeadRepo, repo), Head: p.HeadSHA, Base: p.BaseRef, Updated: p.UpdatedAt,

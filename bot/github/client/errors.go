@@ -25,9 +25,9 @@ var (
 	ErrSpared = errors.New("the writes that GitHub allows are kept for verdicts")
 
 	// ErrAway means that the repository takes no part at present: it is archived or
-	// disabled, or the App is not installed there or suspended. Only people at GitHub
-	// change that.
-	ErrAway = errors.New("the repository takes no part: it is archived or disabled, or the App is not installed there or is suspended")
+	// disabled, the App is not installed there or suspended, or an IP allow list refuses
+	// this machine. Only people at GitHub change that.
+	ErrAway = errors.New("the repository takes no part: it is archived or disabled, or the App is not installed there or is suspended, or an IP allow list refuses this machine")
 
 	// ErrNeedsApp means that only a GitHub App can do this.
 	ErrNeedsApp = errors.New("only a GitHub App can do this; configure an App, or name the repositories in the configuration")
@@ -133,12 +133,15 @@ func (h *GitHub) explain(o op, repo string, c *call, err error) error {
 	return e
 }
 
+// allowList is in GitHub's refusal of a caller whose address an organisation does not list.
+const allowList = "IP allow list"
+
 // away recognises the refusals that concern all of a repository or an installation.
 func away(status int, message string) bool {
 	if status == http.StatusUnavailableForLegalReasons {
 		return true
 	}
-	return status == http.StatusForbidden && slices.ContainsFunc([]string{"archived", "suspended", "access blocked", "repository is disabled", "Repository disabled"},
+	return status == http.StatusForbidden && slices.ContainsFunc([]string{"archived", "suspended", "access blocked", "repository is disabled", "Repository disabled", allowList},
 		func(sign string) bool { return strings.Contains(message, sign) })
 }
 
@@ -170,6 +173,8 @@ func (h *GitHub) hint(o op, repo string, status int, message string) string {
 		return "the token is wrong, expired or revoked: make a new one"
 	case http.StatusForbidden:
 		switch {
+		case strings.Contains(message, allowList):
+			return "add this machine's address to the IP allow list, in the organisation's security settings"
 		case o.permission == "":
 			return ""
 		case h.opt.Checks:

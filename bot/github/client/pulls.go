@@ -15,7 +15,8 @@ type Pull struct {
 	Draft, Open, Merged        bool
 	Labels                     []string
 	HeadSHA, HeadRef, HeadRepo string // HeadRepo is owner/name, empty if the fork is gone
-	BaseSHA, BaseRef           string
+	BaseSHA, BaseRef, BaseRepo string // BaseRepo is what the repository is called now
+	Shut                       bool   // the repository is archived or disabled
 	URL                        string
 	UpdatedAt                  time.Time
 }
@@ -23,7 +24,7 @@ type Pull struct {
 func pull(p *github.PullRequest) Pull {
 	out := Pull{Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), Draft: p.GetDraft(), Open: p.GetState() == "open",
 		Merged: p.GetMerged() || p.MergedAt != nil, HeadSHA: p.GetHead().GetSHA(), HeadRef: p.GetHead().GetRef(), HeadRepo: p.GetHead().GetRepo().GetFullName(),
-		BaseSHA: p.GetBase().GetSHA(), BaseRef: p.GetBase().GetRef(), URL: p.GetHTMLURL(), UpdatedAt: p.GetUpdatedAt().Time}
+		BaseSHA: p.GetBase().GetSHA(), BaseRef: p.GetBase().GetRef(), BaseRepo: p.GetBase().GetRepo().GetFullName(), Shut: p.GetBase().GetRepo().GetArchived() || p.GetBase().GetRepo().GetDisabled(), URL: p.GetHTMLURL(), UpdatedAt: p.GetUpdatedAt().Time}
 	for _, l := range p.Labels {
 		out.Labels = append(out.Labels, l.GetName())
 	}

@@ -155,7 +155,7 @@ func (p *payload) repositoryChange(action string) Event {
 	was := e.Repository
 	switch action {
 	case "renamed":
-		was.FullName = was.owner() + "/" + required[wireChanges](p, "changes").Repository.Name.From
+		was.FullName = was.Owner() + "/" + required[wireChanges](p, "changes").Repository.Name.From
 		p.checkRepository("changes.repository.name.from, repository", was)
 		e.FullNameWas = was.FullName
 	case "transferred":

@@ -28,8 +28,8 @@ type Repository struct {
 	Disabled      bool // by GitHub
 }
 
-// owner is the account in FullName.
-func (r Repository) owner() string {
+// Owner is the account in FullName.
+func (r Repository) Owner() string {
 	owner, _, _ := strings.Cut(r.FullName, "/")
 	return owner
 }
