@@ -136,7 +136,7 @@ func TestCompareBackAndForth(t *testing.T) {
 		}
 		return text
 	}
-	for range 200 {
+	for range 40 {
 		a, b := some(), some()
 		old, edited := parse(t, a), parse(t, b)
 		if same := policies.Compare(old, parse(t, a)); len(same) != 0 {
