@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
@@ -96,14 +97,19 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome
 	}
 	f := facts.OfGroup(e)
 	f.Repo = s.env.repo
+	var pulls []*change.State
 	for _, n := range f.Pulls {
 		last, err := s.pull(ctx, n)
 		if err != nil {
 			return Outcome{}, err
 		}
 		f.Title, f.Author, f.Labels = last.Title, last.Author, last.Labels
+		pulls = append(pulls, &change.State{ID: change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: n}, Facts: last})
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.approveGroup(ctx, pulls); err != nil {
 		return Outcome{}, err
 	}
 	return s.gate(ctx)
@@ -147,13 +153,17 @@ func (s *session) converse(ctx context.Context) error {
 	return nil
 }
 
+func (s *session) planner(ctx context.Context) (*planner.Planner, *mirror.Store, error) {
+	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
+	return &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}, store, err
+}
+
 // plan asks the planner, and judges what needs no measuring.
 func (s *session) plan(ctx context.Context, again bool) error {
-	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
+	p, store, err := s.planner(ctx)
 	if err != nil {
 		return err
 	}
-	p := &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}
 	proposal, err := p.Plan(ctx, s.state.ID, s.state.Facts)
 	if errors.Is(err, planner.ErrMoved) && again && s.state.ID.Kind == change.Pull {
 		f, err := s.pull(ctx, s.state.ID.Number)

@@ -227,6 +227,8 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
 	var override *change.Override
+	var approved []string // who has let one of them change the rules
+	unapproved := false
 	for _, n := range f.Pulls {
 		pull, err := k.states.load(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: n})
 		if err != nil {
@@ -236,12 +238,21 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 		if o := pull.Override; o != nil {
 			override = &change.Override{SHA: f.Head, By: o.By, Reason: o.Reason, At: o.At}
 		}
+		if a := pull.ApprovedRules(); a != nil {
+			approved = append(approved, a.By)
+		} else if plan := pull.Current(); plan == nil || pull.RulesWait(plan) {
+			unapproved = true
+		}
 	}
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
 		}
-		return change.Seen{Facts: f, Override: override}, nil
+		seen := change.Seen{Facts: f, Override: override}
+		if len(approved) > 0 && !unapproved {
+			seen.RulesApproved = &change.RulesApproved{SHA: f.Head, By: strings.Join(approved, ", @"), At: k.Now().UTC().Format(time.RFC3339)}
+		}
+		return seen, nil
 	})
 	k.wake(id)
 	return err

@@ -40,7 +40,7 @@ func (v View) commented() bool {
 	case s.Comment.ID != 0 || len(s.Runs) > 0 || len(s.Past) > 0 || v.override() != nil:
 		return true
 	}
-	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0)
+	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0 || plan.RuleChange != nil)
 }
 
 // A composition is a comment in its parts, the most important first. Each part

@@ -41,8 +41,12 @@ const (
 	signCancelled = "🚫"
 )
 
-// overall is what the required check says.
-func (v View) overall() standing {
+// overall is what the required check says: of the kernels, and of what the change does to
+// the rules themselves, which no override covers.
+func (v View) overall() standing { return v.withRules(v.ofKernels()) }
+
+// ofKernels is what the gates lead to, unless somebody has overridden them.
+func (v View) ofKernels() standing {
 	own := v.judged()
 	o := v.override()
 	if o == nil || own.conclusion == success {
@@ -70,7 +74,7 @@ func (v View) judged() standing {
 	case plan.NoPolicy:
 		return v.noPolicy(plan)
 	case len(s.Runs) == 0:
-		return newStanding(signPass, completed, success, "No kernel changed", "No file of a kernel is touched: there is nothing to measure.")
+		return newStanding(signPass, completed, success, nothingChanged, "No file of a kernel is touched: there is nothing to measure.")
 	}
 	return v.together()
 }
