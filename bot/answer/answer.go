@@ -138,7 +138,11 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 		return moved(s)
 	}
 	given := change.Override{SHA: s.Facts.Head, By: c.By, Reason: o.Reason, At: d.Now().UTC().Format(time.RFC3339)}
-	return granted(change.Effect{Override: &given}, "The required check passes for %.12s, whatever the gates say. This ends with the next push.", s.Facts.Head)
+	more := ""
+	if s.RulesWait(s.Current()) {
+		more = " What the change does to the rules still waits for `/approve-policy`."
+	}
+	return granted(change.Effect{Override: &given}, "The required check passes for %.12s, whatever the gates say. This ends with the next push.%s", s.Facts.Head, more)
 }
 
 // okToTest lets the commit that is named, and no other, reach a runner. A short name is

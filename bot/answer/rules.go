@@ -28,8 +28,8 @@ func (d Decider) approveRules(s *change.State, c change.Command, a command.Appro
 	case !MayApproveRules(s, c.By, has):
 		return refused("You are the author of this change: somebody else has to approve what it does to the rules.")
 	}
-	given := change.RulesApproved{SHA: s.Facts.Head, By: c.By, At: d.Now().UTC().Format(time.RFC3339)}
-	return granted(change.Effect{ApproveRules: &given}, "%.12s may change the rules. A new push needs a new approval.", s.Facts.Head)
+	given := change.RulesApproved{SHA: s.Facts.Head, By: c.By, At: d.Now().UTC().Format(time.RFC3339), Digest: plan.RuleChange.Digest}
+	return granted(change.Effect{ApproveRules: &given}, "%.12s may change the rules. A new push, or other rules on the base, need a new approval.", s.Facts.Head)
 }
 
 // MayApproveRules tells whether somebody is not the author of the change, or may do

@@ -9,6 +9,7 @@ type RuleChange struct {
 	Differences []RuleDifference `json:"differences"`    // what may loosen first
 	More        int              `json:"more,omitempty"` // differences that are not listed
 	Loosens     bool             `json:"loosens,omitempty"`
+	Digest      string           `json:"digest"` // of all differences
 	Judged      int              `json:"judged,omitempty"` // how many verdicts of before were judged by the new policy too
 	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would be others
 }
@@ -32,18 +33,24 @@ type PastVerdict struct {
 type RulesApproved struct {
 	SHA string `json:"sha"`
 	By  string `json:"by"`
-	At  string `json:"at"`
+	At  string `json:"at,omitempty"`
+	// Digest is of the differences that they could read. It is empty where that is not
+	// known: for a merge group, whose pull requests were approved, and in a workflow.
+	Digest string `json:"digest,omitempty"`
 }
 
 // RulesWait tells whether a plan's change of the rules waits for somebody's word.
 func (s *State) RulesWait(p *Plan) bool {
-	return p != nil && p.RuleChange != nil && p.RuleChange.Loosens && s.ApprovedRules() == nil
+	return p != nil && p.RuleChange != nil && p.RuleChange.Loosens && s.ApprovedRules(p) == nil
 }
 
-// ApprovedRules is the word that the head has, if it has one.
-func (s *State) ApprovedRules() *RulesApproved {
-	if a := s.RulesApproved; a != nil && a.SHA == s.Facts.Head {
-		return a
+// ApprovedRules is the word that the head has for what a plan finds, if it has one. A
+// pull request that goes to another branch now, or a branch with other rules, is not what
+// somebody has read.
+func (s *State) ApprovedRules(p *Plan) *RulesApproved {
+	a := s.RulesApproved
+	if a == nil || a.SHA != s.Facts.Head || p == nil || p.RuleChange == nil || a.Digest != "" && a.Digest != p.RuleChange.Digest {
+		return nil
 	}
-	return nil
+	return a
 }

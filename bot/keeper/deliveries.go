@@ -238,7 +238,7 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 		if o := pull.Override; o != nil {
 			override = &change.Override{SHA: f.Head, By: o.By, Reason: o.Reason, At: o.At}
 		}
-		if a := pull.ApprovedRules(); a != nil {
+		if a := pull.ApprovedRules(pull.Current()); a != nil {
 			approved = append(approved, a.By)
 		} else if plan := pull.Current(); plan == nil || pull.RulesWait(plan) {
 			unapproved = true

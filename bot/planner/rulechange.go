@@ -83,6 +83,11 @@ func bounded(found []change.RuleDifference) *change.RuleChange {
 		return slices.Index(rank, a.Direction) - slices.Index(rank, b.Direction)
 	})
 	r := &change.RuleChange{Loosens: found[0].Direction != compare.Tightens, More: max(0, len(found)-maxDifferences)}
+	h := sha256.New()
+	for _, d := range found {
+		fmt.Fprintf(h, "%q\n", []string{d.File, d.Path, d.Old, d.New, string(d.Direction)})
+	}
+	r.Digest = hex.EncodeToString(h.Sum(nil)[:16])
 	for _, d := range found[:len(found)-r.More] {
 		d.Path, d.Old, d.New = clip(d.Path), clip(d.Old), clip(d.New)
 		r.Differences = append(r.Differences, d)

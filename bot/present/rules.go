@@ -19,7 +19,7 @@ func (v View) withRules(own standing) standing {
 	}
 	rules, at := plan.RuleChange, own
 	var word string
-	switch approved := s.ApprovedRules(); {
+	switch approved := s.ApprovedRules(plan); {
 	case s.RulesWait(plan):
 		role := v.approvers(plan)
 		word = v.howToApprove(role)
@@ -62,7 +62,7 @@ func (v View) howToApprove(role policies.Role) string {
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."
 	}
-	return text + fmt.Sprintf("Read the table; then someone with %s access, and not its author unless they are an administrator, comments %s. A new push needs a new approval.",
+	return text + fmt.Sprintf("Read the table; then someone with %s access, and not its author unless they are an administrator, comments %s. A new push, or other rules on the base, need a new approval.",
 		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head))
 }
 
@@ -90,9 +90,9 @@ func pastTable(r *change.RuleChange) string {
 	}
 	var rows []string
 	for _, p := range r.Past {
-		rows = append(rows, row(report.Escape(p.Change), report.EscapeCode(short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
+		rows = append(rows, row(p.Change, report.EscapeCode(short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
 			report.Escape(p.Old), report.Escape(p.New)))
 	}
-	return fmt.Sprintf("### Verdicts that would be others\n\nOf the last %d, by what was measured then:\n\n", r.Judged) +
+	return fmt.Sprintf("### Verdicts that would be others\n\n%d of the last %d, by what was measured then:\n\n", len(r.Past), r.Judged) +
 		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts")
 }
