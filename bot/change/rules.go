@@ -9,7 +9,7 @@ type RuleChange struct {
 	Differences []RuleDifference `json:"differences"`    // what may loosen first
 	More        int              `json:"more,omitempty"` // differences that are not listed
 	Loosens     bool             `json:"loosens,omitempty"`
-	Digest      string           `json:"digest"` // of all differences
+	Digest      string           `json:"digest"`           // of all differences
 	Judged      int              `json:"judged,omitempty"` // how many verdicts of before were judged by the new policy too
 	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would be others
 }
