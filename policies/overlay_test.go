@@ -154,7 +154,7 @@ rules:
 	p.Rules, p.Gates = nil, policies.Gates{}
 	if diff := cmp.Diff(&policies.Policy{
 		Version: 1, Check: "kernelgate", Forks: policies.Forks{Run: policies.ForksAfterApproval},
-		Commands: policies.Commands{Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", Help: "read"},
+		Commands: policies.Commands{Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read"},
 	}, p); diff != "" {
 		t.Error(diff)
 	}

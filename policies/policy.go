@@ -29,7 +29,7 @@ type Policy struct {
 func DefaultCommands() Commands {
 	return Commands{
 		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain",
-		OKToTest: "write", Help: "read",
+		OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
 	}
 }
 

@@ -162,7 +162,7 @@ func document(t testing.TB, text string) any {
 const everything = `version: 1
 check: kernel gate/l4
 devices: [l4, h200]
-commands: {rebench: read, cancel: triage, explain: write, override: admin, ok-to-test: maintain, help: read}
+commands: {rebench: read, cancel: triage, explain: write, override: admin, ok-to-test: maintain, approve-policy: admin, help: read}
 forks: {run: after-approval}
 gates:
   build: {timeout: 1h30m, required: true}

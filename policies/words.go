@@ -26,12 +26,13 @@ func (m *ForkMode) JSONSchema() map[string]any     { return strict.WordSchema(fo
 
 // Commands is who may say what on a pull request.
 type Commands struct {
-	Rebench  Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure once more."`
-	Cancel   Role `yaml:"cancel" eg:"triage" default:"write" doc:"Stop a run."`
-	Explain  Role `yaml:"explain" eg:"triage" default:"read" doc:"Say which rule applies."`
-	Override Role `yaml:"override" eg:"admin" default:"maintain" doc:"Let a change pass that the gates defer."`
-	OKToTest Role `yaml:"ok-to-test" eg:"maintain" default:"write" doc:"Let a fork's commit reach a runner."`
-	Help     Role `yaml:"help" eg:"triage" default:"read" doc:"List the commands."`
+	Rebench       Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure once more."`
+	Cancel        Role `yaml:"cancel" eg:"triage" default:"write" doc:"Stop a run."`
+	Explain       Role `yaml:"explain" eg:"triage" default:"read" doc:"Say which rule applies."`
+	Override      Role `yaml:"override" eg:"admin" default:"maintain" doc:"Let a change pass that the gates defer."`
+	OKToTest      Role `yaml:"ok-to-test" eg:"maintain" default:"write" doc:"Let a fork's commit reach a runner."`
+	ApprovePolicy Role `yaml:"approve-policy" eg:"admin" default:"maintain" doc:"Let a change of the policy, a manifest or a reference pass that may loosen what is asked."`
+	Help          Role `yaml:"help" eg:"triage" default:"read" doc:"List the commands."`
 }
 
 // A Role is a permission on the repository, as GitHub names it.

@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-	"github.com/kernelgate/kernelgate/policies"
 )
 
 // remark follows a command in what somebody wrote. Anything else leads to nothing at all.
@@ -53,7 +51,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, err
 		if c.Rounds > 0 && (s.Rounds == 0 || c.Rounds < s.Rounds) {
 			s.Rounds = c.Rounds
 		}
-	case command.OKToTest:
+	case command.OKToTest, command.ApprovePolicy:
 	default:
 		answered.OK = false
 	}
@@ -69,39 +67,4 @@ func (s *session) spent(run change.Run) error {
 		return nil
 	}
 	return fmt.Errorf("this commit was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
-}
-
-// approve looks in the conversation for somebody who may approve a fork's commit
-// and has approved the head, by its whole id. A comment that was edited does not count,
-// since its author need not have said it. GitHub does not tell that of a review, which
-// therefore counts for the job that it starts alone.
-func (s *session) approve(ctx context.Context) error {
-	head := s.state.Facts.Head
-	if !s.state.Held() || s.state.Plan.NeverForks() {
-		return nil
-	}
-	policy, err := answer.Policy(s.state)
-	if err != nil {
-		return err
-	}
-	role := policies.DefaultCommands().OKToTest
-	if policy != nil {
-		role = policy.Commands.OKToTest
-	}
-	for _, c := range s.comments {
-		asked, _ := command.Parse(c.Body)
-		approval, is := asked.Command.(command.OKToTest)
-		if !is || c.Bot || approval.SHA != head || c.UpdatedAt.Sub(c.CreatedAt) > time.Second {
-			continue
-		}
-		has, err := s.hub.Permission(ctx, s.env.repo, c.Author)
-		if err != nil {
-			return err
-		}
-		if role.Allows(has) {
-			s.state.Approved = append(s.state.Approved, head)
-			return nil
-		}
-	}
-	return nil
 }

@@ -44,9 +44,19 @@ func (s *session) finish(trouble error) (Outcome, error) {
 	return out, setOutputs(s.env.output, out)
 }
 
-// outcome sums the runs up. One kernel without a verdict leaves the change
-// without one.
+// outcome is that of the kernels, unless what the change does to the rules waits for
+// somebody's word.
 func (s *session) outcome() Outcome {
+	out := s.ofKernels()
+	if out.Exit == exitPass && s.state.RulesWait(s.state.Current()) {
+		return Outcome{Verdict: gates.Defer, Reason: "rules", Exit: exitDefer}
+	}
+	return out
+}
+
+// ofKernels sums the runs up. One kernel without a verdict leaves the change
+// without one.
+func (s *session) ofKernels() Outcome {
 	plan := s.state.Current()
 	switch {
 	case plan == nil:

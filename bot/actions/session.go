@@ -98,24 +98,28 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome
 	}
 	f := facts.OfGroup(e)
 	f.Repo = s.env.repo
-	if err := s.gather(ctx, &f); err != nil {
+	pulls, err := s.gather(ctx, e.Repository.ID, &f)
+	if err != nil {
 		return Outcome{}, err
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.approveGroup(ctx, pulls); err != nil {
 		return Outcome{}, err
 	}
 	return s.gate(ctx)
 }
 
 // gather finds the pull requests of a merge group: each has a say in the rule.
-func (s *session) gather(ctx context.Context, f *change.Facts) error {
+func (s *session) gather(ctx context.Context, repo int64, f *change.Facts) (pulls []*change.State, err error) {
 	p, _, err := s.planner(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	numbers, more, err := p.Merges(ctx, *f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, n := range numbers {
 		pull, err := s.pull(ctx, n)
@@ -124,8 +128,9 @@ func (s *session) gather(ctx context.Context, f *change.Facts) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
+		pulls = append(pulls, &change.State{ID: change.ID{Kind: change.Pull, Repo: repo, Number: n}, Facts: pull})
 		if f.Members = append(f.Members, facts.Member(n, pull)); i == 0 {
 			f.Title, f.Author, f.Labels = pull.Title, pull.Author, pull.Labels
 		}
@@ -133,7 +138,7 @@ func (s *session) gather(ctx context.Context, f *change.Facts) error {
 	if more || len(f.Members) == 0 {
 		f.Members = append(f.Members, change.Member{})
 	}
-	return nil
+	return pulls, nil
 }
 
 // planner plans with a copy of the repository in the store.

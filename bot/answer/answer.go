@@ -42,9 +42,9 @@ type Decider struct {
 // there all the time.
 func (d Decider) Follows() []string {
 	if d.Planner == nil {
-		return []string{"rebench", "ok-to-test", "explain", "help"}
+		return []string{"rebench", "ok-to-test", "approve-policy", "explain", "help"}
 	}
-	return []string{"rebench", "cancel", "explain", "override", "ok-to-test", "help"}
+	return []string{"rebench", "cancel", "explain", "override", "ok-to-test", "approve-policy", "help"}
 }
 
 // To decides on a command. The decision and its effect are one event, so that neither
@@ -101,6 +101,8 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return d.override(s, c, asked)
 	case command.OKToTest:
 		return okToTest(s, c, asked)
+	case command.ApprovePolicy:
+		return d.approveRules(s, c, asked, has)
 	case command.Cancel:
 		return cancel(s)
 	case command.Rebench:
@@ -136,7 +138,11 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 		return moved(s)
 	}
 	given := change.Override{SHA: s.Facts.Head, By: c.By, Reason: o.Reason, At: d.Now().UTC().Format(time.RFC3339)}
-	return granted(change.Effect{Override: &given}, "The required check passes for %.12s, whatever the gates say. This ends with the next push.", s.Facts.Head)
+	more := ""
+	if s.RulesWait(s.Current()) {
+		more = " What the change does to the rules still waits for `/approve-policy`."
+	}
+	return granted(change.Effect{Override: &given}, "The required check passes for %.12s, whatever the gates say. This ends with the next push.%s", s.Facts.Head, more)
 }
 
 // okToTest lets the commit that is named, and no other, reach a runner. A short name is

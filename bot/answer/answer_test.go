@@ -70,6 +70,14 @@ func never(s *change.State) {
 	s.Facts.Fork, s.Plan.Forks = true, string(policies.ForksNever)
 }
 
+func loosens(s *change.State) {
+	s.Plan.RuleChange = &change.RuleChange{Loosens: true, Digest: "d"}
+}
+
+func ownRules(author string) func(*change.State) {
+	return func(s *change.State) { loosens(s); s.Facts.Author = author }
+}
+
 func TestAnswers(t *testing.T) {
 	idle := func(s *change.State) { s.Runs = s.Runs[:2] }
 	for _, test := range []struct {
@@ -96,6 +104,20 @@ func TestAnswers(t *testing.T) {
 		{"approval of what was no head yet", "write", "/ok-to-test " + head, fork, other, false, "The head has moved", change.Effect{}},
 		{"approval of a longer id", "write", "/ok-to-test " + head + "aaaa", fork, "", false, "which is `" + head + "`", change.Effect{}},
 		{"approval where forks never run", "write", "/ok-to-test " + head, never, "", false, "never runs code from forks", change.Effect{}},
+
+		{"approval of rules", "maintain", "/approve-policy " + head, loosens, "", true, "aaaaaaaaaaaa may change the rules", change.Effect{
+			ApproveRules: &change.RulesApproved{SHA: head, By: "maintain", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
+		{"approval of rules by a writer", "write", "/approve-policy " + head, loosens, "", false, "needs the role `maintain`", change.Effect{}},
+		{"approval of rules by a short id", "maintain", "/approve-policy " + head[:39], loosens, "", false, "comment `/approve-policy " + head + "`", change.Effect{}},
+		{"approval of rules of another", "maintain", "/approve-policy " + other, loosens, "", false, "which is `" + head + "`", change.Effect{}},
+		{"approval of rules that nobody saw", "maintain", "/approve-policy " + head, loosens, other, false, "The head has moved", change.Effect{}},
+		{"approval of one's own rules", "maintain", "/approve-policy " + head, ownRules("Maintain"), "", false, "You are the author", change.Effect{}},
+		{"approval of an administrator's own rules", "admin", "/approve-policy " + head, ownRules("admin"), "", true, "may change the rules", change.Effect{
+			ApproveRules: &change.RulesApproved{SHA: head, By: "admin", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
+		{"approval of rules without need", "maintain", "/approve-policy " + head, nil, "", false, "nothing to approve", change.Effect{}},
+		{"approval of stricter rules", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.RuleChange.Loosens = false }, "", false, "only tightens", change.Effect{}},
+		{"approval of what is being read", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.Key = "old" }, "", false, "still being read", change.Effect{}},
+		{"override where rules wait", "admin", "/override why not", loosens, "", true, "still waits for `/approve-policy`", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 
 		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided about `scale`: more rounds", change.Effect{
 			Rebench: []change.Again{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},

@@ -23,6 +23,9 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 		if e.Override != nil {
 			s.Override = e.Override
 		}
+		if e.RulesApproved != nil {
+			s.RulesApproved = e.RulesApproved
+		}
 	case Planned:
 		s.planned(at, e.Plan)
 	case Asked:
@@ -56,7 +59,7 @@ func (s *State) seen(at time.Time, f Facts) {
 		s.replan()
 	}
 	if headMoved {
-		s.Override, s.Cancelled = nil, ""
+		s.Override, s.RulesApproved, s.Cancelled = nil, nil, ""
 	}
 	if headMoved || !f.Open {
 		s.abandon(at, s.Runs)
@@ -161,6 +164,9 @@ func (s *State) answered(at time.Time, e Answered) {
 	}
 	if o := effect.Override; o != nil && o.SHA == s.Facts.Head {
 		s.Override = o
+	}
+	if a := effect.ApproveRules; a != nil && a.SHA == s.Facts.Head {
+		s.RulesApproved = a
 	}
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
 		s.Cancelled = effect.Cancel

@@ -51,6 +51,8 @@ type Seen struct {
 	// Override is there for a merge group with a pull request that was let pass: it was
 	// given for commits that the group merges.
 	Override *Override `json:"override,omitempty"`
+	// RulesApproved is there for a merge group in the same way.
+	RulesApproved *RulesApproved `json:"rules_approved,omitempty"`
 }
 
 // A Plan is what is to be measured, and by which rules. Policy and manifests are
@@ -69,6 +71,7 @@ type Plan struct {
 	Problems   []gates.Diagnostic `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
 	Paths      []string           `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
 	Kernels    []Kernel           `json:"kernels,omitempty"`
+	RuleChange *RuleChange        `json:"rule_change,omitempty"` // nil where the rules stay as they are
 }
 
 // ReadPolicy reads the plan's policy, which was read once when the plan was made.
@@ -147,11 +150,12 @@ const (
 
 // An Effect is what a command leads to. At most one field is set.
 type Effect struct {
-	Approve  string      `json:"approve,omitempty"` // a commit of a fork
-	Override *Override   `json:"override,omitempty"`
-	Cancel   string      `json:"cancel,omitempty"` // the head whose runs end
-	Rebench  []Again     `json:"rebench,omitempty"`
-	Side     []OnTheSide `json:"side,omitempty"`
+	Approve      string         `json:"approve,omitempty"` // a commit of a fork
+	ApproveRules *RulesApproved `json:"approve_rules,omitempty"`
+	Override     *Override      `json:"override,omitempty"`
+	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
+	Rebench      []Again        `json:"rebench,omitempty"`
+	Side         []OnTheSide    `json:"side,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.

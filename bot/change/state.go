@@ -23,15 +23,16 @@ type State struct {
 	Side  []Run     `json:"side,omitempty"` // for information
 	Past  []Run     `json:"past,omitempty"` // attempts before, oldest first
 
-	Approved  []string          `json:"approved,omitempty"`  // commits of a fork that may be run
-	Override  *Override         `json:"override,omitempty"`  // of the head alone
-	Cancelled string            `json:"cancelled,omitempty"` // the head whose runs somebody ended
-	Commands  []Command         `json:"commands,omitempty"`
-	Dropping  []string          `json:"dropping,omitempty"` // jobs that nobody waits for
-	Checks    map[string]Posted `json:"checks,omitempty"`   // by name@sha
-	Comment   Posted            `json:"comment"`
-	Told      string            `json:"told,omitempty"`  // what pull requests with the same head know of this one
-	Dirty     bool              `json:"dirty,omitempty"` // GitHub does not show everything yet
+	Approved      []string          `json:"approved,omitempty"`       // commits of a fork that may be run
+	Override      *Override         `json:"override,omitempty"`       // of the head alone
+	RulesApproved *RulesApproved    `json:"rules_approved,omitempty"` // the last word; see ApprovedRules
+	Cancelled     string            `json:"cancelled,omitempty"`      // the head whose runs somebody ended
+	Commands      []Command         `json:"commands,omitempty"`
+	Dropping      []string          `json:"dropping,omitempty"` // jobs that nobody waits for
+	Checks        map[string]Posted `json:"checks,omitempty"`   // by name@sha
+	Comment       Posted            `json:"comment"`
+	Told          string            `json:"told,omitempty"`  // what pull requests with the same head know of this one
+	Dirty         bool              `json:"dirty,omitempty"` // GitHub does not show everything yet
 }
 
 // A Phase is how far a run is.

@@ -36,6 +36,7 @@ var grammar = []entry{
 	{Explain{}, "/explain", "Says which rule applies and what it asks.", without(Explain{})},
 	{Override{}, "/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
 	{OKToTest{}, "/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its whole id.", readOKToTest},
+	{ApprovePolicy{}, "/approve-policy <commit>", "Lets this one commit change the policy, a manifest or a reference. Write its whole id.", readApprovePolicy},
 	{ShowHelp{}, "/help", "Lists the commands.", without(ShowHelp{})},
 }
 
@@ -70,15 +71,25 @@ func readOverride(arguments string) (Command, error) {
 var commitID = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
 func readOKToTest(arguments string) (Command, error) {
+	sha, err := readCommit(arguments)
+	return OKToTest{sha}, err
+}
+
+func readApprovePolicy(arguments string) (Command, error) {
+	sha, err := readCommit(arguments)
+	return ApprovePolicy{sha}, err
+}
+
+func readCommit(arguments string) (string, error) {
 	const example = "(write the whole id of the head commit that you have read: its 40 hex digits)"
 	sha := strings.ToLower(arguments)
 	switch {
 	case sha == "":
-		return nil, errors.New("the sha is missing " + example)
+		return "", errors.New("the sha is missing " + example)
 	case !commitID.MatchString(sha):
-		return nil, fmt.Errorf("sha: %s is no commit id %s", code(arguments), example)
+		return "", fmt.Errorf("sha: %s is no commit id %s", code(arguments), example)
 	}
-	return OKToTest{sha}, nil
+	return sha, nil
 }
 
 // kernelName is a kernel's name or its folder.

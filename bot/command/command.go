@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// A Command is one of Rebench, Cancel, Explain, Override, OKToTest and ShowHelp.
-// String writes it as a comment; Parse reads that back to the same if it was
+// A Command is one of Rebench, Cancel, Explain, Override, OKToTest, ApprovePolicy and
+// ShowHelp. String writes it as a comment; Parse reads that back to the same if it was
 // read from one.
 type Command interface {
 	fmt.Stringer
@@ -55,22 +55,29 @@ type OKToTest struct {
 	SHA string `json:"sha"`
 }
 
+// ApprovePolicy lets one commit change the gate's own rules. SHA is as in OKToTest.
+type ApprovePolicy struct {
+	SHA string `json:"sha"`
+}
+
 // ShowHelp lists the commands.
 type ShowHelp struct{}
 
-func (Rebench) Name() string  { return "rebench" }
-func (Cancel) Name() string   { return "cancel" }
-func (Explain) Name() string  { return "explain" }
-func (Override) Name() string { return "override" }
-func (OKToTest) Name() string { return "ok-to-test" }
-func (ShowHelp) Name() string { return "help" }
+func (Rebench) Name() string       { return "rebench" }
+func (Cancel) Name() string        { return "cancel" }
+func (Explain) Name() string       { return "explain" }
+func (Override) Name() string      { return "override" }
+func (OKToTest) Name() string      { return "ok-to-test" }
+func (ApprovePolicy) Name() string { return "approve-policy" }
+func (ShowHelp) Name() string      { return "help" }
 
-func (Rebench) Role(c policies.Commands) policies.Role  { return c.Rebench }
-func (Cancel) Role(c policies.Commands) policies.Role   { return c.Cancel }
-func (Explain) Role(c policies.Commands) policies.Role  { return c.Explain }
-func (Override) Role(c policies.Commands) policies.Role { return c.Override }
-func (OKToTest) Role(c policies.Commands) policies.Role { return c.OKToTest }
-func (ShowHelp) Role(c policies.Commands) policies.Role { return c.Help }
+func (Rebench) Role(c policies.Commands) policies.Role       { return c.Rebench }
+func (Cancel) Role(c policies.Commands) policies.Role        { return c.Cancel }
+func (Explain) Role(c policies.Commands) policies.Role       { return c.Explain }
+func (Override) Role(c policies.Commands) policies.Role      { return c.Override }
+func (OKToTest) Role(c policies.Commands) policies.Role      { return c.OKToTest }
+func (ApprovePolicy) Role(c policies.Commands) policies.Role { return c.ApprovePolicy }
+func (ShowHelp) Role(c policies.Commands) policies.Role      { return c.Help }
 
 func (r Rebench) String() string {
 	words := append([]string{"/rebench"}, r.Kernels...)
@@ -96,8 +103,9 @@ func (r Rebench) String() string {
 	return strings.Join(words, " ")
 }
 
-func (Cancel) String() string     { return "/cancel" }
-func (Explain) String() string    { return "/explain" }
-func (o Override) String() string { return "/override " + o.Reason }
-func (o OKToTest) String() string { return "/ok-to-test " + o.SHA }
-func (ShowHelp) String() string   { return "/help" }
+func (Cancel) String() string          { return "/cancel" }
+func (Explain) String() string         { return "/explain" }
+func (o Override) String() string      { return "/override " + o.Reason }
+func (o OKToTest) String() string      { return "/ok-to-test " + o.SHA }
+func (a ApprovePolicy) String() string { return "/approve-policy " + a.SHA }
+func (ShowHelp) String() string        { return "/help" }

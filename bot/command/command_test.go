@@ -44,6 +44,7 @@ var commands = []comment{
 	{"override with code", "/override `<!--` is literal here", command.Override{Reason: "`<!--` is literal here"}},
 	{"override of the longest reason", "/override " + strings.Repeat("ü", 500), command.Override{Reason: strings.Repeat("ü", 500)}},
 	{"approval", "/ok-to-test 1A2b3c4", command.OKToTest{SHA: "1a2b3c4"}},
+	{"approval of rules", "/approve-policy " + strings.Repeat("0A", 20), command.ApprovePolicy{SHA: strings.Repeat("0a", 20)}},
 	{"approval of SHA-256", "/ok-to-test " + strings.Repeat("0a", 32), command.OKToTest{SHA: strings.Repeat("0a", 32)}},
 	{"kernels by folder", "/rebench kernels/other/ scale", Rebench{Kernels: []string{"kernels/other", "scale"}}},
 	{"approval in full", "/ok-to-test " + strings.Repeat("0a", 20), command.OKToTest{SHA: strings.Repeat("0a", 20)}},
@@ -193,6 +194,7 @@ func TestMistakes(t *testing.T) {
 		{"invisible reason", "/override <!-- because --> …", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
 		{"long reason", "/override " + strings.Repeat("ü", 501), "override", "`/override`: the reason has 501 characters (write at most 500)"},
 		{"no sha", "/ok-to-test", "ok-to-test", "`/ok-to-test`: the sha is missing (write the whole id of the head commit that you have read: its 40 hex digits)"},
+		{"no sha for rules", "/approve-policy", "approve-policy", "`/approve-policy`: the sha is missing (write the whole id of the head commit that you have read: its 40 hex digits)"},
 		{"short sha", "/ok-to-test 1a2", "ok-to-test", "`/ok-to-test`: sha: `1a2` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
 		{"branch for a sha", "/ok-to-test main", "ok-to-test", "`/ok-to-test`: sha: `main` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
 		{"two shas", "/ok-to-test 1a2b3c4 1a2b3c5", "ok-to-test", "`/ok-to-test`: sha: `1a2b3c4 1a2b3c5` is no commit id (write the whole id of the head commit that you have read: its 40 hex digits)"},
@@ -218,9 +220,9 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	roles := policies.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", Help: "h"}
+	roles := policies.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", ApprovePolicy: "a", Help: "h"}
 	for body, want := range map[string]policies.Role{
-		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/help": "h",
+		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/approve-policy 1234567": "a", "/help": "h",
 	} {
 		r, _ := command.Parse(body)
 		if got := r.Command.Role(roles); got != want {
@@ -232,8 +234,8 @@ func TestRoles(t *testing.T) {
 func TestHelp(t *testing.T) {
 	const path = "testdata/help.md"
 	got := command.Help(policies.Commands{
-		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write",
-	}, []string{"rebench", "cancel", "explain", "override", "ok-to-test", "help"})
+		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
+	}, []string{"rebench", "cancel", "explain", "override", "ok-to-test", "approve-policy", "help"})
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

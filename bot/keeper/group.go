@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
@@ -43,9 +44,28 @@ func (k *Keeper) gather(ctx context.Context, s *change.State) error {
 		if len(now.Facts.Members) > 0 || !now.Facts.Open {
 			return nil, nil
 		}
-		return change.Seen{Facts: f, Override: override}, nil
+		return change.Seen{Facts: f, Override: override, RulesApproved: k.rulesApproved(f, pulls)}, nil
 	})
 	return err
+}
+
+// rulesApproved is there where somebody has let each pull request of a group that changes
+// the rules do so. One that nobody knows could be anything.
+func (k *Keeper) rulesApproved(f change.Facts, pulls []*change.State) *change.RulesApproved {
+	var by []string
+	for _, pull := range pulls {
+		plan := pull.Current()
+		switch approved := pull.ApprovedRules(plan); {
+		case approved != nil:
+			by = append(by, approved.By)
+		case plan == nil || pull.RulesWait(plan):
+			return nil
+		}
+	}
+	if len(by) == 0 || len(pulls) < len(f.Members) {
+		return nil
+	}
+	return &change.RulesApproved{SHA: f.Head, By: strings.Join(by, ", @"), At: k.Now().UTC().Format(time.RFC3339)}
 }
 
 // pull is a pull request as it is known, or as GitHub tells it.

@@ -107,6 +107,9 @@ func (k *Keeper) plan(ctx context.Context, s *change.State) error {
 			return err
 		}
 	}
+	if err := k.hindsight(ctx, s.ID, &proposal); err != nil {
+		return err
+	}
 	k.count(func(c *Counts) { c.Planned++ })
 	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		if now.Facts.PlanKey() != proposal.Key {

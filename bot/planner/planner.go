@@ -53,6 +53,9 @@ const DefaultCheck = "kernelgate"
 type Proposal struct {
 	change.Plan
 	Evidence map[string]*gates.Evidence // by folder
+	// NewPolicy is the one that the base branch would have by this change; nil where that
+	// is the same, or none that can be read.
+	NewPolicy *policies.Policy
 }
 
 // Plan looks at a change. Mistakes in the base's files are part of the plan; an
@@ -83,6 +86,7 @@ const maxPaths = 500
 // A survey is one look at one change.
 type survey struct {
 	planner *Planner
+	kind    change.Kind
 	facts   change.Facts
 	repo    *checkout.Repo
 	base    string // where the head left the base branch
@@ -103,7 +107,7 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*surv
 			refs = append(refs, pullRef(m.Number))
 		}
 	}
-	s := &survey{planner: p, facts: f, out: Proposal{
+	s := &survey{planner: p, kind: id.Kind, facts: f, out: Proposal{
 		Plan:     change.Plan{Key: f.PlanKey(), Head: f.Head, Check: DefaultCheck, PolicyFile: plan.PolicyFile},
 		Evidence: map[string]*gates.Evidence{},
 	}}
@@ -155,6 +159,9 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	}
 	changed := p.Changed()
 	s.out.Paths = changed[:min(len(changed), maxPaths)]
+	if err := s.ruleChange(ctx, changed); err != nil {
+		return err
+	}
 	folders, err := p.Kernels(ctx)
 	if err != nil {
 		return err

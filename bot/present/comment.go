@@ -62,7 +62,7 @@ func (v View) commented() bool {
 	case len(s.Runs) > 0 || len(s.Past) > 0:
 		return true
 	}
-	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0)
+	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0 || plan.RuleChange != nil)
 }
 
 // A composition is a comment in its parts, the most important first. Each part

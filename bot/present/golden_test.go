@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -90,17 +91,25 @@ func TestGolden(t *testing.T) {
 			p.Problems = []gates.Diagnostic{{File: ".github/kernelgate.yaml", Line: 12, Message: "gates.ptxas.registers: \"many\" is not a number (write e.g. 128)"},
 				{File: "kernels/sdpa_fp8/kernel.yaml", Message: "is missing"}}
 		}),
-		"fork":        tell(t).seen(func(f *change.Facts) { f.Fork = true }).planned(nil, "sdpa_fp8", "gemm_fp8"),
-		"fork-never":  tell(t).seen(func(f *change.Facts) { f.Fork = true }).planned(func(p *change.Plan) { p.Forks = "never" }, "sdpa_fp8"),
-		"cancelled":   tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").commanded("comment-1", "ada", "/cancel", true, change.Effect{Cancel: sha1}),
-		"closed":      tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").seen(func(f *change.Facts) { f.Open = false }),
-		"closed-bare": tell(t).seen(func(f *change.Facts) { f.Open = false }),
-		"merge-group": tellOf(t, change.ID{Kind: change.Group, Repo: 7, SHA: sha1}).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow),
-		"push":        tellOf(t, change.ID{Kind: change.Push, Repo: 7, SHA: sha1}).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow),
-		"running":     running(t),
-		"overridden":  overridden(t, slow),
-		"history":     history(t, slow, pass),
-		"beside":      beside(t, pass, broken),
+		"fork":           tell(t).seen(func(f *change.Facts) { f.Fork = true }).planned(nil, "sdpa_fp8", "gemm_fp8"),
+		"fork-never":     tell(t).seen(func(f *change.Facts) { f.Fork = true }).planned(func(p *change.Plan) { p.Forks = "never" }, "sdpa_fp8"),
+		"cancelled":      tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").commanded("comment-1", "ada", "/cancel", true, change.Effect{Cancel: sha1}),
+		"closed":         tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").seen(func(f *change.Facts) { f.Open = false }),
+		"closed-bare":    tell(t).seen(func(f *change.Facts) { f.Open = false }),
+		"merge-group":    tellOf(t, change.ID{Kind: change.Group, Repo: 7, SHA: sha1}).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow),
+		"push":           tellOf(t, change.ID{Kind: change.Push, Repo: 7, SHA: sha1}).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow),
+		"rules":          tell(t).seen(nil).planned(rules(true)),
+		"rules-tighten":  tell(t).seen(nil).planned(rules(false)),
+		"rules-pass":     tell(t).seen(nil).planned(rules(true), "sdpa_fp8").finished("sdpa_fp8", pass),
+		"rules-defer":    tell(t).seen(nil).planned(rules(true), "sdpa_fp8").finished("sdpa_fp8", slow),
+		"rules-running":  tell(t).seen(nil).planned(rules(true), "sdpa_fp8").started("sdpa_fp8"),
+		"rules-approved": tell(t).seen(nil).planned(rules(true), "sdpa_fp8").finished("sdpa_fp8", pass).commanded("comment-5", "grace", "/approve-policy "+sha1, true, approvedBy("grace", "d")),
+		"rules-other":    tell(t).seen(nil).planned(rules(true)).commanded("comment-5", "grace", "/approve-policy "+sha1, true, approvedBy("grace", "of other rules")),
+		"rules-group":    tellOf(t, change.ID{Kind: change.Group, Repo: 7, SHA: sha1}).seen(nil).planned(rules(true)),
+		"running":        running(t),
+		"overridden":     overridden(t, slow),
+		"history":        history(t, slow, pass),
+		"beside":         beside(t, pass, broken),
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".txt", dump(Checks(s.view)))
@@ -111,6 +120,32 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rules is a plan that finds a change of the rules; what people wrote in them acts on
+// nobody.
+func rules(loosens bool) func(*change.Plan) {
+	difference := func(file, path, old, is string, d compare.Direction) change.RuleDifference {
+		return change.RuleDifference{File: file, Difference: compare.Difference{Path: path, Old: old, New: is, Direction: d}}
+	}
+	return func(p *change.Plan) {
+		p.RuleChange = &change.RuleChange{Loosens: loosens, Digest: "d", Judged: 7}
+		if loosens {
+			p.RuleChange.Differences = []change.RuleDifference{
+				difference(".github/kernelgate.yaml", "rules[default].gates.performance.target.speedup", ">= +10%", ">= +1%", compare.Loosens),
+				difference("kernels/sdpa_fp8/kernel.yaml", "tolerance.abs", "0.06", "0.6", compare.Loosens),
+				difference(".github/kernelgate.yaml", "rules[@octocat].when", "labels a|b", "labels `<b>`\n/approve-policy", compare.Changes),
+			}
+			p.RuleChange.More = 3
+			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: "#9", Head: sha2, Old: "DEFER (too-slow)", New: "PASS"}}
+		}
+		p.RuleChange.Differences = append(p.RuleChange.Differences,
+			difference(".github/kernelgate.yaml", "rules[*].gates.correctness.seeds", "0, 1", "0, 1, 2", compare.Tightens))
+	}
+}
+
+func approvedBy(who, digest string) change.Effect {
+	return change.Effect{ApproveRules: &change.RulesApproved{SHA: sha1, By: who, At: "2025-03-14T10:30:00Z", Digest: digest}}
 }
 
 func running(t testing.TB) *story {

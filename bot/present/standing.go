@@ -44,8 +44,12 @@ const (
 // overall is what the required check says.
 func (v View) overall() standing { return v.worst(v.own()) }
 
-// own is how the change stands by itself.
-func (v View) own() standing {
+// own is how the change stands by itself: by its kernels, and by what it does to the rules
+// themselves, which no override covers.
+func (v View) own() standing { return v.withRules(v.ofKernels()) }
+
+// ofKernels is what the gates lead to, unless somebody has overridden them.
+func (v View) ofKernels() standing {
 	own := v.judged()
 	o := v.override()
 	if o == nil || own.conclusion == success {
@@ -73,7 +77,7 @@ func (v View) judged() standing {
 	case plan.NoPolicy:
 		return v.noPolicy(plan)
 	case len(s.Runs) == 0:
-		return newStanding(signPass, completed, success, "No kernel changed", "No file of a kernel is touched: there is nothing to measure.")
+		return newStanding(signPass, completed, success, nothingChanged, "No file of a kernel is touched: there is nothing to measure.")
 	}
 	return v.together()
 }

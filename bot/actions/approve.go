@@ -1,0 +1,123 @@
+package actions
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/answer"
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A workflow has no memory but GitHub's: what somebody approved is found in the
+// conversation, by every job anew.
+
+// approve looks in the conversation for somebody who may approve a fork's commit
+// and has approved the head, and for somebody who may let it change the rules.
+func (s *session) approve(ctx context.Context) error {
+	commands, err := s.commands()
+	if err != nil {
+		return err
+	}
+	if s.state.Held() && !s.state.Plan.NeverForks() {
+		by, err := s.said(ctx, s.state, s.comments, commands.OKToTest, func(c command.Command) (sha string, is bool) {
+			approval, is := c.(command.OKToTest)
+			return approval.SHA, is
+		})
+		if err != nil {
+			return err
+		}
+		if by != "" {
+			s.state.Approved = append(s.state.Approved, s.state.Facts.Head)
+		}
+	}
+	if s.state.ID.Kind == change.Pull && s.state.RulesWait(s.state.Current()) {
+		s.state.RulesApproved, err = s.approvedRules(ctx, s.state, s.comments)
+	}
+	return err
+}
+
+// commands is who may say what, by the base's policy.
+func (s *session) commands() (policies.Commands, error) {
+	policy, err := answer.Policy(s.state)
+	if err != nil || policy == nil {
+		return policies.DefaultCommands(), err
+	}
+	return policy.Commands, nil
+}
+
+// approvedRules finds the word of somebody who may let a pull request's head change the
+// rules; nil where there is none.
+func (s *session) approvedRules(ctx context.Context, pull *change.State, comments []client.Comment) (*change.RulesApproved, error) {
+	commands, err := s.commands()
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.said(ctx, pull, comments, commands.ApprovePolicy, func(c command.Command) (sha string, is bool) {
+		approval, is := c.(command.ApprovePolicy)
+		return approval.SHA, is
+	})
+	if err != nil || by == "" {
+		return nil, err
+	}
+	return &change.RulesApproved{SHA: pull.Facts.Head, By: by}, nil
+}
+
+// approveGroup lets a merge group change the rules where each of its pull requests that
+// does was approved.
+func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error {
+	if !s.state.RulesWait(s.state.Current()) {
+		return nil
+	}
+	p, _, err := s.planner(ctx)
+	if err != nil {
+		return err
+	}
+	var by []string
+	for _, pull := range pulls {
+		proposal, err := p.Plan(ctx, pull.ID, pull.Facts)
+		if err != nil {
+			return err
+		}
+		if !pull.RulesWait(&proposal.Plan) {
+			continue
+		}
+		comments, err := s.hub.ListComments(ctx, s.env.repo, pull.ID.Number)
+		if err != nil {
+			return err
+		}
+		approved, err := s.approvedRules(ctx, pull, comments)
+		if err != nil || approved == nil {
+			return err
+		}
+		by = append(by, approved.By)
+	}
+	if len(by) > 0 {
+		s.state.RulesApproved = &change.RulesApproved{SHA: s.state.Facts.Head, By: strings.Join(by, ", @")}
+	}
+	return nil
+}
+
+// said finds who has said a word about a head, by its whole id, and has the role for it. A
+// comment that was edited does not count, since its author need not have said it.
+func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policies.Role, word func(command.Command) (sha string, is bool)) (string, error) {
+	for _, c := range comments {
+		asked, _ := command.Parse(c.Body)
+		sha, is := word(asked.Command)
+		if !is || c.Bot || sha != pull.Facts.Head || c.UpdatedAt.Sub(c.CreatedAt) > time.Second {
+			continue
+		}
+		has, err := s.hub.Permission(ctx, s.env.repo, c.Author)
+		if err != nil {
+			return "", err
+		}
+		_, rules := asked.Command.(command.ApprovePolicy)
+		if role.Allows(has) && (!rules || answer.MayApproveRules(pull, c.Author, has)) {
+			return c.Author, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,106 @@
+package actions_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+)
+
+const nothingAsked = "version: 1\ndevices: [cpu]\ngates: {}\nrules: [{name: default}]\n"
+
+// maintainer gives mara the role that approves.
+func (w *world) maintainer() {
+	w.Helper()
+	w.hub.CreateUser("mara")
+	w.no(w.repo.Grant("mara", embedded.Maintain))
+}
+
+// A change of the gate's own rules waits for somebody's word in a workflow too, and every
+// job finds it in the conversation.
+func TestRulesWait(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	w.maintainer()
+	pr := w.propose("easy", map[string]string{".github/kernelgate.yaml": nothingAsked}, embedded.PROptions{})
+	head := pr.HeadSHA()
+	waits := w.act("pull_request")
+	w.must(waits, "DEFER", "rules", 1)
+	w.check(head, "kernelgate", "action_required")
+	w.golden("rules-wait", waits, pr)
+	for _, test := range []struct{ name, who, text string }{
+		{"the author", "walt", "/approve-policy " + head},
+		{"a reader", "rita", "/approve-policy " + head},
+		{"a short name", "mara", "/approve-policy " + head[:12]},
+		{"another commit", "mara", "/approve-policy " + w.repo.Head("main")},
+	} {
+		_, err := pr.Comment(test.who, test.text)
+		w.no(err)
+		w.must(w.act("issue_comment"), "", "", 0)
+		w.must(w.act("pull_request"), "DEFER", "rules", 1)
+		w.check(head, "kernelgate", "action_required")
+	}
+	_, err := pr.Comment("mara", "/approve-policy "+head)
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "no-kernel", 0)
+	w.holds(w.check(head, "kernelgate", "success").Summary, "**Approved** by @&#8203;mara")
+	w.must(w.act("pull_request"), "PASS", "no-kernel", 0) // found in the conversation
+
+	_, err = w.repo.Push("easy", map[string]string{"README.md": "More.\n"}, "more")
+	w.no(err)
+	w.must(w.act("pull_request"), "DEFER", "rules", 1)
+}
+
+// A manifest is a rule; what tightens it passes by itself, and a kernel that fails stays
+// failing.
+func TestRulesOfAManifest(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	w.maintainer()
+	edited := func(abs string) map[string]string {
+		return map[string]string{"kernels/scale/kernel.yaml": strings.Replace(manifest, "abs: 0.1", "abs: "+abs, 1)}
+	}
+	wide := w.propose("wide", edited("99"), embedded.PROptions{Labels: []string{"refactoring"}})
+	w.must(w.act("pull_request"), "DEFER", "rules", 1)
+	w.check(wide.HeadSHA(), "kernelgate", "action_required")
+	_, err := wide.Comment("mara", "/approve-policy "+wide.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "", 0)
+	w.propose("narrow", edited("0.05"), embedded.PROptions{Labels: []string{"refactoring"}})
+	w.must(w.act("pull_request"), "PASS", "", 0)
+	w.propose("slow", edited("98"), embedded.PROptions{})
+	w.must(w.act("pull_request"), "DEFER", "too-slow", 1)
+}
+
+// A merge group may change the rules where its pull request may.
+func TestRulesInAMergeGroup(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	w.maintainer()
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("easy", map[string]string{".github/kernelgate.yaml": nothingAsked}, embedded.PROptions{})
+	said, err := pr.Comment("mara", "/approve-policy "+pr.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "no-kernel", 0)
+	w.no(w.repo.Enqueue("olga", pr))
+	head := w.repo.QueueHeads()[0]
+	w.no(said.Edit("mara", "I take it back."))
+	w.must(w.act("merge_group"), "DEFER", "rules", 1)
+	w.check(head, "kernelgate", "action_required")
+	if pr.State().Merged {
+		t.Error("the queue merged what nobody approves")
+	}
+}
+
+// What was approved goes through the queue.
+func TestApprovedRulesInAMergeGroup(t *testing.T) {
+	w := newWorld(t, nil, mayWrite)
+	w.maintainer()
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("easy", map[string]string{".github/kernelgate.yaml": nothingAsked}, embedded.PROptions{})
+	_, err := pr.Comment("mara", "/approve-policy "+pr.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "no-kernel", 0)
+	w.no(w.repo.Enqueue("olga", pr))
+	w.must(w.act("merge_group"), "PASS", "no-kernel", 0)
+	if !pr.State().Merged {
+		t.Error("the queue did not merge")
+	}
+}

@@ -1,0 +1,56 @@
+package change
+
+import "github.com/kernelgate/kernelgate/policies/compare"
+
+// A RuleChange is what a change would do to the gate's own rules on the branch that it
+// goes to: policy, manifests, references and harnesses. It is judged by the rules as they
+// are, and says nothing of the kernels.
+type RuleChange struct {
+	Differences []RuleDifference `json:"differences"`    // what may loosen first
+	More        int              `json:"more,omitempty"` // differences that are not listed
+	Loosens     bool             `json:"loosens,omitempty"`
+	Digest      string           `json:"digest"`           // of all differences
+	Judged      int              `json:"judged,omitempty"` // how many verdicts of before were judged by the new policy too
+	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would be others
+}
+
+// A RuleDifference is one of a file.
+type RuleDifference struct {
+	File string `json:"file"`
+	compare.Difference
+}
+
+// A PastVerdict is one that the new policy would change.
+type PastVerdict struct {
+	Kernel string `json:"kernel"`
+	Change string `json:"change"` // as people name it, such as #12
+	Head   string `json:"head"`
+	Old    string `json:"old"` // with its reason
+	New    string `json:"new"`
+}
+
+// RulesApproved is somebody's word that one head may change the rules.
+type RulesApproved struct {
+	SHA string `json:"sha"`
+	By  string `json:"by"`
+	At  string `json:"at,omitempty"`
+	// Digest is of the differences that they could read. It is empty where that is not
+	// known: for a merge group, whose pull requests were approved, and in a workflow.
+	Digest string `json:"digest,omitempty"`
+}
+
+// RulesWait tells whether a plan's change of the rules waits for somebody's word.
+func (s *State) RulesWait(p *Plan) bool {
+	return p != nil && p.RuleChange != nil && p.RuleChange.Loosens && s.ApprovedRules(p) == nil
+}
+
+// ApprovedRules is the word that the head has for what a plan finds, if it has one. A
+// pull request that goes to another branch now, or a branch with other rules, is not what
+// somebody has read.
+func (s *State) ApprovedRules(p *Plan) *RulesApproved {
+	a := s.RulesApproved
+	if a == nil || a.SHA != s.Facts.Head || p == nil || p.RuleChange == nil || a.Digest != "" && a.Digest != p.RuleChange.Digest {
+		return nil
+	}
+	return a
+}

@@ -1,0 +1,70 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// looksBack is how many verdicts of a repository are judged again by a new policy.
+const looksBack = 20
+
+// hindsight tells which of the last verdicts would be others by the policy that a change
+// brings: the evidence is there, and the base's policy and the new one are asked alike. It
+// is for people to read, and decides nothing.
+func (k *Keeper) hindsight(ctx context.Context, id change.ID, p *planner.Proposal) error {
+	if p.RuleChange == nil || p.NewPolicy == nil {
+		return nil
+	}
+	old, err := p.ReadPolicy()
+	if err != nil {
+		return err
+	}
+	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: id.Repo, Phase: change.Done, Limit: looksBack})
+	if err != nil {
+		return fmt.Errorf("asking the ledger: %w", err)
+	}
+	for _, row := range rows {
+		if row.Side || row.Evidence == "" {
+			continue
+		}
+		e, err := k.evidence(ctx, change.Result{Evidence: row.Evidence})
+		if err != nil {
+			k.Log.Debug("a verdict of before is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
+			continue
+		}
+		p.RuleChange.Judged++
+		asked := e.Change
+		asked.Kernel = e.Kernel
+		if reflect.DeepEqual(old.RuleFor(asked).Gates, p.NewPolicy.RuleFor(asked).Gates) {
+			continue
+		}
+		was, is := gates.Judge(old, p.PolicyFile, e), gates.Judge(p.NewPolicy, p.PolicyFile, e)
+		if was.Outcome != is.Outcome || was.Reason != is.Reason {
+			p.RuleChange.Past = append(p.RuleChange.Past, change.PastVerdict{
+				Kernel: row.Kernel, Change: named(row.Change), Head: row.Head, Old: outcomeOf(was), New: outcomeOf(is),
+			})
+		}
+	}
+	return nil
+}
+
+// named is a change as people name it.
+func named(id change.ID) string {
+	if id.Kind == change.Pull {
+		return fmt.Sprintf("#%d", id.Number)
+	}
+	return string(id.Kind)
+}
+
+func outcomeOf(v *gates.Verdict) string {
+	if v.Reason == "" {
+		return string(v.Outcome)
+	}
+	return fmt.Sprintf("%s (%s)", v.Outcome, v.Reason)
+}

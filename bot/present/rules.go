@@ -1,0 +1,98 @@
+package present
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/compare"
+)
+
+// withRules adds what the change does to the gate's own rules. A pass waits for
+// somebody's word where that may loosen them; what does not pass stays as it is.
+func (v View) withRules(own standing) standing {
+	s, plan := v.State, v.plan()
+	if plan == nil || plan.RuleChange == nil {
+		return own
+	}
+	rules, at := plan.RuleChange, own
+	var word string
+	switch approved := s.ApprovedRules(plan); {
+	case s.RulesWait(plan):
+		role := v.approvers(plan)
+		word = v.howToApprove(role)
+		if own.conclusion == success {
+			at = newStanding(signWaits, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
+			word += "\n\nApart from that: " + own.sign + " " + report.Escape(strings.TrimSuffix(own.title, ".")) + "."
+		}
+	case rules.Loosens:
+		word = fmt.Sprintf("This change may loosen the gate's own rules. **Approved** by %s%s, for this commit alone.", report.Escape("@"+approved.By), when(approved.At))
+		at.add("; what it does to the rules is approved by @" + approved.By)
+	default:
+		word = "This change tightens the gate's own rules and loosens nothing: that needs nobody's approval."
+		at.add("; the rules are tightened")
+	}
+	at.lead = joined(word, own.lead, ruleTable(rules), pastTable(rules))
+	return at
+}
+
+// add says more where no kernel has a word to say.
+func (at *standing) add(more string) {
+	if at.title == nothingChanged {
+		at.title = report.Clip(report.Plain(at.title+more), titleRunes)
+		at.heading = at.title
+	}
+}
+
+// nothingChanged is the title where no kernel is touched.
+const nothingChanged = "No kernel changed"
+
+// approvers is the role that the base's policy asks for.
+func (v View) approvers(plan *change.Plan) policies.Role {
+	if p, err := plan.ReadPolicy(); err == nil {
+		return p.Commands.ApprovePolicy
+	}
+	return policies.DefaultCommands().ApprovePolicy
+}
+
+func (v View) howToApprove(role policies.Role) string {
+	text := "This change may loosen the gate's own rules, and what they ask is no author's to decide. "
+	if v.State.ID.Kind != change.Pull {
+		return text + "It waits until each of its pull requests is approved."
+	}
+	return text + fmt.Sprintf("Read the table; then someone with %s access, and not its author unless they are an administrator, comments %s. A new push, or other rules on the base, need a new approval.",
+		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head))
+}
+
+func ruleTable(r *change.RuleChange) string {
+	signs := map[compare.Direction]string{compare.Loosens: "⚠️ loosens", compare.Changes: "⚠️ changes", compare.Tightens: "tightens"}
+	cell := func(text string) string { return report.EscapeCode(report.Clip(report.Plain(text), 160)) }
+	var rows []string
+	for _, d := range r.Differences {
+		rows = append(rows, row(signs[d.Direction], cell(d.File), cell(d.Path), cell(d.Old), cell(d.New)))
+	}
+	text := "### What it does to the rules\n\n" + table([]string{"which way", "file", "what", "on the base", "with this change"}, rows, 9000, "differences")
+	if r.More > 0 {
+		text += fmt.Sprintf("\n… and %d more differences.\n", r.More)
+	}
+	return text
+}
+
+// pastTable is the verdicts that would have been others.
+func pastTable(r *change.RuleChange) string {
+	switch {
+	case r.Judged == 0:
+		return ""
+	case len(r.Past) == 0:
+		return fmt.Sprintf("By the new policy, none of the last %d verdicts would be another.\n", r.Judged)
+	}
+	var rows []string
+	for _, p := range r.Past {
+		rows = append(rows, row(p.Change, report.EscapeCode(short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
+			report.Escape(p.Old), report.Escape(p.New)))
+	}
+	return fmt.Sprintf("### Verdicts that would be others\n\n%d of the last %d, by what was measured then:\n\n", len(r.Past), r.Judged) +
+		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts")
+}

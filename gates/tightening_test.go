@@ -1,0 +1,97 @@
+package gates
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+)
+
+// anyPolicy draws what may be asked of a run of one shape. Figures are few, so that two
+// policies often agree in most of them.
+func anyPolicy(t testing.TB, rng *rand.Rand) *policies.Policy {
+	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
+	text := fmt.Sprintf(`version: 1
+gates:
+  correctness: {shapes: [mission], seeds: %s, secret_cases: %s, norm_error: "<= %s", required: true}
+  performance:
+    target: {shapes: [mission], speedup: ">= %s"%s}
+    tails: %s
+    confidence: %s
+    rounds: {min: 6, max: 20}
+    looks: %s
+    control: %s
+rules:
+  - name: default
+`, pick("[0]", "[0]", "[0, 1]"), pick("0", "0", "0", "2"), pick("1%", "0.02%", "0.001%"), pick("+5%", "+8%", "+10%", "+14%"),
+		pick("", "", `, p50: "<= 95us"`, `, p50: "<= 90us"`), pick("none", "{mean: 3%, p90: none}", "{mean: 9%, p90: none}", "{mean: 1%, p90: 20%}"),
+		pick("90%", "95%", "95%", "99%"), pick("[6, 13, 20]", "[6, 13, 20]", "[6, 20]"), pick("2%", "2%", "1%", "40%"))
+	return parsePolicy(t, text)
+}
+
+// Rules that only tighten let nothing pass that was deferred: what is called tightening
+// passes without anybody's word.
+func TestTighteningPassesNothing(t *testing.T) {
+	models := simulate.Models()
+	tightened, deferred, loosened := 0, 0, 0
+	for seed := range uint64(700) {
+		rng := newRand(31, seed)
+		old, edited := anyPolicy(t, rng), anyPolicy(t, rng)
+		if rng.IntN(2) == 0 { // one field alone
+			*edited = *anyEdit(t, rng, old)
+		}
+		list := policies.Compare(old, edited)
+		if len(list) == 0 || list.Loosens() && rng.IntN(12) > 0 {
+			continue
+		}
+		e := anyRun(rng, models, []int{6, 13, 20}[rng.IntN(3)])
+		before := judgeQuickly(old, e)
+		if before.Outcome != Defer {
+			continue
+		}
+		deferred++
+		after := judgeQuickly(edited, e)
+		switch {
+		case list.Loosens() && after.Outcome == Pass:
+			loosened++
+		case !list.Loosens():
+			tightened++
+			if after.Outcome == Pass {
+				t.Errorf("run %d: DEFER (%s) passes by what is called tightening:\n%v\n%s\n%s", seed, before.Reason, list, before.Summary, after.Summary)
+			}
+		}
+	}
+	if tightened < 30 || loosened < 3 {
+		t.Errorf("%d deferred runs: %d tightened, %d passed by loosening: that is no test", deferred, tightened, loosened)
+	}
+}
+
+// anyEdit is the policy with a field of another, stricter or milder.
+func anyEdit(t testing.TB, rng *rand.Rand, p *policies.Policy) *policies.Policy {
+	edited, other := *p, anyPolicy(t, rng)
+	rule, with := p.Rules[0], other.Rules[0]
+	perf, right := *rule.Gates.Performance, *rule.Gates.Correctness
+	switch rng.IntN(6) {
+	case 0:
+		goal := *perf.Target
+		goal.Speedup = &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: goal.Speedup.Value + quantity.Percent(0.1*(rng.Float64()-0.3))}
+		perf.Target = &goal
+	case 1:
+		perf.Tails = with.Gates.Performance.Tails
+	case 2:
+		perf.Control = with.Gates.Performance.Control
+	case 3:
+		right.Norm = with.Gates.Correctness.Norm
+	case 4:
+		right.Seeds, right.SecretCases = with.Gates.Correctness.Seeds, with.Gates.Correctness.SecretCases
+	case 5:
+		no := rng.IntN(2) == 0
+		perf.Required = &no
+	}
+	rule.Gates.Performance, rule.Gates.Correctness = &perf, &right
+	edited.Rules = []policies.Rule{rule}
+	return &edited
+}

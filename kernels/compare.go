@@ -1,0 +1,166 @@
+package kernels
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/compare"
+)
+
+// Compare is how the new manifest differs from the old in what is asked of a kernel and
+// how it is built and measured. Of most of it nobody can say which way it goes. What is
+// for people alone, rivals, and variants that are new decide nothing.
+func Compare(old, new *Manifest) compare.List {
+	var l compare.List
+	compareFields(&l, old, new)
+	compare.Less(&l, "tolerance.abs", old.Tolerance.Abs, new.Tolerance.Abs)
+	compare.Less(&l, "tolerance.rel", old.Tolerance.Rel, new.Tolerance.Rel)
+	compareNamed(&l, "arguments", old.Arguments, new.Arguments, func(a Argument) string { return a.Name })
+	compareShapes(&l, old.Shapes, new.Shapes)
+	compareRanges(&l, "limits", old.Limits, new.Limits)
+	compareRanges(&l, "secret", old.Secret, new.Secret)
+	compareVariants(&l, old.Variants, new.Variants)
+	compareNamed(&l, "toggles", old.Toggles, new.Toggles, func(t Toggle) string { return t.Name })
+	return l
+}
+
+// compareFields is of those that are one thing each. The source is a variant's.
+func compareFields(l *compare.List, old, new *Manifest) {
+	for _, f := range []struct {
+		path     string
+		old, new any
+	}{
+		{"version", old.Version, new.Version}, {"name", old.Name, new.Name}, {"mode", old.Mode, new.Mode},
+		{"sources", old.Sources, new.Sources}, {"entry", old.Entry, new.Entry},
+		{"arch", old.Arch, new.Arch}, {"flags", old.Flags, new.Flags}, {"launch", old.Launch, new.Launch},
+		{"work", old.Work, new.Work}, {"reference", old.Reference, new.Reference}, {"command", old.Command, new.Command},
+		{"default_variant", old.DefaultVariant, new.DefaultVariant},
+	} {
+		l.Unknown(f.path, written(f.old), written(f.new))
+	}
+}
+
+// compareNamed is of a list in which each entry has a name, and its place.
+func compareNamed[T any](l *compare.List, path string, old, new []T, name func(T) string) {
+	find := func(list []T, wanted string) string {
+		for _, one := range list {
+			if name(one) == wanted {
+				return written(one)
+			}
+		}
+		return compare.None
+	}
+	var were, are []string
+	for _, one := range old {
+		were = append(were, name(one))
+		l.Unknown(path+"["+name(one)+"]", written(one), find(new, name(one)))
+	}
+	for _, one := range new {
+		if are = append(are, name(one)); !slices.Contains(were, name(one)) {
+			l.Unknown(path+"["+name(one)+"]", compare.None, written(one))
+		}
+	}
+	if len(were) == len(are) {
+		l.Unknown(path, were, are)
+	}
+}
+
+// compareShapes takes a shape more for stricter, where it is not the first: that one
+// says what secret shapes are like.
+func compareShapes(l *compare.List, old, new Shapes) {
+	for i, s := range old {
+		at := slices.IndexFunc(new, func(n Shape) bool { return n.Name == s.Name })
+		switch path := "shapes." + s.Name; {
+		case at < 0:
+			l.Add(path, s.Dims.String(), compare.None, compare.Loosens)
+		default:
+			l.Unknown(path, s.Dims.String(), new[at].Dims.String())
+		}
+		if i == 0 && len(new) > 0 && new[0].Name != s.Name {
+			l.Unknown("shapes (the first)", s.Name, new[0].Name)
+		}
+	}
+	for _, s := range new {
+		if !slices.ContainsFunc(old, func(o Shape) bool { return o.Name == s.Name }) {
+			l.Add("shapes."+s.Name, compare.None, s.Dims.String(), compare.Tightens)
+		}
+	}
+}
+
+// compareRanges takes fewer values, or none drawn at all, for milder.
+func compareRanges(l *compare.List, path string, old, new map[string]Range) {
+	show := func(of map[string]Range, dim string) string {
+		if r, ok := of[dim]; ok {
+			return r.String()
+		}
+		return compare.None
+	}
+	dims := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(new))
+	slices.Sort(dims)
+	for _, dim := range slices.Compact(dims) {
+		was, wasThere := old[dim]
+		is, isThere := new[dim]
+		milder := wasThere && isThere && is.Within(was) && !was.Within(is) ||
+			path == "limits" && !wasThere || path == "secret" && !isThere
+		if milder {
+			l.Add(path+"."+dim, show(old, dim), show(new, dim), compare.Loosens)
+			continue
+		}
+		l.Unknown(path+"."+dim, show(old, dim), show(new, dim))
+	}
+}
+
+func compareVariants(l *compare.List, old, new Variants) {
+	for _, v := range old {
+		is := compare.None
+		if i := slices.IndexFunc(new, func(n Variant) bool { return n.Name == v.Name }); i >= 0 {
+			is = written(new[i])
+		}
+		l.Unknown("variants."+v.Name, written(v), is)
+	}
+}
+
+// forPeople is the fields that decide nothing.
+var forPeople = []string{"description", "lesson"}
+
+// written is a value as it could stand in a manifest.
+func written(v any) string {
+	if s, ok := v.(fmt.Stringer); ok && !reflect.ValueOf(v).IsZero() {
+		return s.String()
+	}
+	r := reflect.ValueOf(v)
+	var parts []string
+	switch r.Kind() {
+	case reflect.Pointer:
+		if r.IsNil() {
+			return compare.None
+		}
+		return written(r.Elem().Interface())
+	case reflect.Slice:
+		for i := range r.Len() {
+			parts = append(parts, written(r.Index(i).Interface()))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case reflect.Map:
+		for _, key := range slices.SortedFunc(slices.Values(r.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			parts = append(parts, key.String()+": "+written(r.MapIndex(key).Interface()))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case reflect.Struct:
+		for i := range r.NumField() {
+			name := r.Type().Field(i).Tag.Get("yaml")
+			if name != "" && name != "-" && !slices.Contains(forPeople, name) && !r.Field(i).IsZero() {
+				parts = append(parts, name+": "+written(r.Field(i).Interface()))
+			}
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case reflect.String:
+		if text := r.String(); strings.ContainsAny(text, ",:{}[]\" ") {
+			return fmt.Sprintf("%q", text)
+		}
+	}
+	return fmt.Sprint(v)
+}

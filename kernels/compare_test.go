@@ -1,0 +1,104 @@
+package kernels
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies/compare"
+)
+
+// Every key of a manifest that decides anything is compared, and says which way it goes
+// where somebody can know.
+func TestCompare(t *testing.T) {
+	seen := map[string]bool{"version": true, "source": true, "description": true, "rivals": true} // always 1, the variant's, and what decides nothing
+	for _, e := range []struct {
+		base, old, new string
+		path           string
+		is, back       compare.Direction
+	}{
+		{goodCPU, "name: sdpa\n", "name: other\n", "name", "changes", "changes"},
+		{goodCPU, "source: sdpa.c\n", "source: b.c\n", "variants.default", "changes", "changes"},
+		{goodCPU, "source: sdpa.c\n", "source: sdpa.c\nsources: ['*.c']\n", "sources", "changes", "changes"},
+		{goodCPU, "entry: sdpa_fp8", "entry: sdpa2", "entry", "changes", "changes"},
+		{goodCUDA, "arch: [sm_89, sm_90]", "arch: [sm_90]", "arch", "changes", "changes"},
+		{goodCPU, "flags: [-O2]", "flags: [-O3]", "flags", "changes", "changes"},
+		{goodCPU, "dtype: f16", "dtype: f32", "arguments[o]", "changes", "changes"},
+		{goodCPU, "value: S", "value: 2*S", "arguments[n]", "changes", "changes"},
+		{goodCUDA, "block: [128]", "block: [256]", "launch", "changes", "changes"},
+		{goodCPU, "flops: 4*B", "flops: 1*B", "work", "changes", "changes"},
+		{goodCPU, "entry: sdpa_reference", "entry: easy", "reference", "changes", "changes"},
+		{goodCPU, "abs: 0.06", "abs: 0.6", "tolerance.abs", "loosens", "tightens"},
+		{goodCPU, "abs: 0.06", "abs: 0.06, rel: 0.1", "tolerance.rel", "loosens", "tightens"},
+		{goodCPU, "  mission: {B: 1, H: 2, S: 96, D: 64}\n", "", "shapes.mission", "loosens", "tightens"},
+		{goodCPU, "S: 96", "S: 9", "shapes.mission", "changes", "changes"},
+		{goodCPU, "S: 1..4096", "S: 1..512", "limits.S", "loosens", "changes"},
+		{goodCPU, ", D: 64|128}", "}", "limits.D", "changes", "loosens"},
+		{goodCPU, "S: 1..160", "S: 1..16", "secret.S", "loosens", "changes"},
+		{goodCPU, "secret: {S: 1..160}\n", "", "secret.S", "loosens", "changes"},
+		{goodCUDA, "source: stage2.cu", "source: stage1.cu", "variants.stage2", "changes", "changes"},
+		{goodDevice, "limits: {D: 64, causal: 0}", "limits: {D: 64, causal: 0, S: 1..64}", "variants.stage0", "changes", "changes"},
+		{goodCUDA, "default_variant: stage2", "default_variant: stage1", "default_variant", "changes", "changes"},
+		{goodCUDA, "default: 64", "default: 32", "toggles[TILE]", "changes", "changes"},
+		{goodCommand, "bench: [./bench]", "bench: [./fast]", "command", "changes", "changes"},
+	} {
+		text := strings.Replace(e.base, e.old, e.new, 1)
+		if text == e.base {
+			t.Fatalf("%q is not in the manifest", e.old)
+		}
+		old, edited := parsed(t, e.base), parsed(t, text)
+		if there := Compare(old, edited); len(there) != 1 || there[0].Path != e.path || there[0].Direction != e.is {
+			t.Errorf("%q → %q: %+v, want %s at %s", e.old, e.new, there, e.is, e.path)
+		}
+		if back := Compare(edited, old); len(back) != 1 || back[0].Path != e.path || back[0].Direction != e.back {
+			t.Errorf("%q → %q: %+v, want %s at %s", e.new, e.old, back, e.back, e.path)
+		}
+		if same := Compare(edited, parsed(t, text)); len(same) > 0 {
+			t.Errorf("a manifest differs from itself: %v", same)
+		}
+		field, _, _ := strings.Cut(e.path, ".")
+		field, _, _ = strings.Cut(field, "[")
+		seen[field] = true
+	}
+	other := Compare(parsed(t, goodCPU), parsed(t, goodCommand))
+	if len(other) == 0 || other[1].Path != "mode" || other[1].Direction != compare.Changes {
+		t.Errorf("another mode: %+v", other)
+	}
+	seen["mode"] = true
+	for i := range reflect.TypeFor[Manifest]().NumField() {
+		if name := reflect.TypeFor[Manifest]().Field(i).Tag.Get("yaml"); !seen[name] {
+			t.Errorf("%s is not compared", name)
+		}
+	}
+}
+
+// What is for people, and a variant that nobody gates yet, is nobody's rule.
+func TestCompareWhatDecidesNothing(t *testing.T) {
+	for _, e := range []struct{ base, old, new string }{
+		{goodCUDA, "name: sdpa\n", "name: sdpa\ndescription: Attention\nrivals: [{name: torch, command: [python3, rival.py]}]\n"},
+		{goodCUDA, "source: stage1.cu", "source: stage1.cu, lesson: none was learnt, description: first"},
+		{goodCUDA, "variants:\n", "variants:\n  stage3: {source: stage3.cu}\n"},
+	} {
+		if list := Compare(parsed(t, e.base), parsed(t, strings.Replace(e.base, e.old, e.new, 1))); len(list) > 0 {
+			t.Errorf("%q: %v", e.new, list)
+		}
+	}
+}
+
+// Which shape comes first decides what secret shapes are like.
+func TestCompareOrderOfShapes(t *testing.T) {
+	const small, mission = "  small: {B: 1, H: 1, S: 32, D: 64}\n", "  mission: {B: 1, H: 2, S: 96, D: 64}\n"
+	swapped := strings.Replace(goodCPU, small+mission, mission+small, 1)
+	if list := Compare(parsed(t, goodCPU), parsed(t, swapped)); len(list) != 1 || !list.Loosens() {
+		t.Errorf("the other shape comes first: %+v", list)
+	}
+}
+
+func parsed(t testing.TB, text string) *Manifest {
+	t.Helper()
+	m, err := Parse("kernel.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

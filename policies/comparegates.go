@@ -1,0 +1,192 @@
+package policies
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+)
+
+func compareGates(path string, old, new Gates) compare.List {
+	var l compare.List
+	compareEnforcement(&l, path+".build", old.Build.Enforcement, new.Build.Enforcement)
+	if both(&l, path+".ptxas", old.PTXAS, new.PTXAS) {
+		comparePTXAS(&l, path+".ptxas", old.PTXAS, new.PTXAS)
+	}
+	if both(&l, path+".correctness", old.Correctness, new.Correctness) {
+		compareCorrectness(&l, path+".correctness", old.Correctness, new.Correctness)
+	}
+	if both(&l, path+".sanitize", old.Sanitize, new.Sanitize) {
+		compareSanitize(&l, path+".sanitize", old.Sanitize, new.Sanitize)
+	}
+	if both(&l, path+".performance", old.Performance, new.Performance) {
+		comparePerformance(&l, path+".performance", old.Performance, new.Performance)
+	}
+	if both(&l, path+".profile", old.Profile, new.Profile) {
+		compareProfile(&l, path+".profile", old.Profile, new.Profile)
+	}
+	return l
+}
+
+// both tells whether there are two gates to compare, and notes one that came or went.
+func both[T interface {
+	comparable
+	asked() string
+}](l *compare.List, path string, old, new T) bool {
+	var none T
+	switch {
+	case old == none && new == none:
+	case old == none:
+		l.Add(path, compare.None, new.asked(), compare.Tightens)
+	case new == none:
+		l.Add(path, old.asked(), compare.None, compare.Loosens)
+	default:
+		return true
+	}
+	return false
+}
+
+// compareEnforcement takes more time for milder: what did not end in time may now.
+func compareEnforcement(l *compare.List, path string, old, new Enforcement) {
+	compare.Asked(l, path+".required", old.Decides(), new.Decides())
+	switch {
+	case old.Timeout == new.Timeout:
+	case old.Timeout == 0 || new.Timeout == 0:
+		l.Unknown(path+".timeout", old.Timeout, new.Timeout)
+	default:
+		compare.Less(l, path+".timeout", old.Timeout, new.Timeout)
+	}
+}
+
+func comparePTXAS(l *compare.List, path string, old, new *PTXASGate) {
+	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareBudget(l, path+".registers", old.Registers, new.Registers)
+	budgets := map[string]*BytesBudget{}
+	for field, b := range old.sizes() {
+		budgets[field] = b
+	}
+	for field, b := range new.sizes() {
+		compareBudget(l, path+"."+field, budgets[field], b)
+	}
+	compareBound(l, path+".blocks_per_sm", old.BlocksPerSM, new.BlocksPerSM)
+}
+
+func compareBudget[T quantity.Count | quantity.Bytes](l *compare.List, path string, old, new *Budget[T]) {
+	was, is := Budget[T]{}, Budget[T]{}
+	if old != nil {
+		was = *old
+	}
+	if new != nil {
+		is = *new
+	}
+	compare.Limit(l, path+".max", was.Max, is.Max)
+	compareBound(l, path+".increase", was.Increase, is.Increase)
+}
+
+func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate) {
+	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
+	compare.Set(l, path+".seeds", old.Seeds, new.Seeds)
+	compare.Set(l, path+".distributions", old.Distributions, new.Distributions)
+	compare.More(l, path+".secret_cases", old.SecretCases, new.SecretCases)
+	compareErrors(l, path, old.Bounds(), new.Bounds())
+	compare.Asked(l, path+".bit_parity", old.BitParity, new.BitParity)
+	compare.Asked(l, path+".determinism", old.Determinism, new.Determinism)
+	was, is := ErrorBounds{}, ErrorBounds{}
+	if old.EndToEnd != nil {
+		was = *old.EndToEnd
+	}
+	if new.EndToEnd != nil {
+		is = *new.EndToEnd
+	}
+	compareErrors(l, path+".end_to_end", was, is)
+}
+
+func compareErrors(l *compare.List, path string, old, new ErrorBounds) {
+	compareBound(l, path+".max_abs_error", old.MaxAbs, new.MaxAbs)
+	compareBound(l, path+".mean_abs_error", old.MeanAbs, new.MeanAbs)
+	compareBound(l, path+".bad_elements", old.Bad, new.Bad)
+	compareBound(l, path+".norm_error", old.Norm, new.Norm)
+}
+
+// compareShapes notes shapes; wider is what more of them mean.
+func compareShapes(l *compare.List, path string, old, new Shapes, wider compare.Direction) {
+	within := func(a, b Shapes) bool {
+		return b.All || !a.All && !slices.ContainsFunc(a.Names, func(name string) bool { return !slices.Contains(b.Names, name) })
+	}
+	more, less := within(old, new), within(new, old)
+	switch {
+	case more && less:
+	case more:
+		l.Add(path, old.String(), new.String(), wider)
+	case less:
+		l.Add(path, old.String(), new.String(), compare.Loosens)
+	default:
+		l.Add(path, old.String(), new.String(), compare.Changes)
+	}
+}
+
+func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
+	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
+	compare.Set(l, path+".distributions", old.Distributions, new.Distributions)
+	compare.More(l, path+".secret_cases", old.SecretCases, new.SecretCases)
+	compare.Set(l, path+".tools", old.Tools, new.Tools)
+	compareWord(l, path+".missing_tool", []MissingTool{MissingInforms, MissingDefers}, old.MissingTool, new.MissingTool)
+}
+
+// compareProfile finds conditions by their metric. One more of any is one more way to
+// meet it.
+func compareProfile(l *compare.List, path string, old, new *ProfileGate) {
+	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
+	was, wasOnce := byMetric(old.All)
+	is, isOnce := byMetric(new.All)
+	if !wasOnce || !isOnce {
+		l.Unknown(path+".all", old.All, new.All)
+	} else {
+		for _, m := range metrics(old.All, new.All) {
+			compareBound(l, path+".all["+m+"]", was[m], is[m])
+		}
+	}
+	switch missing := func(a, b []MetricCondition) bool {
+		return slices.ContainsFunc(a, func(c MetricCondition) bool { return !slices.Contains(b, c) })
+	}; {
+	case !missing(old.Any, new.Any) && !missing(new.Any, old.Any):
+	case len(old.Any) == 0, len(new.Any) > 0 && !missing(new.Any, old.Any):
+		l.Add(path+".any", conditions(old.Any), conditions(new.Any), compare.Tightens)
+	case len(new.Any) == 0, !missing(old.Any, new.Any):
+		l.Add(path+".any", conditions(old.Any), conditions(new.Any), compare.Loosens)
+	default:
+		l.Add(path+".any", conditions(old.Any), conditions(new.Any), compare.Changes)
+	}
+}
+
+func byMetric(list []MetricCondition) (bounds map[string]*quantity.Bound[quantity.Number], once bool) {
+	bounds = map[string]*quantity.Bound[quantity.Number]{}
+	for _, c := range list {
+		bounds[c.Metric] = &c.Is
+	}
+	return bounds, len(bounds) == len(list)
+}
+
+func metrics(lists ...[]MetricCondition) []string {
+	var names []string
+	for _, c := range slices.Concat(lists...) {
+		names = append(names, c.Metric)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func conditions(list []MetricCondition) string {
+	var words []string
+	for _, c := range list {
+		words = append(words, c.Metric+" "+c.Is.String())
+	}
+	if words == nil {
+		return compare.None
+	}
+	return strings.Join(words, " or ")
+}
