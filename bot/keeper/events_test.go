@@ -28,6 +28,7 @@ func TestForkWaitsForApproval(t *testing.T) {
 	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test 0123456789"), "confused")
 	w.settle() // the reply stands before the next comment
 	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "confused")
+	w.settle() // the reply stands before the next comment
 	if c, _ := w.repo.Check(first, "kernelgate"); c.Conclusion != "action_required" {
 		t.Fatalf("the check became %s without approval", c.Conclusion)
 	}

@@ -119,9 +119,6 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*surv
 // settle finds the commits that the change is made of.
 func (s *survey) settle(ctx context.Context) (err error) {
 	f := s.facts
-	if _, err := s.repo.Resolve(ctx, f.Head); err != nil {
-		return fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
-	}
 	tip := "refs/heads/" + f.Base
 	if f.BaseSHA != "" {
 		tip = f.BaseSHA
@@ -130,6 +127,9 @@ func (s *survey) settle(ctx context.Context) (err error) {
 		return fmt.Errorf("the base branch %s: %w", f.Base, err)
 	}
 	if s.base, err = s.repo.MergeBase(ctx, s.trusted, f.Head); err != nil {
+		if _, gone := s.repo.Resolve(ctx, f.Head); gone != nil {
+			err = fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
+		}
 		return err
 	}
 	s.out.Base = s.base

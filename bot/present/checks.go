@@ -35,7 +35,7 @@ func (v View) checks() []Check {
 	if s.Facts.Open || v.plan() != nil || v.posted(v.checkName()) {
 		all = append(all, v.aggregate())
 		for _, r := range s.Runs {
-			if c := v.kernelCheck(r); c.Status == completed || c.Mark != "" || v.posted(c.Name) {
+			if c := v.kernelCheck(r); c.Status == completed || v.Marks != nil || v.posted(c.Name) {
 				all = append(all, c) // while it is measured for the first time, the required check tells of it
 			}
 		}

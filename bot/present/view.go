@@ -23,7 +23,7 @@ type View struct {
 	Verdicts map[string]*gates.Verdict // by job; one that is not here is told in its one line
 	Progress map[string]Progress       // live, by job
 	Tried    map[string][]Tried        // by folder: what other pull requests tried in vain
-	Marks    map[string]string         // by job: a hidden last line of the kernel's check
+	Marks    map[string]string         // by job: a hidden last line of the kernel's check, which is then there from the start
 	Beside   []Beside                  // other open pull requests with the same head
 	Runners  []RunnerInfo              // that are connected
 	Now      time.Time

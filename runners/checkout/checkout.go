@@ -5,6 +5,7 @@ package checkout
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,13 +114,21 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 	if head == workTree {
 		head = "HEAD"
 	}
-	for _, rev := range []string{base, head} {
-		if _, err := r.Resolve(ctx, rev); err != nil {
+	missing := func() error {
+		_, errBase := r.Resolve(ctx, base)
+		_, errHead := r.Resolve(ctx, head)
+		return cmp.Or(errBase, errHead)
+	}
+	if !wholeHash.MatchString(base) || !wholeHash.MatchString(head) { // a name may be one of git's options
+		if err := missing(); err != nil {
 			return "", err
 		}
 	}
 	out, err := r.git(ctx, "merge-base", base, head)
 	if err != nil {
+		if err := missing(); err != nil {
+			return "", err
+		}
 		return "", fmt.Errorf("%s and %s have no common commit (is the clone shallow? fetch more with git fetch --unshallow)", base, head)
 	}
 	return strings.TrimSpace(out), nil

@@ -36,7 +36,7 @@ func (m *memo) answer(args []string) (key string, known []byte) {
 	if i := slices.Index(args, "--"); i >= 0 {
 		revs = args[:i] // paths follow
 	}
-	if m == nil || !slices.Contains([]string{"rev-parse", "merge-base"}, args[0]) {
+	if m == nil || !slices.Contains([]string{"rev-parse", "merge-base", "ls-tree"}, args[0]) {
 		return "", nil
 	}
 	for _, arg := range revs[1:] {

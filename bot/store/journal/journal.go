@@ -166,14 +166,14 @@ func (j *Journal) embed() (err error) {
 	if j.srv, err = startServer(j.opt.Dir, true, j.opt.Log); err != nil {
 		return err
 	}
-	if j.nc, err = nats.Connect("", nats.InProcessServer(j.srv), nats.Name("kernelgate")); err != nil {
+	if j.nc, err = nats.Connect("", nats.InProcessServer(j.srv), nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead)); err != nil {
 		return fmt.Errorf("open journal %s: connect to the embedded server: %w", j.opt.Dir, err)
 	}
 	return nil
 }
 
 func (j *Journal) connect() (err error) {
-	opts := append([]nats.Option{nats.Name("kernelgate"), nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	opts := append([]nats.Option{nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead), nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		j.opt.Log.Warn("the connection to NATS", "error", err)
 	})}, j.opt.NATS...)
 	if j.nc, err = nats.Connect(j.opt.URL, opts...); err != nil {

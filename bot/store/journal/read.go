@@ -28,6 +28,9 @@ const (
 	// A page holds no more messages once it has as many bytes.
 	pageBytes = 4 << 20
 	pageTries = 3
+	// answersAhead is more than a page has messages. For each page that is asked for a queue is made as long as this; nats's
+	// own is half a megabyte.
+	answersAhead = 2048
 )
 
 // page reads the first messages of a stream from a sequence on, with "" for those of all subjects, and tells whether there
