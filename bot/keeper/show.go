@@ -24,8 +24,10 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 		if s.Seq == 0 || s.Facts.Head == "" || k.isAway(id.Repo) {
 			return nil
 		}
-		if err := k.tell(ctx, s); err != nil {
-			return err
+		if s.Facts.Open || !s.Dirty { // one that is closed has its last word first
+			if err := k.tell(ctx, s); err != nil {
+				return err
+			}
 		}
 		if s.NeedsPlan() && !k.unseen(s) {
 			return nil

@@ -33,7 +33,9 @@ func (v View) checks() []Check {
 	var all []Check
 	// Nobody asks for a check on what was closed before it was looked at.
 	if s.Facts.Open || v.plan() != nil || v.posted(v.checkName()) {
-		all = append(all, v.aggregate())
+		if s.Facts.Open || len(v.Beside) == 0 { // else it is the other's from now on
+			all = append(all, v.aggregate())
+		}
 		for _, r := range s.Runs {
 			if c := v.kernelCheck(r); c.Status == completed || v.Marks != nil || v.posted(c.Name) {
 				all = append(all, c) // while it is measured for the first time, the required check tells of it

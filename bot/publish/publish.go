@@ -133,7 +133,15 @@ func (w *writer) checks(ctx context.Context, name string) error {
 	for _, c := range present.Checks(w.view) {
 		key := change.CheckKey(c.Name, c.HeadSHA)
 		have := w.state.Checks[key]
-		if w.noChecks || name != "" && name != c.Name || have.ID != 0 && have.Digest == c.Digest {
+		if w.noChecks || name != "" && name != c.Name {
+			continue
+		}
+		overtaken, err := w.overtaken(ctx, have, c)
+		if err != nil {
+			failure = errors.Join(failure, err)
+			continue
+		}
+		if have.ID != 0 && have.Digest == c.Digest && !overtaken {
 			continue
 		}
 		// That a verdict does not stand any more cannot be left out, nor can anything in a
@@ -142,7 +150,7 @@ func (w *writer) checks(ctx context.Context, name string) error {
 		if c.Status != "completed" && !have.Done && !w.Lenient {
 			as = client.Spare(ctx)
 		}
-		id, err := w.check(as, have, c)
+		id, err := w.check(as, have, c, overtaken)
 		if gone(err) {
 			id, err = max(have.ID, 1), nil // the commit or the repository is gone: there is nobody to tell
 		}
@@ -154,14 +162,28 @@ func (w *writer) checks(ctx context.Context, name string) error {
 	return failure
 }
 
-func (w *writer) check(ctx context.Context, have change.Posted, c present.Check) (int64, error) {
+// overtaken tells whether another pull request with the same head may have spoken after
+// this one: GitHub counts the newest check of a name on a commit, and the other's stays
+// as it was when that is closed.
+func (w *writer) overtaken(ctx context.Context, have change.Posted, c present.Check) (bool, error) {
+	if w.state.Told == "" || !w.state.Facts.Open || have.ID == 0 || c.ExternalID != w.state.ID.String() || c.HeadSHA != w.state.Facts.Head {
+		return false, nil
+	}
+	if !w.GitHub.UsesChecks() {
+		return true, nil
+	}
+	all, err := w.GitHub.ListChecks(ctx, w.state.Facts.Repo, c.HeadSHA, c.Name)
+	return err == nil && len(all) > 0 && all[0].ID > have.ID, err // newest first
+}
+
+func (w *writer) check(ctx context.Context, have change.Posted, c present.Check, anew bool) (int64, error) {
 	repo, wanted := w.state.Facts.Repo, c.Check
 	if !w.GitHub.UsesChecks() {
 		state, description := c.CommitStatus()
 		return 1, w.GitHub.SetStatus(ctx, repo, c.HeadSHA, client.Status{Context: c.Name, State: state, Description: description, TargetURL: c.DetailsURL})
 	}
 	// A concluded check stays as it is: what is measured again gets a new one.
-	if have.ID != 0 && (!have.Done || c.Status == "completed") {
+	if have.ID != 0 && !anew && (!have.Done || c.Status == "completed") {
 		if have.Done {
 			wanted.Annotations = nil // GitHub would add them to those that are there
 		}

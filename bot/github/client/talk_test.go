@@ -122,10 +122,10 @@ func TestPulls(t *testing.T) {
 	w.no(err)
 	st := w.pr.State()
 	one := client.Pull{Number: 1, Title: "Faster", Author: "alice", Open: true, Labels: []string{"optimisation"}, HeadSHA: st.HeadSHA, HeadRef: "faster", HeadRepo: repo,
-		BaseSHA: st.BaseSHA, BaseRef: "main", URL: w.pr.URL(), UpdatedAt: st.UpdatedAt}
+		BaseSHA: st.BaseSHA, BaseRef: "main", BaseRepo: repo, URL: w.pr.URL(), UpdatedAt: st.UpdatedAt}
 	st = second.State()
 	two := client.Pull{Number: 2, Title: "Patch", Author: "bob", Open: true, Draft: true, HeadSHA: st.HeadSHA, HeadRef: "patch", HeadRepo: "bob/kernels",
-		BaseSHA: st.BaseSHA, BaseRef: "main", URL: second.URL(), UpdatedAt: st.UpdatedAt}
+		BaseSHA: st.BaseSHA, BaseRef: "main", BaseRepo: repo, URL: second.URL(), UpdatedAt: st.UpdatedAt}
 	open, err := w.bot.OpenPulls(w.ctx, repo)
 	w.no(err)
 	if diff := cmp.Diff([]client.Pull{one, two}, open); diff != "" {
