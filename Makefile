@@ -31,9 +31,9 @@ lint:
 	go tool staticcheck ./...
 
 # These run without the race detector: they measure real kernels, compile CUDA or do
-# plain arithmetic, so that it would make them up to ten times slower and has nothing
+# plain arithmetic on their own, so that it would make them up to ten times slower and has nothing
 # to find. ./gates is one of them, and shows the error rates that it simulated.
-PLAIN := . ./bot/demo ./gates/report ./gates/stats ./kernels/... ./policies ./runners/command ./runners/cpu ./runners/measure ./runners/toolchain
+PLAIN := . ./bot/change/... ./bot/command ./bot/demo ./bot/present ./bot/testimony ./gates/report ./gates/stats ./kernels/... ./policies/... ./runners/command ./runners/cpu ./runners/measure ./runners/toolchain
 
 # lint has vetted everything, and no debugger looks at these programs: without its
 # tables they are linked in two thirds of the time. The race detector watches all
@@ -45,6 +45,7 @@ RACE := -race $(LEAN) '-gcflags=modernc.org/...=-d=checkptr=0'
 test: setup lint
 	go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 	go test $(LEAN) $(PLAIN)
+	go test $(LEAN) -run '^TestDay$$' ./bot/keeper
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
 # Speeds and sizes, as ratios within one run.

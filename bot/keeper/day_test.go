@@ -1,3 +1,8 @@
+//go:build !race
+
+// The day is one long calculation, ten times as long under the race detector: make test
+// runs it without. The stories run with it.
+
 package keeper_test
 
 import (
