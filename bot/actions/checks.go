@@ -22,31 +22,30 @@ func (s *session) publish(ctx context.Context) error {
 // check that was written for each.
 func (s *session) lookBeside(ctx context.Context) error {
 	s.beside = nil
-	if s.state.ID.Kind != change.Pull || !s.posts.MayCheck() {
+	checks := present.Checks(s.view()) // the required one first
+	if s.state.ID.Kind != change.Pull || len(checks) == 0 || !s.posts.MayCheck() {
 		return nil
 	}
 	head, seen := s.state.Facts.Head, map[int]bool{s.state.ID.Number: true}
-	for _, c := range present.Checks(s.view())[:1] {
-		there, err := s.hub.ListChecks(ctx, s.env.repo, head, c.Name)
-		if err != nil {
-			return s.posts.Unchecked(err)
+	there, err := s.hub.ListChecks(ctx, s.env.repo, head, checks[0].Name)
+	if err != nil {
+		return s.posts.Unchecked(err)
+	}
+	for _, t := range there { // newest first
+		id, folder, err := present.ParseExternalID(t.ExternalID)
+		if err != nil || folder != "" || id.Kind != change.Pull || id.Repo != s.state.ID.Repo || seen[id.Number] {
+			continue
 		}
-		for _, t := range there { // newest first
-			id, folder, err := present.ParseExternalID(t.ExternalID)
-			if err != nil || folder != "" || id.Kind != change.Pull || id.Repo != s.state.ID.Repo || seen[id.Number] {
-				continue
-			}
-			seen[id.Number] = true
-			if present.IsBeside(t.Title) {
-				continue // it tells of a third one, or of this one
-			}
-			its, err := s.pull(ctx, id.Number)
-			if err != nil && !client.NotFound(err) {
-				return err
-			}
-			if err == nil && its.Open && its.Head == head {
-				s.beside = append(s.beside, present.BesideCheck(id, t.Name, t.Status, t.Conclusion, t.Title))
-			}
+		seen[id.Number] = true
+		if present.IsBeside(t.Title) {
+			continue // it tells of a third one, or of this one
+		}
+		its, err := s.pull(ctx, id.Number)
+		if err != nil && !client.NotFound(err) {
+			return err
+		}
+		if err == nil && its.Open && its.Head == head {
+			s.beside = append(s.beside, present.BesideCheck(id, t.Name, t.Status, t.Conclusion, t.Title))
 		}
 	}
 	return nil
