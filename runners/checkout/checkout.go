@@ -23,10 +23,11 @@ import (
 
 // A Repo is a git repository, with or without a work tree.
 type Repo struct {
-	dir     string  // its top folder, or its own if it is bare
-	memo    *memo   // nil where it is not read again and again
-	limits  *Limits // of what is written; nil in a user's own work tree
-	written int64   // by exports
+	dir     string   // its top folder, or its own if it is bare
+	memo    *memo    // nil where it is not read again and again
+	readers *readers // likewise
+	limits  *Limits  // of what is written; nil in a user's own work tree
+	written int64    // by exports
 }
 
 // workTree is the revision that stands for the files as they are, committed or
@@ -35,12 +36,17 @@ const workTree = ""
 
 // OpenBare takes a repository without a work tree. Anybody may have put commits into it,
 // so limits hold for each look: Again opens it for the next. What git says of commits and
-// objects that are named by their whole hash is remembered, since it never changes.
-func OpenBare(dir string) *Repo { return &Repo{dir: dir, memo: newMemo(), limits: usual()} }
+// objects that are named by their whole hash is remembered, since it never changes, and
+// the git that says it is kept for a moment.
+func OpenBare(dir string) *Repo {
+	return &Repo{dir: dir, memo: newMemo(), readers: newReaders(), limits: usual()}
+}
 
 // Again is the repository for another look: nothing was written yet, and what is known is
 // known.
-func (r *Repo) Again() *Repo { return &Repo{dir: r.dir, memo: r.memo, limits: r.limits} }
+func (r *Repo) Again() *Repo {
+	return &Repo{dir: r.dir, memo: r.memo, readers: r.readers, limits: r.limits}
+}
 
 // Open finds the repository that dir lies in.
 func Open(ctx context.Context, dir string) (*Repo, error) {
@@ -77,17 +83,29 @@ func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
 // command is git about to run, and what makes its failure say what git said.
 func (r *Repo) command(ctx context.Context, args ...string) (cmd *exec.Cmd, explain func(error) error) {
 	cmd = exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
+	errs := &lastWords{}
+	cmd.Stderr = errs
 	return cmd, func(err error) error {
 		if err == nil {
 			return nil
 		}
-		if text := strings.TrimSpace(errs.String()); text != "" {
+		if text := strings.TrimSpace(string(errs.text)); text != "" {
 			err = errors.New(text)
 		}
 		return fmt.Errorf("git %s: %w", args[0], err)
 	}
+}
+
+// lastWords keeps the end of what git complains of: it may do so of every object of a
+// repository.
+type lastWords struct{ text []byte }
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	const most = 4096
+	if l.text = append(l.text, p...); len(l.text) > most {
+		l.text = append([]byte(nil), l.text[len(l.text)-most:]...)
+	}
+	return len(p), nil
 }
 
 // DefaultBase is the branch that a change most likely goes to.
@@ -102,11 +120,41 @@ func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 
 // Resolve is the full hash of a revision.
 func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
+	if id, err := r.commitNamed(ctx, rev); id != "" || err != nil {
+		return id, err
+	}
 	out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("%q is not a commit of this repository (fetch it, or name another)", rev)
 	}
 	return strings.TrimSpace(out), nil
+}
+
+// commitNamed asks the git that is there already for a commit by its hash, or for the one that a branch
+// points to. All else it does not know.
+func (r *Repo) commitNamed(ctx context.Context, rev string) (id string, err error) {
+	if r.readers == nil || !wholeHash.MatchString(rev) && (!strings.HasPrefix(rev, "refs/") || strings.ContainsAny(rev, "\n\x00^~:@")) {
+		return "", nil
+	}
+	key := ""
+	if wholeHash.MatchString(rev) {
+		key = "resolve " + rev
+		if known := r.memo.get(key); known != nil {
+			return rev, nil
+		}
+	}
+	rd, err := r.borrow(ctx, "--batch-check")
+	if err != nil {
+		return "", err
+	}
+	err = rd.giveBack(rd.each([]string{rev}, func(_ int, a answer) error {
+		if a.kind == "commit" {
+			id = a.id
+			r.memo.keep(key, []byte(id))
+		}
+		return nil
+	}))
+	return id, err
 }
 
 // MergeBase is where the head left the base.
@@ -124,6 +172,9 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 			return "", err
 		}
 	}
+	if r.stands(ctx, head, base) {
+		return base, nil
+	}
 	out, err := r.git(ctx, "merge-base", base, head)
 	if err != nil {
 		if err := missing(); err != nil {
@@ -132,6 +183,30 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 		return "", fmt.Errorf("%s and %s have no common commit (is the clone shallow? fetch more with git fetch --unshallow)", base, head)
 	}
 	return strings.TrimSpace(out), nil
+}
+
+// stands tells whether the head's commits stand one behind the other upon the base, as
+// far as a few of them tell.
+func (r *Repo) stands(ctx context.Context, head, base string) bool {
+	const most = 20
+	if r.readers == nil || !wholeHash.MatchString(base) || !wholeHash.MatchString(head) {
+		return false
+	}
+	found := false
+	err := r.walking(ctx, func(w *walk) error {
+		for range most {
+			if found = head == base; found {
+				return nil
+			}
+			c, err := w.commit(head)
+			if err != nil || len(c.parents) != 1 {
+				return err
+			}
+			head = c.parents[0]
+		}
+		return nil
+	})
+	return found && err == nil
 }
 
 // Commits is what the head has and the base has not, newest first, at most so many.
