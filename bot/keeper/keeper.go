@@ -130,7 +130,7 @@ func New(c Config) *Keeper {
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 	}
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
-	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.accountOf, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.showing = &workers[change.ID]{what: "show", do: k.show, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.looking = &workers[place]{what: "look", do: k.look, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
@@ -177,6 +177,19 @@ func (k *Keeper) accountOf(ctx context.Context, id change.ID) (string, error) {
 	s, err := k.states.load(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	return k.GitHub.Account(s.Facts.Repo), nil
+}
+
+// announce is whose limits count for work on a change. It is asked before there is a slot
+// for it: what the work will fetch, others may bring along.
+func (k *Keeper) announce(ctx context.Context, id change.ID) (string, error) {
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if s.NeedsPlan() {
+		k.Planner.Soon(id, s.Facts)
 	}
 	return k.GitHub.Account(s.Facts.Repo), nil
 }

@@ -227,7 +227,7 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, folder string) 
 	if err != nil || text == nil {
 		return nil, err
 	}
-	m, err := kernels.Parse(folder, text)
+	m, err := s.planner.known.manifest(folder, text)
 	if err != nil {
 		return nil, nil // told where the kernel is planned
 	}
