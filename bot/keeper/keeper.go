@@ -80,6 +80,7 @@ type Keeper struct {
 	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
 	troubles    *lru.Cache[change.ID, int]           // failures to plan, in a row
 	redelivered *lru.Cache[string, int]              // how often, by delivery
+	outcomes    *lru.Cache[judged, string]           // of evidence that was judged again
 }
 
 // Counts is what the bot did since it started.
@@ -128,6 +129,7 @@ func New(c Config) *Keeper {
 		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
 		progress: newLRU[string, present.Progress](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
+		outcomes: newLRU[judged, string](remembered),
 	}
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
 	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}

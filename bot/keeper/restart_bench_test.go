@@ -48,14 +48,14 @@ func BenchmarkRestart(b *testing.B) {
 	w.start()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for said := time.Now(); ; <-tick.C {
+	for next := 1; ; <-tick.C {
 		n := 0
 		for _, q := range w.running.journal.Queues() {
 			n += q.Waiting
 		}
-		if time.Since(said) > 5*time.Second || n == pulls {
-			said = time.Now()
-			b.Logf("%d queued after %v", n, time.Since(start).Round(10*time.Millisecond))
+		if n >= next {
+			next = n/250*250 + 250
+			b.Logf("%d queued after %v and %v of the CPU", n, time.Since(start).Round(10*time.Millisecond), (cpu() - busy).Round(10*time.Millisecond))
 		}
 		if n == pulls {
 			break

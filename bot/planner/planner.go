@@ -61,6 +61,7 @@ type Proposal struct {
 	// NewPolicy is the one that the base branch would have by this change; nil where that
 	// is the same, or none that can be read.
 	NewPolicy *policies.Policy
+	NewText   string // its
 }
 
 // Plan looks at a change. Mistakes in the base's files are part of the plan; an

@@ -122,7 +122,7 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 		list.Add(wholeFile, "a policy", mistaken(err), compare.Changes)
 		return list, nil
 	}
-	s.out.NewPolicy = edited
+	s.out.NewPolicy, s.out.NewText = edited, string(is)
 	return policies.Compare(was, edited), nil
 }
 

@@ -37,7 +37,7 @@ type reader struct {
 // What a pool keeps: so many of each kind, for so long, and none that was asked more than
 // so often.
 const (
-	maxResting = 4
+	maxResting = 16
 	restingFor = 2 * time.Second
 	maxAsked   = 10_000
 	askedAhead = 64 // names that git has not answered to yet: they fit into a pipe
