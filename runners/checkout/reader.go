@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,8 +73,19 @@ func (r *Repo) borrow(ctx context.Context, how string) (*reader, error) {
 }
 
 func (r *Repo) startReader(ctx context.Context, how string, here os.FileInfo) (rd *reader, err error) {
-	rd = &reader{how: how, of: here, pool: r.readers}
+	rd = &reader{how: how, of: here, pool: r.readers, ctx: ctx}
 	rd.cmd, rd.explain = r.command(context.WithoutCancel(ctx), "cat-file", how)
+	if r.readers != nil {
+		// Nobody listens to one that rests; what keeps git from starting at all, another says too.
+		rd.cmd.Stderr = nil
+		rd.explain = func(err error) error {
+			if err == nil {
+				return nil
+			}
+			_, why := r.git(rd.ctx, "rev-parse", "--git-dir")
+			return cmp.Or(why, fmt.Errorf("git cat-file: %w", err))
+		}
+	}
 	if rd.in, err = rd.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -117,18 +129,18 @@ func (rd *reader) giveBack(failed error) error {
 	if failed != nil {
 		rd.kill() // nobody reads on
 	}
-	err := rd.explain(rd.cmd.Wait())
+	err := rd.cmd.Wait()
 	switch {
 	case rd.ctx.Err() != nil:
 		return fmt.Errorf("git cat-file: %w", context.Cause(rd.ctx))
 	case errors.As(failed, new(Refused)):
 		return failed
 	case failed != nil && err != nil && rd.cmd.ProcessState.Exited():
-		return err // git's own word is clearer than that it ended
+		return rd.explain(err) // git's own word is clearer than that it ended
 	case failed != nil:
 		return failed
 	}
-	return err
+	return rd.explain(err)
 }
 
 func (p *readers) take(how string) *reader {

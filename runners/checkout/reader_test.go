@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -222,6 +223,38 @@ func TestReadersEnd(t *testing.T) {
 	}
 	m.dismiss()
 	m.gone(append(before, resting...))
+}
+
+// Where no git works, its own word says why.
+func TestReaderThatCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	_, err := OpenBare(dir).Kernels(t.Context(), strings.Repeat("0", 40))
+	if err == nil || !strings.Contains(err.Error(), "not a git repository") {
+		t.Errorf("in a folder that is none: %v", err)
+	}
+	if _, err := OpenBare(filepath.Join(dir, "none")).Kernels(t.Context(), strings.Repeat("0", 40)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("where there is no folder: %v", err)
+	}
+}
+
+// A clock that stands still while nobody does anything, as in a test of a whole day, goes on
+// although a process rests, and lets it retire.
+func TestReadersRestInABubble(t *testing.T) {
+	dir := mirrorOf(t).Dir()
+	synctest.Test(t, func(t *testing.T) {
+		r := OpenBare(dir)
+		if _, err := r.Kernels(t.Context(), "refs/heads/main"); err != nil {
+			t.Fatal(err)
+		}
+		m := mirrored{T: t, Repo: r}
+		pids := m.pids()
+		<-time.After(2 * restingFor) // in no time
+		synctest.Wait()
+		if left := m.pids(); len(pids) != 2 || len(left) != 0 {
+			t.Errorf("%v rested, and %v still do", pids, left)
+		}
+		m.gone(pids)
+	})
 }
 
 // What is asked often is not kept for ever: nobody knows what git keeps of it.
