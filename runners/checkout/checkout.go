@@ -4,7 +4,6 @@
 package checkout
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -65,49 +64,6 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 // Dir is the repository's top folder.
 func (r *Repo) Dir() string { return r.dir }
 
-func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
-	key, known := r.memo.answer(args)
-	if known != nil {
-		return string(known), nil
-	}
-	cmd, explain := r.command(ctx, args...)
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	err := explain(cmd.Run())
-	if err == nil {
-		r.memo.keep(key, out.Bytes())
-	}
-	return out.String(), err
-}
-
-// command is git about to run, and what makes its failure say what git said.
-func (r *Repo) command(ctx context.Context, args ...string) (cmd *exec.Cmd, explain func(error) error) {
-	cmd = exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
-	errs := &lastWords{}
-	cmd.Stderr = errs
-	return cmd, func(err error) error {
-		if err == nil {
-			return nil
-		}
-		if text := strings.TrimSpace(string(errs.text)); text != "" {
-			err = errors.New(text)
-		}
-		return fmt.Errorf("git %s: %w", args[0], err)
-	}
-}
-
-// lastWords keeps the end of what git complains of: it may do so of every object of a
-// repository.
-type lastWords struct{ text []byte }
-
-func (l *lastWords) Write(p []byte) (int, error) {
-	const most = 4096
-	if l.text = append(l.text, p...); len(l.text) > most {
-		l.text = append([]byte(nil), l.text[len(l.text)-most:]...)
-	}
-	return len(p), nil
-}
-
 // DefaultBase is the branch that a change most likely goes to.
 func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 	for _, ref := range []string{"origin/HEAD", "origin/main", "origin/master", "main", "master"} {
@@ -128,33 +84,6 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 		return "", fmt.Errorf("%q is not a commit of this repository (fetch it, or name another)", rev)
 	}
 	return strings.TrimSpace(out), nil
-}
-
-// commitNamed asks the git that is there already for a commit by its hash, or for the one that a branch
-// points to. All else it does not know.
-func (r *Repo) commitNamed(ctx context.Context, rev string) (id string, err error) {
-	if r.readers == nil || !wholeHash.MatchString(rev) && (!strings.HasPrefix(rev, "refs/") || strings.ContainsAny(rev, "\n\x00^~:@")) {
-		return "", nil
-	}
-	key := ""
-	if wholeHash.MatchString(rev) {
-		key = "resolve " + rev
-		if known := r.memo.get(key); known != nil {
-			return rev, nil
-		}
-	}
-	rd, err := r.borrow(ctx, "--batch-check")
-	if err != nil {
-		return "", err
-	}
-	err = rd.giveBack(rd.each([]string{rev}, func(_ int, a answer) error {
-		if a.kind == "commit" {
-			id = a.id
-			r.memo.keep(key, []byte(id))
-		}
-		return nil
-	}))
-	return id, err
 }
 
 // MergeBase is where the head left the base.
@@ -183,30 +112,6 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 		return "", fmt.Errorf("%s and %s have no common commit (is the clone shallow? fetch more with git fetch --unshallow)", base, head)
 	}
 	return strings.TrimSpace(out), nil
-}
-
-// stands tells whether the head's commits stand one behind the other upon the base, as
-// far as a few of them tell.
-func (r *Repo) stands(ctx context.Context, head, base string) bool {
-	const most = 20
-	if r.readers == nil || !wholeHash.MatchString(base) || !wholeHash.MatchString(head) {
-		return false
-	}
-	found := false
-	err := r.walking(ctx, func(w *walk) error {
-		for range most {
-			if found = head == base; found {
-				return nil
-			}
-			c, err := w.commit(head)
-			if err != nil || len(c.parents) != 1 {
-				return err
-			}
-			head = c.parents[0]
-		}
-		return nil
-	})
-	return found && err == nil
 }
 
 // Commits is what the head has and the base has not, newest first, at most so many.

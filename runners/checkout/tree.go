@@ -90,31 +90,6 @@ func (w *walk) read(bytes int64) error {
 	return nil
 }
 
-// A commit is what a walk needs to know of one.
-type commit struct {
-	tree    string
-	parents []string
-}
-
-func (w *walk) commit(id string) (c commit, err error) {
-	data, err := w.object(id, "commit")
-	if err != nil {
-		return c, err
-	}
-	for line := range bytes.Lines(data) {
-		word, object, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		switch {
-		case word == "tree" && c.tree == "":
-			c.tree = object
-		case word == "parent" && c.tree != "":
-			c.parents = append(c.parents, object)
-		default: // they come first
-			return c, nil
-		}
-	}
-	return c, nil
-}
-
 // top is a commit's uppermost folder.
 func (w *walk) top(rev string) (node, error) {
 	var err error
@@ -124,7 +99,7 @@ func (w *walk) top(rev string) (node, error) {
 		}
 	}
 	c, err := w.commit(rev)
-	if err == nil && !wholeHash.MatchString(c.tree) {
+	if err == nil && c.tree == "" {
 		err = refuse("", "the commit %.12s has no folder (git fsck tells more)", rev)
 	}
 	return node{mode: "40000", object: c.tree}, err
