@@ -41,17 +41,16 @@ func (k *Keeper) beside(ctx context.Context, s *change.State, head string) ([]*c
 	return others, nil
 }
 
-// tell has the pull requests that have this one's head, or had until now, shown anew
+// tell has the others that have this one's head, and those that had it until now, shown anew
 // where they do not know how this one stands. It does not wait until that can be
 // published: what they say until then may let a head pass that must not.
-func (k *Keeper) tell(ctx context.Context, s *change.State) error {
-	var others []*change.State
-	for _, head := range slices.Compact([]string{s.Facts.Head, present.ToldHead(s.Told)}) {
-		more, err := k.beside(ctx, s, head)
+func (k *Keeper) tell(ctx context.Context, s *change.State, others []*change.State) error {
+	if until := present.ToldHead(s.Told); until != s.Facts.Head {
+		more, err := k.beside(ctx, s, until)
 		if err != nil {
 			return err
 		}
-		others = append(others, more...)
+		others = slices.Concat(others, more)
 	}
 	if len(others) == 0 {
 		return nil

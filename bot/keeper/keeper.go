@@ -80,6 +80,7 @@ type Keeper struct {
 	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
 	troubles    *lru.Cache[change.ID, int]           // failures to plan, in a row
 	redelivered *lru.Cache[string, int]              // how often, by delivery
+	outcomes    *lru.Cache[judged, string]           // of evidence that was judged again
 }
 
 // Counts is what the bot did since it started.
@@ -128,9 +129,10 @@ func New(c Config) *Keeper {
 		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
 		progress: newLRU[string, present.Progress](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
+		outcomes: newLRU[judged, string](remembered),
 	}
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
-	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.accountOf, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.showing = &workers[change.ID]{what: "show", do: k.show, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.looking = &workers[place]{what: "look", do: k.look, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
@@ -177,6 +179,19 @@ func (k *Keeper) accountOf(ctx context.Context, id change.ID) (string, error) {
 	s, err := k.states.load(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	return k.GitHub.Account(s.Facts.Repo), nil
+}
+
+// announce is whose limits count for work on a change. It is asked before there is a slot
+// for it: what the work will fetch, others may bring along.
+func (k *Keeper) announce(ctx context.Context, id change.ID) (string, error) {
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if s.NeedsPlan() {
+		k.Planner.Soon(id, s.Facts)
 	}
 	return k.GitHub.Account(s.Facts.Repo), nil
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // publish brings GitHub in line with the state, and notes what it shows now.
-func (k *Keeper) publish(ctx context.Context, s *change.State) error {
-	view, err := k.view(ctx, s)
+func (k *Keeper) publish(ctx context.Context, s *change.State, others []*change.State) error {
+	view, err := k.view(ctx, s, others)
 	if err != nil {
 		return err
 	}
@@ -45,12 +45,8 @@ func (k *Keeper) denied(s *change.State, all []error) {
 }
 
 // view is what is known of a change, and of those that have its head.
-func (k *Keeper) view(ctx context.Context, s *change.State) (present.View, error) {
+func (k *Keeper) view(ctx context.Context, s *change.State, others []*change.State) (present.View, error) {
 	v, err := k.ownView(ctx, s)
-	if err != nil {
-		return v, err
-	}
-	others, err := k.beside(ctx, s, s.Facts.Head)
 	for _, other := range others {
 		if err != nil {
 			break
@@ -99,11 +95,11 @@ func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, er
 }
 
 // publishProgress updates the text of running checks.
-func (k *Keeper) publishProgress(ctx context.Context, s *change.State) error {
+func (k *Keeper) publishProgress(ctx context.Context, s *change.State, others []*change.State) error {
 	if !k.GitHub.UsesChecks() || len(s.Wanted()) == 0 {
 		return nil
 	}
-	view, err := k.view(ctx, s)
+	view, err := k.view(ctx, s, others)
 	if err != nil || len(view.Progress) == 0 {
 		return err
 	}

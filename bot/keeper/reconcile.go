@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,16 +190,9 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 			return client.ErrAway // before any of them costs a write
 		}
 		open[pull.Number] = true
-		id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
-		_, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
-		if err != nil {
-			return err
-		}
-		if news {
-			k.wake(id)
-		} else {
-			k.working.remind(id)
-		}
+	}
+	if err := k.notePulls(ctx, p, pulls); err != nil {
+		return err
 	}
 	known, err := k.Ledger.OpenPulls(ctx, p.repo)
 	if err != nil {
@@ -219,6 +213,34 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 		}
 	}
 	return nil
+}
+
+// noteAtOnce is how many pull requests are noted at the same time: the journal writes
+// them to the disk together.
+const noteAtOnce = 64
+
+// notePulls notes what GitHub tells of pull requests, and has all of them worked on.
+func (k *Keeper) notePulls(ctx context.Context, p place, pulls []client.Pull) error {
+	var all sync.WaitGroup
+	errs, atOnce := make([]error, len(pulls)), make(chan struct{}, noteAtOnce)
+	for i, pull := range pulls {
+		atOnce <- struct{}{}
+		all.Go(func() {
+			defer func() { <-atOnce }()
+			id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
+			var news bool
+			if _, news, errs[i] = k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull)); errs[i] != nil {
+				return
+			}
+			if news {
+				k.wake(id)
+			} else {
+				k.working.remind(id)
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // maxRedeliveries is how often one delivery is asked for: what the bot's own

@@ -42,6 +42,7 @@ type setup struct {
 
 	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
 	now    func() time.Time                   // the client's and the bot's clock
+	look   func(planner.Mirrors) planner.Mirrors
 }
 
 // A server is a bot that runs.
@@ -116,10 +117,14 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	if s.Patient {
 		reconcile = 0
 	}
+	var mirrors planner.Mirrors = &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}
+	if s.look != nil {
+		mirrors = s.look(mirrors)
+	}
 	b := keeper.New(keeper.Config{
 		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
 		Repositories: watched, Now: s.now,
-		Planner: &planner.Planner{Mirrors: &mirror.Store{Dir: filepath.Join(s.Dir, "mirrors"), Origin: client}, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
+		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
 	})
 	runners.Results = b

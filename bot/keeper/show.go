@@ -24,8 +24,12 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 		if s.Seq == 0 || s.Facts.Head == "" || k.isAway(id.Repo) {
 			return nil
 		}
+		others, err := k.beside(ctx, s, s.Facts.Head)
+		if err != nil {
+			return err
+		}
 		if s.Facts.Open || !s.Dirty { // one that is closed has its last word first
-			if err := k.tell(ctx, s); err != nil {
+			if err := k.tell(ctx, s, others); err != nil {
 				return err
 			}
 		}
@@ -44,7 +48,7 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 				return err
 			}
 		}
-		err = k.publishAs(ctx, s, urgent)
+		err = k.publishAs(ctx, s, others, urgent)
 		if errors.Is(err, client.ErrAway) {
 			k.goneAway(id.Repo, s.Facts.Repo, err)
 			return nil
@@ -55,14 +59,14 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 	}
 }
 
-func (k *Keeper) publishAs(ctx context.Context, s *change.State, urgent bool) error {
+func (k *Keeper) publishAs(ctx context.Context, s *change.State, others []*change.State, urgent bool) error {
 	if !urgent {
 		k.shown.Add(s.ID, k.Now())
 	}
 	if s.Dirty {
-		return k.publish(ctx, s)
+		return k.publish(ctx, s, others)
 	}
-	return k.publishProgress(client.Spare(ctx), s)
+	return k.publishProgress(client.Spare(ctx), s, others)
 }
 
 // maySpare says when something unfinished can be told, if not now: that a change was

@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
+	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -86,8 +87,9 @@ type worldOptions struct {
 	forgets  bool          // the runner is of a version that has no attempt counted
 	patient  bool          // the bot keeps to GitHub's own limits, in real time
 	refuse   func(*http.Request) *http.Response
-	now      func() time.Time // everybody's clock
-	two      bool             // otto has a repository of the same kernel, in an installation of its own
+	now      func() time.Time                      // everybody's clock
+	look     func(planner.Mirrors) planner.Mirrors // stands between the bot and what it fetches
+	two      bool                                  // otto has a repository of the same kernel, in an installation of its own
 }
 
 func newWorld(t testing.TB, opt worldOptions) *world {
@@ -223,7 +225,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, look: w.opt.look}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

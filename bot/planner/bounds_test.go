@@ -107,10 +107,14 @@ func TestDeadline(t *testing.T) {
 }
 
 // overfull is a mirror that refuses what a pull request brings.
-type overfull struct{}
+type overfull struct{ here }
 
 func (overfull) Fetch(context.Context, string, ...string) (*checkout.Repo, error) {
 	return nil, fmt.Errorf("fetching: %w", checkout.Refused{Why: "its commits are more than 512 MiB"})
+}
+
+func (o overfull) FetchHead(ctx context.Context, repo, _ string, refs ...string) (*checkout.Repo, error) {
+	return o.Fetch(ctx, repo, refs...)
 }
 
 func TestFetchRefused(t *testing.T) {

@@ -40,9 +40,11 @@ type Rerun struct {
 // Rerun packs one kernel of a change once more and names the bundle. A name that
 // the repository does not have is a strict.Mistake.
 func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rerun) (string, error) {
-	s, err := p.open(ctx, id, f)
+	s := p.survey(id, f)
 	defer s.close()
+	var err error
 	var digest string
+	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refsOf(id, f)...) // the baseline may be a branch of just now
 	if err == nil {
 		err = p.within(ctx, func(ctx context.Context) (err error) {
 			if err := s.settle(ctx); err != nil {

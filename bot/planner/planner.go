@@ -25,6 +25,9 @@ import (
 // Mirrors holds copies of repositories.
 type Mirrors interface {
 	Fetch(ctx context.Context, repo string, refs ...string) (*checkout.Repo, error)
+	// FetchHead need not fetch a head that was brought along since Soon announced it.
+	FetchHead(ctx context.Context, repo, head string, refs ...string) (*checkout.Repo, error)
+	Soon(repo, head, ref string)
 }
 
 // Bundles keeps bundles for runners.
@@ -40,6 +43,8 @@ type Planner struct {
 	Version string
 	Now     func() time.Time
 	Timeout time.Duration // of reading one change, once it is fetched; 2 minutes unless given
+
+	known known
 }
 
 // ErrMoved says that a head or a branch is not what it was a moment ago: ask GitHub
@@ -56,13 +61,16 @@ type Proposal struct {
 	// NewPolicy is the one that the base branch would have by this change; nil where that
 	// is the same, or none that can be read.
 	NewPolicy *policies.Policy
+	NewText   string // its
 }
 
 // Plan looks at a change. Mistakes in the base's files are part of the plan; an
 // error means that it could not be looked at now.
 func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Proposal, error) {
-	s, err := p.open(ctx, id, f)
+	s := p.survey(id, f)
 	defer s.close()
+	var err error
+	s.repo, err = p.Mirrors.FetchHead(ctx, f.Repo, f.Head, refsOf(id, f)...)
 	if err == nil {
 		err = p.within(ctx, func(ctx context.Context) error {
 			if err := s.settle(ctx); err != nil {
@@ -80,6 +88,14 @@ func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Propo
 	return s.out, nil
 }
 
+// Soon says that a change is going to be planned: whatever is fetched meanwhile may bring
+// it along.
+func (p *Planner) Soon(id change.ID, f change.Facts) {
+	if id.Kind == change.Pull && f.Head != "" {
+		p.Mirrors.Soon(f.Repo, f.Head, pullRef(id.Number))
+	}
+}
+
 // maxPaths bounds how many changed files a plan remembers.
 const maxPaths = 500
 
@@ -95,9 +111,8 @@ type survey struct {
 	out     Proposal
 }
 
-// open fetches the change. There is a survey in any case: of a change that was refused,
-// say.
-func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*survey, error) {
+// refsOf is the refs that lead to a change.
+func refsOf(id change.ID, f change.Facts) []string {
 	var refs []string
 	if id.Kind == change.Pull {
 		refs = append(refs, pullRef(id.Number))
@@ -107,13 +122,15 @@ func (p *Planner) open(ctx context.Context, id change.ID, f change.Facts) (*surv
 			refs = append(refs, pullRef(m.Number))
 		}
 	}
-	s := &survey{planner: p, kind: id.Kind, facts: f, out: Proposal{
+	return refs
+}
+
+// survey is of a change that is still to be fetched, or was refused.
+func (p *Planner) survey(id change.ID, f change.Facts) *survey {
+	return &survey{planner: p, kind: id.Kind, facts: f, out: Proposal{
 		Plan:     change.Plan{Key: f.PlanKey(), Head: f.Head, Check: DefaultCheck, PolicyFile: plan.PolicyFile},
 		Evidence: map[string]*gates.Evidence{},
 	}}
-	var err error
-	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refs...)
-	return s, err
 }
 
 // settle finds the commits that the change is made of.
@@ -146,7 +163,7 @@ func (s *survey) close() {
 }
 
 func (s *survey) plan(ctx context.Context) (err error) {
-	if s.out.Rules, err = rules(ctx, s.repo, s.trusted); err != nil {
+	if s.out.Rules, err = s.planner.known.rulesAt(ctx, s.repo, s.trusted); err != nil {
 		return err
 	}
 	policyAt, err := s.policy(ctx)
@@ -208,7 +225,7 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the policy: %w", err)
 	}
-	policy, err := policies.Parse(plan.PolicyFile, text)
+	policy, err := s.planner.known.policy(plan.PolicyFile, text)
 	if s.problem(plan.PolicyFile, err) {
 		return "", nil
 	}

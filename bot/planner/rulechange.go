@@ -122,7 +122,7 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 		list.Add(wholeFile, "a policy", mistaken(err), compare.Changes)
 		return list, nil
 	}
-	s.out.NewPolicy = edited
+	s.out.NewPolicy, s.out.NewText = edited, string(is)
 	return policies.Compare(was, edited), nil
 }
 
@@ -227,7 +227,7 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, folder string) 
 	if err != nil || text == nil {
 		return nil, err
 	}
-	m, err := kernels.Parse(folder, text)
+	m, err := s.planner.known.manifest(folder, text)
 	if err != nil {
 		return nil, nil // told where the kernel is planned
 	}

@@ -27,7 +27,7 @@ func (p *Planner) Rules(ctx context.Context, repo, branch string) (string, error
 	if err != nil {
 		return "", fmt.Errorf("reading the rules of %s on %s (%w): %w", repo, branch, err, ErrMoved)
 	}
-	return rules(ctx, mirror, tip)
+	return p.known.rulesAt(ctx, mirror, tip)
 }
 
 func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error) {

@@ -110,6 +110,12 @@ func (h here) Fetch(context.Context, string, ...string) (*checkout.Repo, error) 
 	return checkout.OpenBare(h.repo.Dir()), nil
 }
 
+func (h here) FetchHead(ctx context.Context, repo, _ string, refs ...string) (*checkout.Repo, error) {
+	return h.Fetch(ctx, repo, refs...)
+}
+
+func (here) Soon(string, string, string) {}
+
 type origin struct{ base string }
 
 func (o origin) CloneURL(repo string) string { return o.base + "/" + repo + ".git" }

@@ -136,7 +136,7 @@ func (w *writer) checks(ctx context.Context, name string) error {
 		if w.noChecks || name != "" && name != c.Name {
 			continue
 		}
-		overtaken, err := w.overtaken(ctx, have, c)
+		overtaken, listed, err := w.overtaken(ctx, have, c)
 		if err != nil {
 			failure = errors.Join(failure, err)
 			continue
@@ -150,7 +150,7 @@ func (w *writer) checks(ctx context.Context, name string) error {
 		if c.Status != "completed" && !have.Done && !w.Lenient {
 			as = client.Spare(ctx)
 		}
-		id, err := w.check(as, have, c, overtaken)
+		id, err := w.check(as, have, c, overtaken, listed)
 		if gone(err) {
 			id, err = max(have.ID, 1), nil // the commit or the repository is gone: there is nobody to tell
 		}
@@ -164,19 +164,19 @@ func (w *writer) checks(ctx context.Context, name string) error {
 
 // overtaken tells whether another pull request with the same head may have spoken after
 // this one: GitHub counts the newest check of a name on a commit, and the other's stays
-// as it was when that is closed.
-func (w *writer) overtaken(ctx context.Context, have change.Posted, c present.Check) (bool, error) {
+// as it was when that is closed. It lists the checks where that tells.
+func (w *writer) overtaken(ctx context.Context, have change.Posted, c present.Check) (bool, []client.ExistingCheck, error) {
 	if w.state.Told == "" || !w.state.Facts.Open || have.ID == 0 || c.ExternalID != w.state.ID.String() || c.HeadSHA != w.state.Facts.Head {
-		return false, nil
+		return false, nil, nil
 	}
 	if !w.GitHub.UsesChecks() {
-		return true, nil
+		return true, nil, nil
 	}
 	all, err := w.GitHub.ListChecks(ctx, w.state.Facts.Repo, c.HeadSHA, c.Name)
-	return err == nil && len(all) > 0 && all[0].ID > have.ID, err // newest first
+	return err == nil && len(all) > 0 && all[0].ID > have.ID, all, err // newest first
 }
 
-func (w *writer) check(ctx context.Context, have change.Posted, c present.Check, anew bool) (int64, error) {
+func (w *writer) check(ctx context.Context, have change.Posted, c present.Check, anew bool, listed []client.ExistingCheck) (int64, error) {
 	repo, wanted := w.state.Facts.Repo, c.Check
 	if !w.GitHub.UsesChecks() {
 		state, description := c.CommitStatus()
@@ -189,9 +189,12 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check,
 		}
 		return have.ID, w.GitHub.UpdateCheck(ctx, repo, have.ID, wanted)
 	}
-	there, err := w.newest(ctx, have, wanted)
-	if err != nil {
-		return 0, err
+	there := inPlaceOf(have, wanted, listed)
+	if !anew {
+		var err error
+		if there, err = w.newest(ctx, have, wanted); err != nil {
+			return 0, err
+		}
 	}
 	if there.ID == 0 {
 		id, err := w.GitHub.CreateCheck(ctx, repo, wanted)
@@ -211,12 +214,16 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check,
 // newest is the check that was made in place of this one, after the one that is known.
 func (w *writer) newest(ctx context.Context, have change.Posted, c client.Check) (client.ExistingCheck, error) {
 	all, err := w.GitHub.ListChecks(ctx, w.state.Facts.Repo, c.HeadSHA, c.Name)
+	return inPlaceOf(have, c, all), err
+}
+
+func inPlaceOf(have change.Posted, c client.Check, all []client.ExistingCheck) client.ExistingCheck {
 	for _, there := range all {
 		if there.ID > have.ID && there.ExternalID == c.ExternalID {
-			return there, err
+			return there
 		}
 	}
-	return client.ExistingCheck{}, err
+	return client.ExistingCheck{}
 }
 
 // gone tells whether GitHub says that the thing spoken of does not exist: saying

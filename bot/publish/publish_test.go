@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type world struct {
 	pr    *embedded.PR
 	state *change.State
 	asked embedded.Comment
+	lists lister
 }
 
 func newWorld(t *testing.T) *world {
@@ -86,7 +88,7 @@ func (w *world) jobs(slug string, may map[string]string) func() *client.GitHub {
 	w.no(err)
 	return func() *client.GitHub {
 		w.Helper()
-		h, err := client.NewToken(in.Token(), client.Options{Checks: true, BaseURL: w.hub.URL(), Sleep: func(context.Context, time.Duration) error { return nil }})
+		h, err := client.NewToken(in.Token(), client.Options{Checks: true, BaseURL: w.hub.URL(), Transport: &w.lists, Sleep: func(context.Context, time.Duration) error { return nil }})
 		w.no(err)
 		return h
 	}
@@ -142,6 +144,35 @@ func TestNothingIsSaidTwice(t *testing.T) {
 	w.state.Comment.Digest = "of something else"
 	w.no(w.publish(p, true))
 	w.shows("after somebody deleted the comment", 3)
+}
+
+// A lister counts how often checks are listed.
+type lister struct{ times atomic.Int64 }
+
+func (l *lister) RoundTrip(rq *http.Request) (*http.Response, error) {
+	if rq.Method == http.MethodGet && strings.HasSuffix(rq.URL.Path, "/check-runs") {
+		l.times.Add(1)
+	}
+	return http.DefaultTransport.RoundTrip(rq)
+}
+
+// One after whom another pull request with the same head has spoken speaks once more, and
+// lists what is there once for that.
+func TestOvertaken(t *testing.T) {
+	w := newWorld(t)
+	h := w.token("gate", nil)
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	w.apply(change.Published{Told: "something"})
+	_, err := h.CreateCheck(t.Context(), "olga/kernels", client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), ExternalID: "pull.7.99", Status: "completed", Conclusion: "failure", Title: "Another's", Summary: "Another's"})
+	w.no(err)
+	was := w.lists.times.Load()
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	if n := w.lists.times.Load() - was; n != 1 {
+		t.Errorf("checks were listed %d times", n)
+	}
+	if c, ok := w.repo.Check(w.pr.HeadSHA(), "kernelgate"); !ok || c.Conclusion != "success" {
+		t.Errorf("the last word is %+v", c)
+	}
 }
 
 // An answer that is lost leaves open whether a thing was made. It is looked for at once,

@@ -27,7 +27,7 @@ const (
 // Decode reads data into the struct that into points to. The error is Problems
 // with every mistake found.
 func Decode(file string, data []byte, into any) error {
-	d := &decoder{file: file, reported: map[Problem]bool{}}
+	d := &decoder{file: file, reported: map[Problem]bool{}, types: map[reflect.Type]keys{}}
 	if root := d.parse(data); root != nil {
 		at := d.at(root, nil, "", 0)
 		d.survey(root, at, 0)
@@ -40,7 +40,8 @@ type decoder struct {
 	file     string
 	problems Problems
 	reported map[Problem]bool // values may be read more than once, on top of others
-	mistakes int              // all that was refused, also what is not in problems
+	types    map[reflect.Type]keys
+	mistakes int // all that was refused, also what is not in problems
 	nodes    int
 	depth    int
 	full     bool // maxNodes was reached, and told
@@ -134,26 +135,47 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 		n.Errorf("is %s (write a mapping with %s)", describe(n), strings.Join(fieldNames(v.Type()), ", "))
 		return
 	}
-	fields := map[string]reflect.Value{}
-	eachField(v, func(f Field, fv reflect.Value) { fields[f.Name] = fv })
+	fields := d.keysOf(v.Type())
 	seen := map[string]bool{}
 	for _, p := range n.Pairs() {
-		fv, known := fields[p.Key]
+		at, known := fields.index[p.Key]
 		switch {
 		case !known:
 			p.Errorf("unknown field%s", suggestion(p.Key, fieldNames(v.Type())))
 		case seen[p.Key]:
 			p.Errorf("is set twice (delete one)")
 		default:
-			d.value(p.Value, fv)
+			d.value(p.Value, v.FieldByIndex(at))
 		}
 		seen[p.Key] = true
 	}
-	eachField(v, func(f Field, fv reflect.Value) {
-		if f.Required && !seen[f.Name] && fv.IsZero() {
+	for _, f := range fields.required {
+		if !seen[f.Name] && v.FieldByIndex(fields.index[f.Name]).IsZero() {
 			n.Child(f.Name).Errorf("is required%s", f.hint())
 		}
+	}
+}
+
+// keys is the fields of a struct type, by name, and those that must be there.
+type keys struct {
+	index    map[string][]int
+	required []Field
+}
+
+// keysOf looks through a type once for a file: rules and shapes come by the dozen.
+func (d *decoder) keysOf(t reflect.Type) keys {
+	if known, ok := d.types[t]; ok {
+		return known
+	}
+	k := keys{index: map[string][]int{}}
+	walkFields(t, func(f Field, index []int) {
+		k.index[f.Name] = index
+		if f.Required {
+			k.required = append(k.required, f)
+		}
 	})
+	d.types[t] = k
+	return k
 }
 
 func (d *decoder) slice(n *Node, v reflect.Value) {

@@ -60,10 +60,6 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-func eachField(v reflect.Value, do func(Field, reflect.Value)) {
-	walkFields(v.Type(), func(f Field, index []int) { do(f, v.FieldByIndex(index)) })
-}
-
 func walkFields(t reflect.Type, do func(Field, []int)) {
 	for _, sf := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")

@@ -4,7 +4,6 @@
 package checkout
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -23,10 +22,11 @@ import (
 
 // A Repo is a git repository, with or without a work tree.
 type Repo struct {
-	dir     string  // its top folder, or its own if it is bare
-	memo    *memo   // nil where it is not read again and again
-	limits  *Limits // of what is written; nil in a user's own work tree
-	written int64   // by exports
+	dir     string   // its top folder, or its own if it is bare
+	memo    *memo    // nil where it is not read again and again
+	readers *readers // likewise
+	limits  *Limits  // of what is written; nil in a user's own work tree
+	written int64    // by exports
 }
 
 // workTree is the revision that stands for the files as they are, committed or
@@ -35,12 +35,17 @@ const workTree = ""
 
 // OpenBare takes a repository without a work tree. Anybody may have put commits into it,
 // so limits hold for each look: Again opens it for the next. What git says of commits and
-// objects that are named by their whole hash is remembered, since it never changes.
-func OpenBare(dir string) *Repo { return &Repo{dir: dir, memo: newMemo(), limits: usual()} }
+// objects that are named by their whole hash is remembered, since it never changes, and
+// the git that says it is kept for a moment.
+func OpenBare(dir string) *Repo {
+	return &Repo{dir: dir, memo: newMemo(), readers: newReaders(), limits: usual()}
+}
 
 // Again is the repository for another look: nothing was written yet, and what is known is
 // known.
-func (r *Repo) Again() *Repo { return &Repo{dir: r.dir, memo: r.memo, limits: r.limits} }
+func (r *Repo) Again() *Repo {
+	return &Repo{dir: r.dir, memo: r.memo, readers: r.readers, limits: r.limits}
+}
 
 // Open finds the repository that dir lies in.
 func Open(ctx context.Context, dir string) (*Repo, error) {
@@ -59,37 +64,6 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 // Dir is the repository's top folder.
 func (r *Repo) Dir() string { return r.dir }
 
-func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
-	key, known := r.memo.answer(args)
-	if known != nil {
-		return string(known), nil
-	}
-	cmd, explain := r.command(ctx, args...)
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	err := explain(cmd.Run())
-	if err == nil {
-		r.memo.keep(key, out.Bytes())
-	}
-	return out.String(), err
-}
-
-// command is git about to run, and what makes its failure say what git said.
-func (r *Repo) command(ctx context.Context, args ...string) (cmd *exec.Cmd, explain func(error) error) {
-	cmd = exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	return cmd, func(err error) error {
-		if err == nil {
-			return nil
-		}
-		if text := strings.TrimSpace(errs.String()); text != "" {
-			err = errors.New(text)
-		}
-		return fmt.Errorf("git %s: %w", args[0], err)
-	}
-}
-
 // DefaultBase is the branch that a change most likely goes to.
 func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 	for _, ref := range []string{"origin/HEAD", "origin/main", "origin/master", "main", "master"} {
@@ -102,6 +76,9 @@ func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 
 // Resolve is the full hash of a revision.
 func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
+	if id, err := r.commitNamed(ctx, rev); id != "" || err != nil {
+		return id, err
+	}
 	out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("%q is not a commit of this repository (fetch it, or name another)", rev)
@@ -123,6 +100,9 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 		if err := missing(); err != nil {
 			return "", err
 		}
+	}
+	if r.stands(ctx, head, base) {
+		return base, nil
 	}
 	out, err := r.git(ctx, "merge-base", base, head)
 	if err != nil {

@@ -229,28 +229,41 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-func TestNextBlob(t *testing.T) {
+func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ out, want, fault string }{
-		"plain":     {"aa blob 3\nabc\n", "abc", ""},
-		"empty":     {"aa blob 0\n\n", "", ""},
-		"gone":      {"aa missing\n", "", `says "aa missing"`},
-		"another":   {"bb blob 3\nabc\n", "", `tells of bb in place of aa`},
-		"a tree":    {"aa tree 3\nabc\n", "", `says "aa tree 3"`},
+		"plain":     {"aa blob 3\nabc\n", "blob abc", ""},
+		"empty":     {"aa blob 0\n\n", "blob ", ""},
+		"a tree":    {"aa tree 3\nabc\n", "tree abc", ""},
+		"gone":      {"aa missing\n", "gone", ""},
+		"not asked": {"bb missing\n", "", `says "bb missing"`},
+		"two":       {"aa ambiguous\n", "", `says "aa ambiguous"`},
 		"negative":  {"aa blob -1\n", "", "says"},
+		"no number": {"aa blob x\n", "", "says"},
 		"cut short": {"aa blob 9\nabc\n", "", "ended early"},
 		"no end":    {"aa blob 3\nabc", "", "ended early"},
 		"nothing":   {"", "", "ended early"},
 	} {
-		var got []byte
-		err := nextBlob(bufio.NewReader(strings.NewReader(c.out)), "aa", func(content io.Reader) (err error) {
-			got, err = io.ReadAll(content)
-			return err
+		rd, got := &reader{in: nowhere{io.Discard}, out: bufio.NewReader(strings.NewReader(c.out))}, ""
+		err := rd.each([]string{"aa"}, func(_ int, a answer) error {
+			if a.id == "" {
+				got = "gone"
+				return nil
+			}
+			return rd.content(a, func(content io.Reader) error {
+				data, err := io.ReadAll(content)
+				got = a.kind + " " + string(data)
+				return err
+			})
 		})
-		if fault := fmt.Sprint(err); c.fault == "" && string(got) != c.want || (c.fault == "") != (err == nil) || !strings.Contains(fault, c.fault) {
+		if fault := fmt.Sprint(err); c.fault == "" && got != c.want || (c.fault == "") != (err == nil) || !strings.Contains(fault, c.fault) {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }
+
+type nowhere struct{ io.Writer }
+
+func (nowhere) Close() error { return nil }
 
 // BenchmarkExport tells how much is gained over a process or two for each file.
 func BenchmarkExport(b *testing.B) {

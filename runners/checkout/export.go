@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -152,8 +150,7 @@ type file struct {
 // regular lists the regular files below some paths of a commit, with their sizes.
 func (r *Repo) regular(ctx context.Context, rev string, paths []string, keep func(name string) bool) ([]file, error) {
 	var files []file
-	var objects strings.Builder
-	asked, unknown := map[string]int64{}, 0
+	sizes := map[string]int64{}
 	err := r.walking(ctx, func(w *walk) error {
 		for _, name := range paths {
 			err := w.below(rev, name, func(name string, n node) error {
@@ -161,7 +158,7 @@ func (r *Repo) regular(ctx context.Context, rev string, paths []string, keep fun
 					return nil
 				}
 				files = append(files, file{name: name, object: n.object, executable: n.executable()})
-				asked[n.object] = 0
+				sizes[n.object] = 0
 				return nil
 			})
 			if err != nil {
@@ -173,122 +170,84 @@ func (r *Repo) regular(ctx context.Context, rev string, paths []string, keep fun
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	for object := range asked {
+	var unknown []string
+	for object := range sizes {
 		if known := r.memo.get("blob " + object); known != nil {
-			asked[object] = int64(len(known))
+			sizes[object] = int64(len(known))
 			continue
 		}
-		objects.WriteString(object + "\n")
-		unknown++
+		unknown = append(unknown, object)
 	}
-	if unknown > 0 {
-		err = r.ask(ctx, objects.String(), "--batch-check", func(out *bufio.Reader) error {
-			for range unknown {
-				object, size, err := nextHeader(out)
-				if err != nil {
-					return err
-				}
-				asked[object] = size
-			}
-			return nil
-		})
-	}
+	err = r.blobs(ctx, "--batch-check", unknown, func(rd *reader, i int, a answer) error {
+		sizes[unknown[i]] = a.size
+		return nil
+	})
 	for i := range files {
-		files[i].size = asked[files[i].object]
+		files[i].size = sizes[files[i].object]
 	}
 	return files, err
 }
 
 // contents hands over files one by one.
 func (r *Repo) contents(ctx context.Context, files []file, take func(file, io.Reader) error) error {
-	known := make([][]byte, len(files))
-	for i, f := range files {
-		known[i] = r.memo.get("blob " + f.object)
+	known, unknown := map[string][]byte{}, []string{}
+	for _, f := range files {
+		if data := r.memo.get("blob " + f.object); data != nil {
+			known[f.object] = data
+		} else {
+			unknown = append(unknown, f.object)
+		}
 	}
-	if !slices.ContainsFunc(known, func(data []byte) bool { return data == nil }) {
-		for i, f := range files {
-			if err := take(f, bytes.NewReader(known[i])); err != nil {
+	next := 0 // the first that was not handed over
+	upTo := func(object string) error {
+		for ; next < len(files) && files[next].object != object; next++ {
+			f := files[next]
+			if err := take(f, bytes.NewReader(known[f.object])); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
 		}
 		return nil
 	}
-	var objects strings.Builder
-	for _, f := range files {
-		objects.WriteString(f.object + "\n")
-	}
-	return r.ask(ctx, objects.String(), "--batch", func(out *bufio.Reader) error {
-		for _, f := range files {
-			err := nextBlob(out, f.object, func(content io.Reader) error {
-				var head bytes.Buffer
-				if r.memo != nil && f.size <= maxAnswer {
-					content = io.TeeReader(content, &head)
-				}
-				err := take(f, content)
-				if int64(head.Len()) == f.size {
-					r.memo.keep("blob "+f.object, head.Bytes())
-				}
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", f.name, err)
+	err := r.blobs(ctx, "--batch", unknown, func(rd *reader, i int, a answer) error {
+		if err := upTo(unknown[i]); err != nil {
+			return err
+		}
+		f := files[next]
+		next++
+		var head bytes.Buffer
+		err := rd.content(a, func(content io.Reader) error {
+			if r.memo != nil && f.size <= maxAnswer {
+				content = io.TeeReader(content, &head)
 			}
+			return take(f, content)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		if int64(head.Len()) == f.size {
+			r.memo.keep("blob "+f.object, head.Bytes())
 		}
 		return nil
 	})
-}
-
-// ask lets read have what git cat-file says about objects, one a line.
-func (r *Repo) ask(ctx context.Context, objects, how string, read func(*bufio.Reader) error) error {
-	cmd, explain := r.command(ctx, "cat-file", how)
-	cmd.Stdin = strings.NewReader(objects)
-	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return explain(err)
-	}
-	failed := read(bufio.NewReader(out))
-	if failed != nil {
-		_ = cmd.Process.Kill() // nobody reads on
-	}
-	if err := explain(cmd.Wait()); failed == nil {
-		return err
-	}
-	return failed
+	return upTo("")
 }
 
-// nextHeader reads "object blob size".
-func nextHeader(out *bufio.Reader) (object string, size int64, err error) {
-	line, err := out.ReadString('\n')
-	if err != nil {
-		return "", 0, fmt.Errorf("git cat-file ended early: %w", err)
+// blobs asks for contents of files.
+func (r *Repo) blobs(ctx context.Context, how string, objects []string, see func(rd *reader, i int, a answer) error) error {
+	if len(objects) == 0 {
+		return nil
 	}
-	if _, err := fmt.Sscanf(line, "%s blob %d\n", &object, &size); err != nil || size < 0 {
-		return "", 0, fmt.Errorf("git cat-file says %q", strings.TrimSpace(line))
-	}
-	return object, size, nil
-}
-
-// nextBlob reads a header, the content and a line's end.
-func nextBlob(out *bufio.Reader, object string, take func(io.Reader) error) error {
-	got, size, err := nextHeader(out)
+	rd, err := r.borrow(ctx, how)
 	if err != nil {
 		return err
 	}
-	if got != object {
-		return fmt.Errorf("git cat-file tells of %s in place of %s", got, object)
-	}
-	content := &io.LimitedReader{R: out, N: size}
-	if err := take(content); err != nil {
-		return err
-	}
-	if content.N > 0 {
-		return fmt.Errorf("git cat-file ended early: %w", io.ErrUnexpectedEOF)
-	}
-	if _, err := out.Discard(1); err != nil {
-		return fmt.Errorf("git cat-file ended early: %w", err)
-	}
-	return nil
+	return rd.giveBack(rd.each(objects, func(i int, a answer) error {
+		if a.id != objects[i] || a.kind != "blob" {
+			return fmt.Errorf("git cat-file has %q for the file %s", a.kind, objects[i])
+		}
+		return see(rd, i, a)
+	}))
 }

@@ -27,7 +27,7 @@ func newMemo() *memo {
 	return &memo{answers: answers}
 }
 
-var wholeHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})(\^\{commit\})?$`)
+var wholeHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // answer is what is known of a command, nil where that is nothing, and the key to keep it
 // by, which is empty where the answer may change: a branch moves, a hash does not.
@@ -40,7 +40,7 @@ func (m *memo) answer(args []string) (key string, known []byte) {
 		return "", nil
 	}
 	for _, arg := range revs[1:] {
-		if !strings.HasPrefix(arg, "-") && !wholeHash.MatchString(arg) {
+		if !strings.HasPrefix(arg, "-") && !wholeHash.MatchString(strings.TrimSuffix(arg, "^{commit}")) {
 			return "", nil
 		}
 	}

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -29,13 +27,10 @@ func (n node) executable() bool { return n.mode == "100755" }
 // diffs keep all of them in memory: here the limits hold at every step, and a folder
 // that two commits share is not entered.
 type walk struct {
+	repo    *Repo
+	ctx     context.Context
 	limits  Limits
-	memo    *memo
-	begin   func() error // starts git, which is not needed for what is remembered
-	cmd     *exec.Cmd
-	explain func(error) error
-	in      io.WriteCloser
-	out     *bufio.Reader
+	git     *reader           // nil as long as all is remembered
 	known   map[string][]node // folders read lately
 	entries int
 	bytes   int64
@@ -46,88 +41,46 @@ const maxKnown = 10_000
 
 // walking lets do look at commits.
 func (r *Repo) walking(ctx context.Context, do func(*walk) error) error {
-	w := &walk{limits: *usual(), memo: r.memo, known: map[string][]node{}}
+	w := &walk{repo: r, ctx: ctx, limits: *usual(), known: map[string][]node{}}
 	if r.limits != nil {
 		w.limits = *r.limits
 	}
-	w.begin = func() (err error) {
-		w.cmd, w.explain = r.command(ctx, "cat-file", "--batch")
-		if w.in, err = w.cmd.StdinPipe(); err != nil {
-			return err
-		}
-		out, err := w.cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		w.out = bufio.NewReader(out)
-		return w.explain(w.cmd.Start())
-	}
-	failed := do(w)
-	if w.cmd == nil || w.cmd.Process == nil {
-		return failed
-	}
-	w.in.Close()
-	if failed != nil {
-		_ = w.cmd.Process.Kill() // nobody reads on
-	}
-	err := w.explain(w.cmd.Wait())
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("git cat-file: %w", context.Cause(ctx))
-	case errors.As(failed, new(Refused)):
-		return failed
-	case failed != nil && err != nil && w.cmd.ProcessState.Exited():
-		return err // git's own word is clearer than that it ended
-	case failed != nil:
-		return failed
+	err := do(w)
+	if w.git != nil {
+		err = w.git.giveBack(err)
 	}
 	return err
 }
 
 // object is one object, whole.
-func (w *walk) object(name, kind string) (id string, data []byte, err error) {
-	key := ""
-	if hash, _, _ := strings.Cut(name, "^"); wholeHash.MatchString(hash) {
-		key = kind + " " + name
+func (w *walk) object(id, kind string) (data []byte, err error) {
+	key := kind + " " + id
+	if data := w.repo.memo.get(key); data != nil {
+		return data, w.read(int64(len(data)))
 	}
-	if found, content, ok := bytes.Cut(w.memo.get(key), []byte("\n")); ok {
-		return string(found), content, w.read(int64(len(content)))
-	}
-	if id, data, err = w.ask(name, kind); err == nil {
-		w.memo.keep(key, slices.Concat([]byte(id), []byte("\n"), data))
-	}
-	return id, data, err
-}
-
-func (w *walk) ask(name, kind string) (id string, data []byte, err error) {
-	if w.cmd == nil {
-		if err := w.begin(); err != nil {
-			return "", nil, err
+	if w.git == nil {
+		if w.git, err = w.repo.borrow(w.ctx, "--batch"); err != nil {
+			return nil, err
 		}
 	}
-	if _, err := fmt.Fprintln(w.in, name); err != nil {
-		return "", nil, fmt.Errorf("asking git cat-file: %w", err)
-	}
-	line, err := w.out.ReadString('\n')
+	err = w.git.each([]string{id}, func(_ int, a answer) error {
+		if a.id != id || a.kind != kind {
+			return fmt.Errorf("git cat-file has %q for the %s %s", a.kind, kind, id)
+		}
+		if err := w.read(a.size); err != nil {
+			return err
+		}
+		return w.git.content(a, func(content io.Reader) error {
+			data = make([]byte, a.size)
+			_, err := io.ReadFull(content, data)
+			return err
+		})
+	})
 	if err != nil {
-		return "", nil, fmt.Errorf("git cat-file ended early: %w", err)
+		return nil, err
 	}
-	var got string
-	var size int64
-	if _, err := fmt.Sscanf(line, "%s %s %d\n", &id, &got, &size); err != nil || got != kind || size < 0 {
-		return "", nil, fmt.Errorf("git cat-file says %q of %s", strings.TrimSpace(line), name)
-	}
-	if err := w.read(size); err != nil {
-		return "", nil, err
-	}
-	data = make([]byte, size)
-	if _, err := io.ReadFull(w.out, data); err != nil {
-		return "", nil, fmt.Errorf("git cat-file ended early: %w", err)
-	}
-	if _, err := w.out.Discard(1); err != nil {
-		return "", nil, fmt.Errorf("git cat-file ended early: %w", err)
-	}
-	return id, data, nil
+	w.repo.memo.keep(key, data)
+	return data, nil
 }
 
 func (w *walk) read(bytes int64) error {
@@ -139,19 +92,17 @@ func (w *walk) read(bytes int64) error {
 
 // top is a commit's uppermost folder.
 func (w *walk) top(rev string) (node, error) {
-	if strings.ContainsAny(rev, "\n\x00") {
-		return node{}, fmt.Errorf("%q is no revision", rev)
+	var err error
+	if w.repo.memo == nil || !wholeHash.MatchString(rev) { // in a mirror, who has a hash has a commit's
+		if rev, err = w.repo.Resolve(w.ctx, rev); err != nil {
+			return node{}, err
+		}
 	}
-	id, data, err := w.object(rev+"^{tree}", "tree")
-	if err != nil {
-		return node{}, err
+	c, err := w.commit(rev)
+	if err == nil && c.tree == "" {
+		err = refuse("", "the commit %.12s has no folder (git fsck tells more)", rev)
 	}
-	list, err := parseTree(data, len(id)/2)
-	if err != nil {
-		return node{}, refuse("", "%v (git fsck tells more)", err)
-	}
-	w.known[id] = list
-	return node{mode: "40000", object: id}, nil
+	return node{mode: "40000", object: c.tree}, err
 }
 
 // list is what a folder holds. Every entry counts, as often as it is seen.
@@ -161,11 +112,11 @@ func (w *walk) list(folder node, at string) ([]node, error) {
 	}
 	list, ok := w.known[folder.object]
 	if !ok {
-		id, data, err := w.object(folder.object, "tree")
+		data, err := w.object(folder.object, "tree")
 		if err != nil {
 			return nil, err
 		}
-		if list, err = parseTree(data, len(id)/2); err != nil {
+		if list, err = parseTree(data, len(folder.object)/2); err != nil {
 			return nil, refuse(at, "%v (git fsck tells more)", err)
 		}
 		if len(w.known) >= maxKnown {

@@ -32,7 +32,7 @@ func listPulls(rq *request) error {
 	if rq.query("direction") == "asc" || rq.query("direction") == "" && rq.query("sort") != "" && rq.query("sort") != "created" {
 		slices.Reverse(pulls)
 	}
-	return rq.ok(page(rq, renderPulls(pulls)))
+	return rq.ok(renderPulls(page(rq, pulls)))
 }
 
 // renderPulls leaves out what GitHub works out for single pull requests only.
@@ -55,7 +55,7 @@ func listPullsAt(rq *request, sha string) error {
 			pulls = append(pulls, pr)
 		}
 	}
-	return rq.ok(page(rq, renderPulls(pulls)))
+	return rq.ok(renderPulls(page(rq, pulls)))
 }
 
 func postPull(rq *request) error {

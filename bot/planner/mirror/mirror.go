@@ -46,6 +46,8 @@ type mirrored struct {
 	repo *checkout.Repo
 	turn chan struct{} // held by whoever fetches
 	next *fetched      // for those who wait
+
+	ahead ahead
 }
 
 // fetched is a fetch that is under way or to come.
@@ -116,8 +118,7 @@ func (s *Store) fetchNext(ctx context.Context, m *mirrored, repo string) {
 	m.next = &fetched{done: make(chan struct{})}
 	s.mu.Unlock()
 	defer close(now.done)
-	slices.Sort(now.refs)
-	now.err = s.fetch(ctx, repo, slices.Compact(now.refs))
+	now.err = s.fetchAlong(ctx, m, repo, now.refs)
 }
 
 func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {

@@ -101,3 +101,93 @@ func TestFetchesAreShared(t *testing.T) {
 		})
 	}
 }
+
+// What is announced comes with the next fetch, whoever that is for, and is not fetched
+// for the one who announced it. That holds once, for that head, and spoils nothing.
+func TestAnnouncedHeadsComeAlong(t *testing.T) {
+	hub, err := embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hub.Close() })
+	repo, err := hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Push("main", map[string]string{"a.cu": "one\n"}, "one"); err != nil {
+		t.Fatal(err)
+	}
+	o := &gated{base: hub.URL(), token: hub.CreateToken("olga"), open: make(chan struct{})}
+	close(o.open)
+	s := &Store{Dir: t.TempDir(), Origin: o}
+	propose := func(branch string) (head, ref string) {
+		t.Helper()
+		if _, err := repo.Push(branch, map[string]string{"a.cu": branch}, branch); err != nil {
+			t.Fatal(err)
+		}
+		pr, err := repo.OpenPR(embedded.PROptions{Head: branch, Title: branch, Author: "olga"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pr.HeadSHA(), fmt.Sprintf("refs/pull/%d/head", pr.Number())
+	}
+	fetched := func(what string, want int64, fetch func() error) {
+		t.Helper()
+		was := o.fetches.Load()
+		if err := fetch(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if n := o.fetches.Load() - was; n != want {
+			t.Errorf("%s: %d fetches, want %d", what, n, want)
+		}
+	}
+	look := func(head, ref string) func() error {
+		return func() error {
+			got, err := s.FetchHead(t.Context(), "olga/kernels", head, ref)
+			if err == nil {
+				_, err = got.Resolve(t.Context(), head)
+			}
+			return err
+		}
+	}
+	other := func() error {
+		_, err := s.Fetch(t.Context(), "olga/kernels")
+		return err
+	}
+	head, ref := propose("first")
+	fetched("not announced", 1, look(head, ref))
+	s.Soon("olga/kernels", head, ref)
+	fetched("announced, and no fetch since", 1, look(head, ref))
+	fetched("its own fetch counts once", 1, look(head, ref))
+
+	second, ref2 := propose("second")
+	s.Soon("olga/kernels", head, ref)
+	s.Soon("olga/kernels", second, ref2)
+	s.Soon("nobody's name", head, ref)
+	fetched("somebody else", 1, other)
+	fetched("brought along", 0, look(second, ref2))
+	fetched("brought along too", 0, look(head, ref))
+	fetched("again", 1, look(second, ref2))
+
+	third, ref3 := propose("third")
+	s.Soon("olga/kernels", third, ref3)
+	fetched("somebody else again", 1, other)
+	m := s.mirrored("olga/kernels")
+	s.mu.Lock()
+	m.ahead.there[third] = m.ahead.there[third].Add(-heldFor)
+	s.mu.Unlock()
+	fetched("too long ago", 1, look(third, ref3))
+
+	fourth, ref4 := propose("fourth")
+	s.Soon("olga/kernels", fourth, ref4)
+	s.Soon("olga/kernels", strings.Repeat("0", 40), "refs/pull/99/head")
+	fetched("with one that is gone", 2, other)
+	fetched("what was spoilt", 1, look(fourth, ref4))
+
+	for i := range 3 * maxAhead {
+		s.Soon("olga/kernels", fmt.Sprintf("%040x", i), ref)
+	}
+	if n := len(m.ahead.soon); n != maxAhead {
+		t.Errorf("%d are announced", n)
+	}
+}

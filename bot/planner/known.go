@@ -1,0 +1,80 @@
+package planner
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+)
+
+// known is what follows from commits and texts alone. A thousand pull requests to a branch are
+// planned by one policy, a few manifests and the same rules. Its zero value is empty.
+//
+// What it returns is shared, and only to be read.
+type known struct {
+	once      sync.Once
+	rules     *lru.Cache[string, string] // by commit
+	manifests *lru.Cache[[sha256.Size]byte, *kernels.Manifest]
+	policies  *lru.Cache[[sha256.Size]byte, *policies.Policy]
+}
+
+// maxKnown is how many of each are kept, and maxKnownText how long a text is at most that was
+// read for one.
+const (
+	maxKnown     = 128
+	maxKnownText = 32 << 10
+)
+
+func (k *known) begin() {
+	k.once.Do(func() {
+		k.rules, k.manifests, k.policies = newLRU[string, string](), newLRU[[sha256.Size]byte, *kernels.Manifest](), newLRU[[sha256.Size]byte, *policies.Policy]()
+	})
+}
+
+func newLRU[K comparable, V any]() *lru.Cache[K, V] {
+	c, err := lru.New[K, V](maxKnown)
+	if err != nil {
+		panic(err) // the size is a constant
+	}
+	return c
+}
+
+func (k *known) rulesAt(ctx context.Context, repo *checkout.Repo, commit string) (string, error) {
+	k.begin()
+	if digest, ok := k.rules.Get(commit); ok {
+		return digest, nil
+	}
+	digest, err := rules(ctx, repo, commit)
+	if err == nil {
+		k.rules.Add(commit, digest)
+	}
+	return digest, err
+}
+
+func (k *known) manifest(file string, text []byte) (*kernels.Manifest, error) {
+	k.begin()
+	return read(k.manifests, kernels.Parse, file, text)
+}
+
+func (k *known) policy(file string, text []byte) (*policies.Policy, error) {
+	k.begin()
+	return read(k.policies, policies.Parse, file, text)
+}
+
+// read parses a text that is not known. Mistakes name the file, and are told anew.
+func read[T any](seen *lru.Cache[[sha256.Size]byte, *T], parse func(string, []byte) (*T, error), file string, text []byte) (*T, error) {
+	key := sha256.Sum256(text)
+	if got, ok := seen.Get(key); ok {
+		return got, nil
+	}
+	got, err := parse(file, text)
+	if err == nil && len(text) <= maxKnownText {
+		seen.Add(key, got)
+	}
+	return got, err
+}
