@@ -190,11 +190,11 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 		}
 		open[pull.Number] = true
 		id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
-		_, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
+		s, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
 		if err != nil {
 			return err
 		}
-		if news {
+		if k.markUnread(s); news {
 			k.wake(id)
 		} else {
 			k.working.remind(id)
