@@ -27,7 +27,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, err
 		return s.nothing("the comment is by a program")
 	case !e.Open:
 		return s.nothing("the pull request is closed")
-	case !ok || !slices.Contains(decider.Follows(), asked.Name()):
+	case !ok || !command.Followed(asked.Name(), true):
 		return s.nothing("the comment holds no command for a workflow")
 	}
 	if err := s.posts.Seen(ctx, s.env.repo, at); err != nil {
