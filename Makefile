@@ -45,7 +45,7 @@ RACE := -race $(LEAN) '-gcflags=modernc.org/...=-d=checkptr=0'
 test: setup lint
 	go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 	go test $(LEAN) $(PLAIN)
-	go test $(LEAN) -run '^TestDay$$' ./bot/keeper
+	go test $(LEAN) -run '^(TestDay|TestMutatedPayloadsLeaveLittleBehind)$$' ./bot/keeper ./bot/github/webhook
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
 # Speeds and sizes, as ratios within one run.

@@ -11,6 +11,7 @@ import (
 func compareGates(path string, old, new Gates) compare.List {
 	var l compare.List
 	compareEnforcement(&l, path+".build", old.Build.Enforcement, new.Build.Enforcement)
+	compareDeadline(&l, path+".build", old.Build.Deadline, new.Build.Deadline)
 	if both(&l, path+".ptxas", old.PTXAS, new.PTXAS) {
 		comparePTXAS(&l, path+".ptxas", old.PTXAS, new.PTXAS)
 	}
@@ -47,9 +48,12 @@ func both[T interface {
 	return false
 }
 
-// compareEnforcement takes more time for milder: what did not end in time may now.
 func compareEnforcement(l *compare.List, path string, old, new Enforcement) {
 	compare.Asked(l, path+".required", old.Decides(), new.Decides())
+}
+
+// compareDeadline takes more time for milder: what did not end in time may now.
+func compareDeadline(l *compare.List, path string, old, new Deadline) {
 	switch {
 	case old.Timeout == new.Timeout:
 	case old.Timeout == 0 || new.Timeout == 0:
@@ -86,6 +90,7 @@ func compareBudget[T quantity.Count | quantity.Bytes](l *compare.List, path stri
 
 func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate) {
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareDeadline(l, path, old.Deadline, new.Deadline)
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
 	compare.Set(l, path+".seeds", old.Seeds, new.Seeds)
 	compare.Set(l, path+".distributions", old.Distributions, new.Distributions)
@@ -129,6 +134,7 @@ func compareShapes(l *compare.List, path string, old, new Shapes, wider compare.
 
 func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareDeadline(l, path, old.Deadline, new.Deadline)
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
 	compare.Set(l, path+".distributions", old.Distributions, new.Distributions)
 	compare.More(l, path+".secret_cases", old.SecretCases, new.SecretCases)
@@ -140,6 +146,7 @@ func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
 // meet it.
 func compareProfile(l *compare.List, path string, old, new *ProfileGate) {
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareDeadline(l, path, old.Deadline, new.Deadline)
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
 	was, wasOnce := byMetric(old.All)
 	is, isOnce := byMetric(new.All)

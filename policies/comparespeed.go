@@ -11,6 +11,7 @@ import (
 // pass. Less of any of these is milder; of more nobody can say.
 func comparePerformance(l *compare.List, path string, old, new *PerformanceGate) {
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
+	compareDeadline(l, path, old.Deadline, new.Deadline)
 	l.Unknown(path+".baseline", old.Baseline, new.Baseline)
 	compareTarget(l, path+".target", old, new)
 	if wholeGoal(l, path+".guard", old.Guard, new.Guard, compare.Tightens) {

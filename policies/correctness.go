@@ -10,6 +10,7 @@ import (
 // output may be from the reference's.
 type CorrectnessGate struct {
 	Enforcement
+	Deadline
 	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
 	Distributions []kernels.Distribution            `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`

@@ -20,8 +20,13 @@ type Gates struct {
 
 // Enforcement is what every gate can say of itself.
 type Enforcement struct {
-	Required *bool             `yaml:"required" eg:"true" default:"(true)" doc:"false: the gate informs and does not decide. The build always decides."`
-	Timeout  quantity.Duration `yaml:"timeout" eg:"10m" default:"(10m for build, 5m for sanitize)" doc:"The gate's work is stopped after this long."`
+	Required *bool `yaml:"required" eg:"true" default:"(true)" doc:"false: the gate informs and does not decide. The build always decides."`
+}
+
+// Deadline is what every gate can say that has work of its own: what ptxas is judged by,
+// the build has made.
+type Deadline struct {
+	Timeout quantity.Duration `yaml:"timeout" eg:"10m" default:"(10m for build, 5m for sanitize)" doc:"The gate's work is stopped after this long."`
 }
 
 // Decides tells whether the gate can defer a change.
@@ -30,6 +35,7 @@ func (e Enforcement) Decides() bool { return e.Required == nil || *e.Required }
 // A BuildGate has nothing to ask but a compiler's success in time.
 type BuildGate struct {
 	Enforcement
+	Deadline
 }
 
 // fill sets what was left out. It comes after all layers were read: a default

@@ -248,7 +248,7 @@ rules:
 		`p.yaml:6:20: gates.build.timeout: "10 minutes" is not a time (write e.g. 30s)`,
 		`p.yaml:8:22: gates.ptxas.registers.max: "12x" is not a number (write e.g. 128)`,
 		`p.yaml:8:37: gates.ptxas.registers.increase: "8" has no comparison (write e.g. "<= 128" or ">= 128")`,
-		`p.yaml:9:5: gates.ptxas.smem: unknown field (known here: blocks_per_sm, code_size, dynamic_shared_memory, registers, required, shared_memory, spill_loads, spill_stores, stack, static_shared_memory, timeout)`,
+		`p.yaml:9:5: gates.ptxas.smem: unknown field (known here: blocks_per_sm, code_size, dynamic_shared_memory, registers, required, shared_memory, spill_loads, spill_stores, stack, static_shared_memory)`,
 		`p.yaml:10:19: gates.ptxas.spill_stores: ">= 0B" is not an upper limit (write "<= 0B")`,
 		`p.yaml:12:13: gates.correctness.shapes: "every" is not a list of shapes (write all, or [mission, long])`,
 		`p.yaml:13:16: gates.correctness.seeds[1]: "one" is not a whole number (write e.g. 128)`,

@@ -130,7 +130,7 @@ rules:
 `)
 	all := policies.Shapes{All: true}
 	want := policies.Gates{
-		Build: policies.BuildGate{Enforcement: policies.Enforcement{Timeout: quantity.Duration(10 * time.Minute)}},
+		Build: policies.BuildGate{Deadline: policies.Deadline{Timeout: quantity.Duration(10 * time.Minute)}},
 		PTXAS: &policies.PTXASGate{},
 		Correctness: &policies.CorrectnessGate{
 			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []kernels.Distribution{kernels.Normal},

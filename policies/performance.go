@@ -14,6 +14,7 @@ import (
 // and how much measuring may be spent on the proof.
 type PerformanceGate struct {
 	Enforcement
+	Deadline
 	Baseline   Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"merge-base" doc:"What the candidate is measured against: the merge base, or the tip of a branch, a tag or another variant."`
 	Target     *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"What must be gained; none for a change that need not be faster."`
 	Guard      *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"What must not be lost, on the shapes that are no target."`

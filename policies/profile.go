@@ -11,6 +11,7 @@ import (
 // of Any where there are any.
 type ProfileGate struct {
 	Enforcement
+	Deadline
 	Shapes Shapes            `yaml:"shapes" eg:"[mission]" default:"all" doc:"The shapes to profile."`
 	All    []MetricCondition `yaml:"all" eg:"[{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]" doc:"Every one of these conditions holds."`
 	Any    []MetricCondition `yaml:"any" eg:"[{dram__throughput.avg.pct_of_peak_sustained_elapsed: \">= 60%\"}]" doc:"One of these conditions is enough."`

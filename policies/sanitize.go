@@ -15,6 +15,7 @@ import (
 // for years.
 type SanitizeGate struct {
 	Enforcement
+	Deadline
 	Shapes        Shapes                 `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
 	Distributions []kernels.Distribution `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
 	SecretCases   quantity.Count         `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`

@@ -20,8 +20,8 @@ func withSanitize(gate string) string {
 func TestSanitizeDefaults(t *testing.T) {
 	got := parse(t, withSanitize("{shapes: [small]}")).RuleFor(policies.Change{}).Gates.Sanitize
 	want := &policies.SanitizeGate{
-		Enforcement: policies.Enforcement{Timeout: quantity.Duration(5 * time.Minute)},
-		Shapes:      policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
+		Deadline: policies.Deadline{Timeout: quantity.Duration(5 * time.Minute)},
+		Shapes:   policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
 		Tools:       []policies.Sanitizer{"memcheck", "racecheck", "initcheck", "synccheck"},
 		MissingTool: policies.MissingDefers,
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // A Backend measures on one kind of device. Its errors are its own faults; what
@@ -116,15 +117,15 @@ func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 
 // limit bounds a gate's work by its own timeout, and by its own end: what a backend
 // has started ahead of a step that does not come ends with it.
-func limit(ctx context.Context, e policies.Enforcement) (context.Context, context.CancelFunc) {
-	if e.Timeout == 0 {
+func limit(ctx context.Context, timeout quantity.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Duration(e.Timeout))
+	return context.WithTimeout(ctx, time.Duration(timeout))
 }
 
 func (g *gatherer) build(ctx context.Context) error {
-	within, cancel := limit(ctx, g.rule.Gates.Build.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Build.Timeout)
 	defer cancel()
 	build := func(role Role, side Side) (*gates.Build, error) {
 		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
@@ -153,7 +154,7 @@ func (g *gatherer) build(ctx context.Context) error {
 }
 
 func (g *gatherer) correctness(ctx context.Context) error {
-	within, cancel := limit(ctx, g.rule.Gates.Correctness.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Correctness.Timeout)
 	defer cancel()
 	start := time.Now()
 	c, err := g.backend.Correctness(within, g.rule.Gates.Correctness, g.progress)
@@ -167,7 +168,7 @@ func (g *gatherer) correctness(ctx context.Context) error {
 }
 
 func (g *gatherer) sanitize(ctx context.Context) error {
-	within, cancel := limit(ctx, g.rule.Gates.Sanitize.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Sanitize.Timeout)
 	defer cancel()
 	g.progress.Report(Event{Gate: gates.GateSanitize, Text: "looking for races and bad accesses"})
 	start := time.Now()
@@ -184,7 +185,7 @@ func (g *gatherer) sanitize(ctx context.Context) error {
 // budget is spent.
 func (g *gatherer) performance(ctx context.Context, until int) error {
 	gate := g.rule.Gates.Performance
-	within, cancel := limit(ctx, gate.Enforcement)
+	within, cancel := limit(ctx, gate.Timeout)
 	defer cancel()
 	if g.evidence.Performance == nil {
 		g.evidence.Performance = &gates.Performance{}
@@ -244,7 +245,7 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 }
 
 func (g *gatherer) profile(ctx context.Context) error {
-	within, cancel := limit(ctx, g.rule.Gates.Profile.Enforcement)
+	within, cancel := limit(ctx, g.rule.Gates.Profile.Timeout)
 	defer cancel()
 	g.progress.Report(Event{Gate: gates.GateProfile, Text: "profiling"})
 	p, err := g.backend.Profile(within, g.rule.Gates.Profile, g.progress)

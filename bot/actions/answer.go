@@ -13,17 +13,21 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// remark follows a command in what somebody wrote. Anything else leads to nothing at all.
+// remark follows a command in what somebody wrote. Anything else leads to nothing at all,
+// but for a review that has a say in the rules.
 func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, error) {
 	e, at, _ := facts.OfRemark(event)
 	asked, ok := command.Parse(e.Body)
+	if review, is := event.(webhook.Review); is && !ok {
+		return s.review(ctx, review)
+	}
 	decider := answer.Decider{People: s.hub, Spent: s.spent, Now: s.Now}
 	switch {
 	case e.Author.Bot:
 		return s.nothing("the comment is by a program")
 	case !e.Open:
 		return s.nothing("the pull request is closed")
-	case !ok || !slices.Contains(decider.Follows(), asked.Name()):
+	case !ok || !command.Followed(asked.Name(), true):
 		return s.nothing("the comment holds no command for a workflow")
 	}
 	if err := s.posts.Seen(ctx, s.env.repo, at); err != nil {
@@ -57,6 +61,37 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, err
 	}
 	if !answered.OK {
 		return s.nothing("the command was answered")
+	}
+	return s.gate(ctx)
+}
+
+// review gates a pull request that loosens the rules again where a code owner has approved
+// it, or no longer does. Nobody else's reviews start a measurement.
+func (s *session) review(ctx context.Context, e webhook.Review) (Outcome, error) {
+	if !e.Open || e.Author.Bot || e.State == "commented" {
+		return s.nothing("the review holds no command for a workflow")
+	}
+	f, err := s.pull(ctx, e.Number)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
+		return Outcome{}, err
+	}
+	plan := s.state.Current()
+	if plan == nil || plan.RuleChange == nil || !plan.RuleChange.Loosens || e.State == "approved" && s.state.RulesWait(plan) {
+		return s.nothing("the review changes nothing for the gate")
+	}
+	p, _, err := s.planner(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	sets, err := p.Owners(ctx, s.env.repo, f.Base, plan.RuleChange.Files)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !slices.ContainsFunc(sets, func(set []string) bool { return answer.Owns(set, e.Author.Login) }) {
+		return s.nothing("the review is by nobody who owns the rules")
 	}
 	return s.gate(ctx)
 }

@@ -50,7 +50,7 @@ func (s *session) commands() (policies.Commands, error) {
 }
 
 // approvedRules finds the word of somebody who may let a pull request's head change the
-// rules; nil where there is none.
+// rules, in the conversation or in reviews; nil where there is none.
 func (s *session) approvedRules(ctx context.Context, pull *change.State, comments []client.Comment) (*change.RulesApproved, error) {
 	commands, err := s.commands()
 	if err != nil {
@@ -60,10 +60,17 @@ func (s *session) approvedRules(ctx context.Context, pull *change.State, comment
 		approval, is := c.(command.ApprovePolicy)
 		return approval.SHA, is
 	})
-	if err != nil || by == "" {
+	if err != nil {
 		return nil, err
 	}
-	return &change.RulesApproved{SHA: pull.Facts.Head, By: by}, nil
+	if by != "" {
+		return &change.RulesApproved{SHA: pull.Facts.Head, By: by}, nil
+	}
+	p, _, err := s.planner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Decider{People: s.hub, Now: s.Now}.RulesByReview(ctx, pull, s.hub, p)
 }
 
 // approveGroup lets a merge group change the rules where each of its pull requests that
@@ -82,7 +89,7 @@ func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error
 		if err != nil {
 			return err
 		}
-		if !pull.RulesWait(&proposal.Plan) {
+		if pull.Plan = &proposal.Plan; !pull.RulesWait(pull.Plan) {
 			continue
 		}
 		comments, err := s.hub.ListComments(ctx, s.env.repo, pull.ID.Number)
@@ -102,12 +109,24 @@ func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error
 }
 
 // said finds who has said a word about a head, by its whole id, and has the role for it. A
-// comment that was edited does not count, since its author need not have said it.
+// comment that was edited does not count, since its author need not have said it, nor does
+// one from before the pull request went to the branch that it goes to.
 func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policies.Role, word func(command.Command) (sha string, is bool)) (string, error) {
+	var moved *time.Time
 	for _, c := range comments {
 		asked, _ := command.Parse(c.Body)
 		sha, is := word(asked.Command)
 		if !is || c.Bot || sha != pull.Facts.Head || c.UpdatedAt.Sub(c.CreatedAt) > time.Second {
+			continue
+		}
+		if moved == nil {
+			at, err := s.hub.Retargeted(ctx, s.env.repo, pull.ID.Number)
+			if err != nil {
+				return "", err
+			}
+			moved = &at
+		}
+		if !c.CreatedAt.After(*moved) {
 			continue
 		}
 		has, err := s.hub.Permission(ctx, s.env.repo, c.Author)

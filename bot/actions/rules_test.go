@@ -104,3 +104,105 @@ func TestApprovedRulesInAMergeGroup(t *testing.T) {
 		t.Error("the queue did not merge")
 	}
 }
+
+// A code owner's review counts in a workflow too. Those of others start nothing, and one
+// that is taken back is no longer found.
+func TestCodeOwnersReview(t *testing.T) {
+	w := newWorld(t, map[string]string{"CODEOWNERS": "/.github/ @carl @walt\n"}, mayWrite)
+	w.maintainer()
+	w.hub.CreateUser("carl")
+	w.no(w.repo.Grant("carl", embedded.Write))
+	pr := w.propose("easy", map[string]string{".github/kernelgate.yaml": nothingAsked}, embedded.PROptions{})
+	w.must(w.act("pull_request"), "DEFER", "rules", 1)
+	review := func(who, event, verdict, reason string, exit int) {
+		t.Helper()
+		w.no(pr.Review(who, event, "Words."))
+		w.must(w.act("pull_request_review"), verdict, reason, exit)
+	}
+	review("mara", "APPROVE", "", "", 0)
+	review("rita", "REQUEST_CHANGES", "", "", 0)
+	w.check(pr.HeadSHA(), "kernelgate", "action_required")
+	review("carl", "APPROVE", "PASS", "no-kernel", 0)
+	w.holds(w.check(pr.HeadSHA(), "kernelgate", "success").Summary, "**Approved** by @&#8203;carl")
+	review("carl", "COMMENT", "", "", 0)
+	review("rita", "REQUEST_CHANGES", "", "", 0)
+	w.must(w.act("pull_request"), "PASS", "no-kernel", 0) // found again
+	review("carl", "REQUEST_CHANGES", "DEFER", "rules", 1)
+	w.check(pr.HeadSHA(), "kernelgate", "action_required")
+	review("carl", "APPROVE", "PASS", "no-kernel", 0)
+	w.no(pr.Dismiss("mara", "carl"))
+	w.must(w.act("pull_request_review"), "DEFER", "rules", 1)
+	w.check(pr.HeadSHA(), "kernelgate", "action_required")
+	review("carl", "APPROVE", "PASS", "no-kernel", 0)
+
+	_, err := w.repo.Push("easy", map[string]string{"README.md": "More.\n"}, "more")
+	w.no(err)
+	w.must(w.act("pull_request"), "DEFER", "rules", 1)
+}
+
+// A review lets a merge group change the rules as well.
+func TestCodeOwnersReviewInAMergeGroup(t *testing.T) {
+	w := newWorld(t, map[string]string{"CODEOWNERS": "* @carl\n"}, mayWrite)
+	w.hub.CreateUser("carl")
+	w.no(w.repo.Grant("carl", embedded.Write))
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
+	pr := w.propose("easy", map[string]string{".github/kernelgate.yaml": nothingAsked}, embedded.PROptions{})
+	w.no(pr.Review("carl", "APPROVE", ""))
+	w.must(w.act("pull_request_review"), "PASS", "no-kernel", 0)
+	w.no(w.repo.Enqueue("olga", pr))
+	w.must(w.act("merge_group"), "PASS", "no-kernel", 0)
+	if !pr.State().Merged {
+		t.Error("the queue did not merge")
+	}
+}
+
+// What somebody approved for one branch is not approved for another, and no more once it
+// is sent back.
+func TestApprovalEndsWithAnotherBase(t *testing.T) {
+	w := newWorld(t, map[string]string{"CODEOWNERS": "* @carl\n"}, mayWrite)
+	w.maintainer()
+	w.hub.CreateUser("carl")
+	w.no(w.repo.Grant("carl", embedded.Write))
+	_, err := w.repo.Push("next", map[string]string{"README.md": "Next.\n"}, "Another branch")
+	w.no(err)
+	fork, err := w.repo.Fork("eve")
+	w.no(err)
+	_, err = fork.Push("fast", source("speed 1.5"), "fast")
+	w.no(err)
+	rules := w.propose("easy", map[string]string{".github/kernelgate.yaml": nothingAsked}, embedded.PROptions{})
+	approvals := map[string]func(pr *embedded.PR){
+		"pull_request_review": func(pr *embedded.PR) { w.no(pr.Review("carl", "APPROVE", "")) },
+		"issue_comment": func(pr *embedded.PR) {
+			_, err := pr.Comment("mara", "/approve-policy "+pr.HeadSHA())
+			w.no(err)
+		},
+	}
+	to := "next"
+	for event, approve := range approvals {
+		w.later.Add(60)
+		approve(rules)
+		w.must(w.act(event), "PASS", "no-kernel", 0)
+		w.later.Add(60)
+		for range 2 { // there and back again
+			w.no(rules.Edit("walt", "", "", to))
+			w.must(w.act("pull_request"), "DEFER", "rules", 1)
+			w.check(rules.HeadSHA(), "kernelgate", "action_required")
+			to = map[string]string{"next": "main", "main": "next"}[to]
+		}
+	}
+	code, err := w.repo.OpenPR(embedded.PROptions{Author: "eve", Title: "fast", Head: "fast", HeadRepo: fork})
+	w.no(err)
+	w.must(w.act("pull_request"), "DEFER", "approval", 1)
+	w.later.Add(60)
+	_, err = code.Comment("walt", "/ok-to-test "+code.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "", 0)
+	w.later.Add(60)
+	w.no(code.Edit("eve", "", "", "next"))
+	w.must(w.act("pull_request"), "DEFER", "approval", 1)
+	w.check(code.HeadSHA(), "kernelgate", "action_required")
+	w.later.Add(60)
+	_, err = code.Comment("walt", "/ok-to-test "+code.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "PASS", "", 0)
+}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,7 @@ type world struct {
 	dir     string
 	jobs    int
 	instead map[string]string // what events say otherwise
+	later   atomic.Int64      // by how much GitHub's clock is ahead of ours, in seconds
 	measure func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error)
 }
 
@@ -81,7 +83,7 @@ func newWorld(t *testing.T, files map[string]string, may map[string]string) *wor
 	t.Parallel()
 	w := &world{T: t, dir: t.TempDir(), measure: measureScripted}
 	var err error
-	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7})
+	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Clock: func() time.Time { return time.Now().Add(time.Duration(w.later.Load()) * time.Second) }})
 	w.no(err)
 	w.Cleanup(func() { w.hub.Close() })
 	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})

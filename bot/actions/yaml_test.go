@@ -109,6 +109,11 @@ func TestWorkflow(t *testing.T) {
 			t.Errorf("nothing happens on %s", event)
 		}
 	}
+	for event, action := range map[string]string{"pull_request": "edited", "pull_request_review": "dismissed"} { // another base, and a word taken back
+		if on, _ := flow.On[event].(map[string]any); !slices.Contains(on["types"].([]any), any(action)) {
+			t.Errorf("nothing happens where a %s is %s", event, action)
+		}
+	}
 	if _, clash := flow.Jobs["kernelgate"]; clash || len(flow.Jobs) != 1 {
 		t.Error("want one job, and not by the required check's name")
 	}

@@ -38,15 +38,6 @@ type Decider struct {
 	Now     func() time.Time
 }
 
-// Follows are the names of the commands that can be followed. Some need a bot that is
-// there all the time.
-func (d Decider) Follows() []string {
-	if d.Planner == nil {
-		return []string{"rebench", "ok-to-test", "approve-policy", "explain", "help"}
-	}
-	return []string{"rebench", "cancel", "explain", "override", "ok-to-test", "approve-policy", "help"}
-}
-
 // To decides on a command. The decision and its effect are one event, so that neither
 // is ever there without the other.
 func (d Decider) To(ctx context.Context, s *change.State, c change.Command) (change.Answered, error) {
@@ -86,10 +77,10 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	if err != nil {
 		return change.Answered{}, err
 	}
-	if needs := asked.Role(commands); !needs.Allows(has) {
+	if needs := command.Needs(asked, commands); !needs.Allows(has) {
 		return refused("`/%s` needs the role `%s` in this repository, and you have `%s`.", asked.Name(), needs, has)
 	}
-	if !slices.Contains(d.Follows(), asked.Name()) {
+	if !command.Followed(asked.Name(), d.Planner == nil) {
 		return refused("`/%s` is not available on this server.", asked.Name())
 	}
 	switch asked := asked.(type) {
@@ -120,7 +111,7 @@ func Policy(s *change.State) (*policies.Policy, error) {
 }
 
 func (d Decider) help(commands policies.Commands) string {
-	text := command.Help(commands, d.Follows())
+	text := command.Help(commands, d.Planner == nil)
 	if d.Planner == nil {
 		text += "\nkernelgate runs here as a workflow. Other commands need the bot (`kernelgate serve`)."
 	}

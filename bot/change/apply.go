@@ -26,6 +26,8 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 		if e.RulesApproved != nil {
 			s.RulesApproved = e.RulesApproved
 		}
+	case Reviewed:
+		s.reviewed(e.RulesApproved)
 	case Planned:
 		s.planned(at, e.Plan)
 	case Asked:
@@ -124,6 +126,7 @@ func (s *State) planned(at time.Time, p Plan) {
 	if p.Key != s.Facts.PlanKey() {
 		return // the facts have moved on while it was made
 	}
+	s.otherRules(at, &p)
 	before := s.Runs
 	s.Plan, s.Runs = &p, nil
 	for _, k := range p.Kernels {

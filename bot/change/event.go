@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// An Event is one of Seen, Planned, Asked, Answered, Started, Finished, Dropped,
+// An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Finished, Dropped,
 // Published and Beside.
 type Event interface{ kind() string }
 
@@ -201,6 +201,12 @@ type Started struct {
 	Runner string `json:"runner"`
 }
 
+// Reviewed is the word of code owners' reviews on what the head does to the rules; nil
+// where they do not approve it, or no longer.
+type Reviewed struct {
+	RulesApproved *RulesApproved `json:"rules_approved,omitempty"`
+}
+
 // A Result is the verdict on one kernel, with the names of the blobs that prove it.
 type Result struct {
 	Outcome  gates.Outcome `json:"outcome"`
@@ -259,6 +265,7 @@ func (Seen) kind() string      { return "seen" }
 func (Planned) kind() string   { return "planned" }
 func (Asked) kind() string     { return "asked" }
 func (Answered) kind() string  { return "answered" }
+func (Reviewed) kind() string  { return "reviewed" }
 func (Started) kind() string   { return "started" }
 func (Finished) kind() string  { return "finished" }
 func (Dropped) kind() string   { return "dropped" }
@@ -279,6 +286,8 @@ func Decode(kind string, data []byte) (Event, error) {
 		return decodeAsked(kind, data)
 	case "answered":
 		return decodeAnswered(kind, data)
+	case "reviewed":
+		return decode[Reviewed](kind, data)
 	case "started":
 		return decode[Started](kind, data)
 	case "finished":

@@ -49,7 +49,7 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 // anyEvent is an event that may or may not fit the state.
 func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	id := fmt.Sprint("comment-", r.IntN(8))
-	switch r.IntN(11) {
+	switch r.IntN(12) {
 	case 0, 1:
 		f := facts(pick(r, headOne, headTwo, s.Facts.Head))
 		f.Labels = pick(r, nil, []string{}, []string{"perf"})
@@ -78,6 +78,8 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 		return Dropped{Jobs: slices.Clone(s.Dropping)}
 	case 9:
 		return Beside{Pull: 1 + r.IntN(3)}
+	case 10:
+		return Reviewed{pick(r, nil, &RulesApproved{SHA: pick(r, s.Facts.Head, headOne), By: "ann", Digest: "d", Reviews: []int64{1}})}
 	}
 	return Published{Complete: true, Checks: map[string]Posted{"c": {ID: 1}}, Replies: map[string]int64{id: 3}}
 }

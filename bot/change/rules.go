@@ -1,6 +1,10 @@
 package change
 
-import "github.com/kernelgate/kernelgate/policies/compare"
+import (
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/compare"
+)
 
 // A RuleChange is what a change would do to the gate's own rules on the branch that it
 // goes to: policy, manifests, references and harnesses. It is judged by the rules as they
@@ -9,6 +13,7 @@ type RuleChange struct {
 	Differences []RuleDifference `json:"differences"`    // what may loosen first
 	More        int              `json:"more,omitempty"` // differences that are not listed
 	Loosens     bool             `json:"loosens,omitempty"`
+	Files       []string         `json:"files,omitempty"`  // that do: a code owner of each can approve it; none where they are too many
 	Digest      string           `json:"digest"`           // of all differences
 	Judged      int              `json:"judged,omitempty"` // how many verdicts of before were judged by the new policy too
 	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would be others
@@ -37,6 +42,9 @@ type RulesApproved struct {
 	// Digest is of the differences that they could read. It is empty where that is not
 	// known: for a merge group, whose pull requests were approved, and in a workflow.
 	Digest string `json:"digest,omitempty"`
+	// Reviews is the approving reviews of code owners that it stands on; none where it was
+	// said in a command. Without them it is void.
+	Reviews []int64 `json:"reviews,omitempty"`
 }
 
 // RulesWait tells whether a plan's change of the rules waits for somebody's word.
@@ -53,4 +61,23 @@ func (s *State) ApprovedRules(p *Plan) *RulesApproved {
 		return nil
 	}
 	return a
+}
+
+// reviewed takes the word of reviews. One that was said in a command is not theirs to take
+// back.
+func (s *State) reviewed(a *RulesApproved) {
+	switch {
+	case a != nil && a.SHA == s.Facts.Head:
+		s.RulesApproved = a
+	case a == nil && s.RulesApproved != nil && len(s.RulesApproved.Reviews) > 0:
+		s.RulesApproved = nil
+	}
+}
+
+// otherRules notes since when the branch asks what it asks: who has reviewed before that
+// has read another change of the rules, whichever head it was.
+func (s *State) otherRules(at time.Time, p *Plan) {
+	if s.Plan != nil && s.Plan.Rules != p.Rules {
+		s.RulesSince = at
+	}
 }

@@ -26,6 +26,7 @@ type State struct {
 	Approved      []string          `json:"approved,omitempty"`       // commits of a fork that may be run
 	Override      *Override         `json:"override,omitempty"`       // of the head alone
 	RulesApproved *RulesApproved    `json:"rules_approved,omitempty"` // the last word; see ApprovedRules
+	RulesSince    time.Time         `json:"rules_since,omitzero"`     // when the base's rules were last found to be others; see otherRules
 	Cancelled     string            `json:"cancelled,omitempty"`      // the head whose runs somebody ended
 	Commands      []Command         `json:"commands,omitempty"`
 	Dropping      []string          `json:"dropping,omitempty"` // jobs that nobody waits for

@@ -22,32 +22,6 @@ const (
 	maxReason  = 500
 )
 
-// An entry of the grammar is one command. A usage is Markdown for a code span.
-type entry struct {
-	of          Command // with nothing in it
-	usage, does string
-	read        func(arguments string) (Command, error)
-}
-
-var grammar = []entry{
-	{Rebench{}, "/rebench [kernel…] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
-		"Measures the head once more: every changed kernel, or those named (by name or folder). `vs=self` measures the noise.", readRebench},
-	{Cancel{}, "/cancel", "Stops the run and frees the GPU.", without(Cancel{})},
-	{Explain{}, "/explain", "Says which rule applies and what it asks.", without(Explain{})},
-	{Override{}, "/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
-	{OKToTest{}, "/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its whole id.", readOKToTest},
-	{ApprovePolicy{}, "/approve-policy <commit>", "Lets this one commit change the policy, a manifest or a reference. Write its whole id.", readApprovePolicy},
-	{ShowHelp{}, "/help", "Lists the commands.", without(ShowHelp{})},
-}
-
-func entryOf(name string) (entry, bool) {
-	i := slices.IndexFunc(grammar, func(g entry) bool { return g.of.Name() == name })
-	if i < 0 {
-		return entry{}, false
-	}
-	return grammar[i], true
-}
-
 // without reads a command that takes nothing.
 func without(c Command) func(string) (Command, error) {
 	return func(arguments string) (Command, error) {

@@ -8,19 +8,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/kernelgate/kernelgate/policies"
 )
 
 // A Command is one of Rebench, Cancel, Explain, Override, OKToTest, ApprovePolicy and
-// ShowHelp. String writes it as a comment; Parse reads that back to the same if it was
-// read from one.
+// ShowHelp; the grammar has an entry for each. String writes it as a comment; Parse reads
+// that back to the same if it was read from one.
 type Command interface {
 	fmt.Stringer
 	// Name is the word after the slash.
 	Name() string
-	// Role is what the author of the comment must be under the policy.
-	Role(policies.Commands) policies.Role
 }
 
 // Rebench measures once more. What is left empty is as the policy says.
@@ -70,14 +66,6 @@ func (Override) Name() string      { return "override" }
 func (OKToTest) Name() string      { return "ok-to-test" }
 func (ApprovePolicy) Name() string { return "approve-policy" }
 func (ShowHelp) Name() string      { return "help" }
-
-func (Rebench) Role(c policies.Commands) policies.Role       { return c.Rebench }
-func (Cancel) Role(c policies.Commands) policies.Role        { return c.Cancel }
-func (Explain) Role(c policies.Commands) policies.Role       { return c.Explain }
-func (Override) Role(c policies.Commands) policies.Role      { return c.Override }
-func (OKToTest) Role(c policies.Commands) policies.Role      { return c.OKToTest }
-func (ApprovePolicy) Role(c policies.Commands) policies.Role { return c.ApprovePolicy }
-func (ShowHelp) Role(c policies.Commands) policies.Role      { return c.Help }
 
 func (r Rebench) String() string {
 	words := append([]string{"/rebench"}, r.Kernels...)

@@ -2,22 +2,21 @@ package command
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// Help renders the commands of these names, and whom the policy lets use them, as
+// Help renders the commands that can be followed, and whom the policy lets use them, as
 // Markdown.
-func Help(roles policies.Commands, names []string) string {
+func Help(roles policies.Commands, workflow bool) string {
 	var b strings.Builder
 	b.WriteString("| comment | what it does | needs |\n| --- | --- | --- |\n")
 	for _, g := range grammar {
-		if !slices.Contains(names, g.of.Name()) {
+		if workflow && !g.anywhere {
 			continue
 		}
-		needs := string(g.of.Role(roles))
+		needs := string(g.needs(roles))
 		if needs == "" {
 			needs = "nobody may"
 		}

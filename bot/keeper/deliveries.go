@@ -3,6 +3,7 @@ package keeper
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -57,8 +58,10 @@ func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
 	switch e := event.(type) {
 	case webhook.PullRequest:
 		return k.notePull(ctx, e)
-	case webhook.IssueComment, webhook.ReviewComment, webhook.Review:
+	case webhook.IssueComment, webhook.ReviewComment:
 		return k.noteRemark(ctx, e)
+	case webhook.Review:
+		return errors.Join(k.noteRemark(ctx, e), k.noteReview(ctx, e))
 	case webhook.MergeGroup:
 		return k.noteGroup(ctx, e)
 	case webhook.CheckRun:

@@ -72,6 +72,7 @@ type Keeper struct {
 	mu     sync.Mutex
 	counts Counts
 	stale  map[change.ID]change.Facts // to be refreshed before anything else, with what a delivery said
+	unread map[change.ID]bool         // whose reviews are to be read
 	names  map[int64]string           // of the repositories that are watched, as they are called now
 	away   map[int64]bool             // repositories that take no part at present
 
@@ -126,7 +127,7 @@ func New(c Config) *Keeper {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Keeper{
-		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, away: map[int64]bool{},
+		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]bool{},
 		progress: newLRU[string, present.Progress](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 		outcomes: newLRU[judged, string](remembered),

@@ -228,11 +228,11 @@ func (k *Keeper) notePulls(ctx context.Context, p place, pulls []client.Pull) er
 		all.Go(func() {
 			defer func() { <-atOnce }()
 			id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
-			var news bool
-			if _, news, errs[i] = k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull)); errs[i] != nil {
+			s, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
+			if errs[i] = err; err != nil {
 				return
 			}
-			if news {
+			if k.markUnread(s); news {
 				k.wake(id)
 			} else {
 				k.working.remind(id)

@@ -57,6 +57,8 @@ func (k *Keeper) step(ctx context.Context, s *change.State) (bool, error) {
 		return true, k.freshen(ctx, s)
 	case s.NeedsPlan():
 		return true, k.plan(ctx, s)
+	case k.isUnread(s.ID):
+		return true, k.readReviews(ctx, s)
 	case len(s.Unanswered()) > 0:
 		return true, k.answer(ctx, s, s.Unanswered()[0])
 	}
@@ -111,12 +113,15 @@ func (k *Keeper) plan(ctx context.Context, s *change.State) error {
 		return err
 	}
 	k.count(func(c *Counts) { c.Planned++ })
-	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+	after, err := k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		if now.Facts.PlanKey() != proposal.Key {
 			return nil, nil // it is planned again
 		}
 		return change.Planned{Plan: proposal.Plan}, nil
 	})
+	if err == nil {
+		k.markUnread(after)
+	}
 	return err
 }
 

@@ -85,7 +85,13 @@ func bounded(found []change.RuleDifference) *change.RuleChange {
 	r := &change.RuleChange{Loosens: found[0].Direction != compare.Tightens, More: max(0, len(found)-maxDifferences)}
 	h := sha256.New()
 	for _, d := range found {
+		if d.Direction != compare.Tightens && !slices.Contains(r.Files, d.File) {
+			r.Files = append(r.Files, d.File)
+		}
 		fmt.Fprintf(h, "%q\n", []string{d.File, d.Path, d.Old, d.New, string(d.Direction)})
+	}
+	if len(r.Files) > maxDifferences {
+		r.Files = nil
 	}
 	r.Digest = hex.EncodeToString(h.Sum(nil)[:16])
 	for _, d := range found[:len(found)-r.More] {

@@ -102,6 +102,7 @@ var (
 	hubWaits     = newFigure(prometheus.CounterValue, "hub_waits_total", "Pauses that a limit of GitHub's demanded.", "reason")
 	hubWaited    = newFigure(prometheus.CounterValue, "hub_wait_seconds_total", "Time in those pauses.", "reason")
 	hubRemaining = newFigure(prometheus.GaugeValue, "hub_remaining", "Requests left in this hour.", "identity")
+	hubShut      = newFigure(prometheus.GaugeValue, "hub_shut", "1 where an IP allow list refuses this machine.", "identity")
 	cacheHits    = newFigure(prometheus.CounterValue, "hub_cache_hits_total", "Answers that GitHub confirmed as unchanged.")
 	cacheMisses  = newFigure(prometheus.CounterValue, "hub_cache_misses_total", "Answers that were read anew.")
 	cacheBytes   = newFigure(prometheus.GaugeValue, "hub_cache_bytes", "Size of the kept answers.")
@@ -165,6 +166,9 @@ func (o observer) collectHub(send sender) {
 	}
 	for identity, n := range s.Remaining {
 		send(hubRemaining, float64(n), identity)
+	}
+	for identity := range s.Shut {
+		send(hubShut, 1, identity)
 	}
 	send(cacheHits, float64(s.CacheHits))
 	send(cacheMisses, float64(s.CacheMisses))

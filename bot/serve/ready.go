@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,12 +84,27 @@ func (s *Server) unready(ctx context.Context) []string {
 	return missing
 }
 
+// shut is for whom an IP allow list refuses the bot, without the names of accounts. The
+// bot is ready for all others.
+func (s *Server) shut() []string {
+	var all []string
+	for who := range s.Client.Stats().Shut {
+		who, _, _ = strings.Cut(who, " in ")
+		all = append(all, who)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	missing := s.unready(ctx)
 	if len(missing) == 0 {
 		fmt.Fprintln(w, "ready")
+		for _, who := range s.shut() {
+			fmt.Fprintf(w, "%s: an IP allow list refuses this machine (add its address in the organisation's security settings)\n", who)
+		}
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)

@@ -144,6 +144,34 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
+// TestAllowList: an installation that refuses this machine's address is named where people
+// look, and the server is ready for all others.
+func TestAllowList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, _ := w.start(w.options())
+	w.no(s.Ready(w.ctx))
+	refused := func() bool {
+		status, text := w.get(s.URL() + "/readyz")
+		if status != 200 || !strings.HasPrefix(text, "ready\n") {
+			t.Fatalf("/readyz answers %d %q", status, text)
+		}
+		line := fmt.Sprintf("installation %d: an IP allow list refuses this machine (add", w.inst.ID())
+		figure := w.figures(s)[fmt.Sprintf(`kernelgate_hub_shut{identity="installation %d"}`, w.inst.ID())]
+		return strings.Contains(text, line) && figure == 1
+	}
+	ask := func() { _, _ = s.Client.Permission(w.ctx, "olga/kernels", "olga") }
+	if ask(); refused() {
+		t.Error("refused before anybody has")
+	}
+	for _, on := range []bool{true, false} {
+		w.hub.SetAllowList("olga", on)
+		for ask(); refused() != on; ask() { // the bot asks too, and an answer may be late
+			w.no(w.ctx.Err())
+		}
+	}
+}
+
 // TestStop: after Wait nothing is left of the server, and it can be started
 // again on the same data, without the scratch of one that was killed.
 func TestStop(t *testing.T) {

@@ -100,6 +100,7 @@ type world struct {
 	hub  *embedded.Server
 	app  *embedded.App
 	repo *embedded.Repo
+	inst *embedded.Installation
 	log  *lockedBuffer
 }
 
@@ -128,7 +129,7 @@ func newWorld(t testing.TB) *world {
 	w.no(err)
 	w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: key})
 	w.no(err)
-	_, err = w.app.Install(w.repo)
+	w.inst, err = w.app.Install(w.repo)
 	w.no(err)
 	return w
 }

@@ -45,6 +45,9 @@ func OfRemark(event webhook.Event) (said webhook.IssueComment, at change.Asked, 
 	case webhook.ReviewComment:
 		said, id, at.On = webhook.IssueComment(e), "line-", change.OnLine
 	case webhook.Review:
+		if e.State == "dismissed" {
+			return said, at, false // what it said was said before
+		}
 		said = webhook.IssueComment{Origin: e.Origin, Number: e.Number, Open: e.Open, ID: e.ID, Body: e.Body, Author: e.Author}
 		id, at.On, at.Head = "review-", change.InReview, e.HeadSHA
 	default:

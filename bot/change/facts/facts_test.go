@@ -78,3 +78,23 @@ func TestGroup(t *testing.T) {
 		})
 	}
 }
+
+// What was written is read where it stands; a review that is taken back says nothing anew.
+func TestRemark(t *testing.T) {
+	for name, test := range map[string]struct {
+		event webhook.Event
+		id    string
+		ok    bool
+	}{
+		"a comment":          {webhook.IssueComment{ID: 3, Body: "/help"}, "comment-3", true},
+		"on a line":          {webhook.ReviewComment{ID: 3, Body: "/help"}, "line-3", true},
+		"a review":           {webhook.Review{ID: 3, Body: "/help", State: "approved"}, "review-3", true},
+		"a dismissed review": {webhook.Review{ID: 3, Body: "/help", State: "dismissed"}, "", false},
+		"a push":             {webhook.Push{}, "", false},
+	} {
+		said, at, ok := facts.OfRemark(test.event)
+		if ok != test.ok || at.ID != test.id || ok && said.Body != "/help" || !ok && said.Body != "" {
+			t.Errorf("%s: %v, %v, %v", name, said, at, ok)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"strings"
 )
 
 // maxAnswer is far above any page of a hundred entries.
@@ -35,8 +37,29 @@ func (a *attempt) RoundTrip(rq *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.stats.request(rq, outcome(answer))
+	a.admitted(rq, answer)
 	a.opt.Log.Debug("request", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "status", answer.StatusCode)
 	return answer, nil
+}
+
+var inPath = regexp.MustCompile(`/app/installations/([0-9]+)/|/repos/([^/]+)/`)
+
+// admitted notes for whom an organisation's IP allow list refuses this machine. The App
+// asks for an installation's token, and a token is at home in several accounts.
+func (a *attempt) admitted(rq *http.Request, answer *http.Response) {
+	who, m := a.identity, inPath.FindStringSubmatch(rq.URL.Path)
+	switch {
+	case m != nil && m[1] != "":
+		who = "installation " + m[1]
+	case m != nil && who == "token":
+		who += " in " + strings.ToLower(m[2])
+	}
+	switch {
+	case answer.StatusCode < 400:
+		a.stats.shut(who, false)
+	case answer.StatusCode == http.StatusForbidden && bytes.Contains(peek(answer), []byte(allowList)):
+		a.stats.shut(who, true)
+	}
 }
 
 // slurp replaces an answer's body by what it holds.

@@ -94,6 +94,8 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Permission", func() error { _, err := h.Permission(w.ctx, repo, "alice"); return err }},
 		{"Pull", func() error { _, err := h.Pull(w.ctx, repo, n); return err }},
 		{"OpenPulls", func() error { _, err := h.OpenPulls(w.ctx, repo); return err }},
+		{"Reviews", func() error { _, err := h.Reviews(w.ctx, repo, n); return err }},
+		{"Retargeted", func() error { _, err := h.Retargeted(w.ctx, repo, n); return err }},
 		{"GitCredential", func() error { _, _, err := h.GitCredential(w.ctx, repo); return err }},
 		{"FailedDeliveries", func() error {
 			failed, err := h.FailedDeliveries(w.ctx, w.clock.Now().Add(-time.Hour))

@@ -18,6 +18,7 @@ type Stats struct {
 	CacheBytes             int
 	Remaining              map[string]int       // of the primary limit, by identity
 	WaitingUntil           map[string]time.Time // end of the last wait for a limit, by identity
+	Shut                   map[string]bool      // whom an IP allow list refuses: "installation 5" or, with a token, "token in olga"
 }
 
 // A Request is a kind of attempt and how it ended.
@@ -63,7 +64,7 @@ type counters struct {
 
 func newCounters() *counters {
 	return &counters{s: Stats{Requests: map[Request]int64{}, Waits: map[Reason]int64{}, Waited: map[Reason]time.Duration{},
-		Remaining: map[string]int{}, WaitingUntil: map[string]time.Time{}}}
+		Remaining: map[string]int{}, WaitingUntil: map[string]time.Time{}, Shut: map[string]bool{}}}
 }
 
 func (c *counters) update(f func(*Stats)) {
@@ -78,6 +79,15 @@ func (c *counters) request(rq *http.Request, o Outcome) {
 		class = Write
 	}
 	c.update(func(s *Stats) { s.Requests[Request{class, o}]++ })
+}
+
+// shut notes whether an allow list let somebody through.
+func (c *counters) shut(who string, yes bool) {
+	c.update(func(s *Stats) {
+		if delete(s.Shut, who); yes {
+			s.Shut[who] = true
+		}
+	})
 }
 
 func (c *counters) retry() { c.update(func(s *Stats) { s.Retries++ }) }
@@ -112,5 +122,6 @@ func (c *counters) read() Stats {
 	out := c.s
 	out.Requests, out.Waits, out.Waited = maps.Clone(out.Requests), maps.Clone(out.Waits), maps.Clone(out.Waited)
 	out.Remaining, out.WaitingUntil = maps.Clone(out.Remaining), maps.Clone(out.WaitingUntil)
+	out.Shut = maps.Clone(out.Shut)
 	return out
 }

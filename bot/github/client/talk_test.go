@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,5 +143,33 @@ func TestPulls(t *testing.T) {
 	}
 	if _, err := w.bot.Pull(w.ctx, repo, 99); !client.NotFound(err) {
 		t.Errorf("#99: %v", err)
+	}
+}
+
+func TestReviews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	n, head, at := w.pr.Number(), w.pr.HeadSHA(), w.clock.Now()
+	if moved, err := w.bot.Retargeted(w.ctx, repo, n); err != nil || !moved.IsZero() {
+		t.Errorf("moved at %v, %v", moved, err)
+	}
+	w.hub.CreateUser("bob")
+	w.no(w.pr.Review("bob", "APPROVE", ""))
+	w.no(w.pr.Review("bob", "COMMENT", "well"))
+	list, err := w.bot.Reviews(w.ctx, repo, n)
+	w.no(err)
+	for i := range list {
+		list[i].ID = 0
+	}
+	want := []client.Review{{Author: "bob", State: client.Approved, SHA: head, At: at}, {Author: "bob", State: "COMMENTED", SHA: head, At: at}}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	_, err = w.repo.Push("next", map[string]string{"NEXT": "x"}, "next")
+	w.no(err)
+	w.clock.Advance(time.Hour)
+	w.no(w.pr.Edit("alice", "", "", "next"))
+	if moved, err := w.bot.Retargeted(w.ctx, repo, n); err != nil || !moved.Equal(w.clock.Now()) {
+		t.Errorf("moved at %v, %v", moved, err)
 	}
 }

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"time"
+
 	"github.com/google/go-github/v60/github"
 )
 
@@ -35,10 +37,38 @@ func getIssuePart(rq *request) error {
 	switch rq.PathValue("what") {
 	case "comments":
 		return on((*request).pull, listComments)(rq)
+	case "events":
+		return on((*request).pull, listEvents)(rq)
 	case "reactions":
 		return listReactions(rq)
 	}
 	return errNotFound()
+}
+
+// A move is one of a pull request to another base branch.
+type move struct {
+	id  int64
+	who *account
+	at  time.Time
+}
+
+// eventEntry has what go-github's struct lacks or leaves out.
+type eventEntry struct {
+	github.IssueEvent
+	NodeID    string  `json:"node_id"`
+	CommitID  *string `json:"commit_id"`
+	CommitURL *string `json:"commit_url"`
+	App       *string `json:"performed_via_github_app"`
+}
+
+// listEvents tells of moves alone.
+func listEvents(rq *request, pr *PR) error {
+	out := []*eventEntry{}
+	for _, m := range pr.moves {
+		out = append(out, &eventEntry{NodeID: nodeID("BaseRefChangedEvent", m.id), IssueEvent: github.IssueEvent{
+			ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)}})
+	}
+	return rq.ok(page(rq, out))
 }
 
 func postIssuePart(rq *request) error {

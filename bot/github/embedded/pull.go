@@ -43,6 +43,7 @@ type PR struct {
 	mergedBy           *account
 	mergeSHA           string // the test merge, then the merge itself
 	mergeable          bool
+	moves              []move // to other base branches
 	size               pullSize
 }
 

@@ -158,6 +158,7 @@ func (pr *PR) edit(who *account, e pullEdit) error {
 		}
 		changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
 		pr.baseRef = *e.Base
+		pr.moves = append(pr.moves, move{id: pr.repo.s.id(), who: who, at: pr.repo.s.now()})
 		if err := pr.test(); err != nil {
 			return err
 		}

@@ -352,6 +352,41 @@ func TestReviews(t *testing.T) {
 	}
 }
 
+// A review can be dismissed by whoever may write, and a pull request's way to other
+// branches is among its events.
+func TestDismissalsAndMoves(t *testing.T) {
+	t.Parallel()
+	d := openapi.Load(t)
+	w := newWorld(t, embedded.Options{})
+	pr := w.opened()
+	bot := w.described(d, w.inst.Token())
+	w.no(pr.Review("bob", "APPROVE", ""))
+	if pr.Dismiss("bob", "alice") == nil || pr.Dismiss("nobody", "bob") == nil {
+		t.Error("a stranger, or a review that is not there, was dismissed")
+	}
+	w.no(pr.Dismiss("alice", "bob"))
+	if pr.Dismiss("alice", "bob") == nil {
+		t.Error("dismissed twice")
+	}
+	reviews, _, err := bot.PullRequests.ListReviews(w.ctx, "alice", "kernels", 1, nil)
+	w.no(err)
+	if len(reviews) != 1 || reviews[0].GetState() != "DISMISSED" {
+		t.Errorf("reviews: %v", reviews)
+	}
+	_, err = w.repo.Push("next", map[string]string{"NEXT": "x"}, "next")
+	w.no(err)
+	w.no(pr.Edit("alice", "", "", "next"))
+	events, _, err := bot.Issues.ListIssueEvents(w.ctx, "alice", "kernels", 1, nil)
+	w.no(err)
+	if len(events) != 1 || events[0].GetEvent() != "base_ref_changed" || !events[0].GetCreatedAt().Time.Equal(w.clock.Now()) {
+		t.Errorf("events: %v", events)
+	}
+	w.quiet()
+	if e := last[*github.PullRequestReviewEvent](w); e.GetAction() != "dismissed" || e.Review.GetState() != "dismissed" || e.Sender.GetLogin() != "alice" {
+		t.Errorf("event: %v", e)
+	}
+}
+
 func TestUserOfAToken(t *testing.T) {
 	t.Parallel()
 	d := openapi.Load(t)

@@ -15,7 +15,7 @@ type review struct {
 	pr        *PR
 	author    *account
 	body      string
-	state     string // APPROVED, CHANGES_REQUESTED or COMMENTED
+	state     string // APPROVED, CHANGES_REQUESTED, COMMENTED or DISMISSED
 	commit    string
 	submitted time.Time
 }
@@ -36,6 +36,30 @@ func (pr *PR) Review(user, event, body string) error {
 		_, err := pr.review(who, event, body, "")
 		return err
 	})
+}
+
+// Dismiss takes back the newest review of somebody as a person.
+func (pr *PR) Dismiss(user, reviewer string) error {
+	return pr.act(user, "dismiss a review of", func(who *account) error {
+		for _, v := range slices.Backward(pr.repo.reviews) {
+			if v.pr == pr && v.author.login == reviewer {
+				return v.dismiss(who)
+			}
+		}
+		return errNotFound()
+	})
+}
+
+func (v *review) dismiss(who *account) error {
+	switch {
+	case !v.pr.repo.role(who).atLeast(Write):
+		return forbidden("Must have write rights to dismiss a review.")
+	case v.state == "COMMENTED" || v.state == "DISMISSED":
+		return &apiError{Status: 422, Message: "Can not dismiss a " + strings.ToLower(v.state) + " pull request review"}
+	}
+	v.state = "DISMISSED"
+	v.tell(who, "dismissed")
+	return nil
 }
 
 // CommentOn writes a comment on a line of a file as a person.
@@ -82,13 +106,18 @@ func (pr *PR) review(who *account, event, body, commit string) (*review, error) 
 	s := pr.repo.s
 	v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: cmp.Or(commit, pr.headSHA), submitted: s.now()}
 	pr.repo.reviews = append(pr.repo.reviews, v)
-	pr.updated = v.submitted
-	out := v.render()
-	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
-	pr.repo.emit("pull_request_review", "submitted", nil, map[string]any{"action": "submitted", "review": out,
-		"pull_request": renderPulls([]*PR{pr})[0], "repository": pr.repo.render(), "sender": who.render(s.url)})
-	s.touch()
+	v.tell(who, "submitted")
 	return v, nil
+}
+
+// tell sends the event of what somebody did with a review.
+func (v *review) tell(who *account, action string) {
+	r, out := v.pr.repo, v.render()
+	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
+	v.pr.updated = r.s.now()
+	r.emit("pull_request_review", action, nil, map[string]any{"action": action, "review": out,
+		"pull_request": renderPulls([]*PR{v.pr})[0], "repository": r.render(), "sender": who.render(r.s.url)})
+	r.s.touch()
 }
 
 // remark writes a comment on a line. GitHub makes a review of its own for each.

@@ -49,6 +49,7 @@ func TestWebhooksAreValid(t *testing.T) {
 	w.no(c.Edit("bob", "/explain"))
 	w.no(pr.Review("alice", "APPROVE", ""))
 	w.no(pr.Review("alice", "REQUEST_CHANGES", "/rebench"))
+	w.no(pr.Dismiss("bob", "alice"))
 	_, err = pr.CommentOn("alice", "c.cu", 1, "/rebench")
 	w.no(err)
 	w.check(w.bot(), pr.HeadSHA(), "kernelgate", "success")

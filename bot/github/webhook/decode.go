@@ -12,7 +12,7 @@ var used = map[string][]string{
 	"pull_request": {"opened", "synchronize", "reopened", "ready_for_review", "converted_to_draft", "labeled", "unlabeled", "edited", "closed"},
 	// Who edits a comment could put words into another's mouth.
 	"issue_comment":               {"created"},
-	"pull_request_review":         {"submitted"},
+	"pull_request_review":         {"submitted", "dismissed"},
 	"pull_request_review_comment": {"created"},
 	"merge_group":                 {"checks_requested", "destroyed"},
 	"check_run":                   {"rerequested", "requested_action"},

@@ -38,6 +38,9 @@ var payloads = map[string]webhook.Event{
 	"pull_request_review.submitted": webhook.Review{
 		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{ID: 13, Login: "bob"}, State: "approved", HeadSHA: a,
 	},
+	"pull_request_review.dismissed": webhook.Review{
+		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{ID: 13, Login: "bob"}, State: "dismissed", HeadSHA: a,
+	},
 	"pull_request_review.no-body": webhook.Review{
 		Origin: origin, Number: 5, ID: 1235, Author: webhook.User{ID: 13, Login: "bob"}, State: "commented", HeadSHA: a,
 	},

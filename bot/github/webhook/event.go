@@ -93,7 +93,7 @@ type IssueComment struct {
 // to another address.
 type ReviewComment IssueComment
 
-// A Review of a pull request was submitted. Its ID is of a kind of its own, and
+// A Review of a pull request was submitted, or somebody has dismissed it. Its ID is of a kind of its own, and
 // nobody can react to it.
 type Review struct {
 	Origin
@@ -102,7 +102,7 @@ type Review struct {
 	ID      int64
 	Body    string // often empty
 	Author  User
-	State   string // approved, changes_requested or commented
+	State   string // approved, changes_requested, commented or dismissed
 	HeadSHA string // the commit that the reviewer saw
 }
 
