@@ -33,6 +33,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkArch()
 	c.checkRanges()
 	c.checkArguments()
+	c.checkJoined()
 	c.compileAll()
 	if n.Clean() && !c.failed {
 		c.evaluateAll()

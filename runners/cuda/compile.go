@@ -77,6 +77,7 @@ func (b *Backend) ahead(ctx context.Context) {
 		if side == nil {
 			continue
 		}
+		m := b.job.Of(*side)
 		variant, err := m.Variant(side.Variant)
 		if err != nil {
 			continue // told when it is that side's turn

@@ -1,7 +1,8 @@
 // Package plan finds what a change asks to be measured: the kernels between two
 // states of a repository, the rule for each, and a job with the files to build.
-// Policy, manifest and reference are the base's; the head supplies kernel
-// sources and nothing else. The package measures and judges nothing.
+// Policy, reference and the manifest's problem are the base's; the head supplies
+// the implementation: kernel sources, and how they are built and launched. The
+// package measures and judges nothing.
 package plan
 
 import (
@@ -25,7 +26,7 @@ type Options struct {
 	Repo *checkout.Repo
 	Base string // revision that the change is compared with
 	Head string // revision, or the work tree
-	// Trusted is the revision whose policy, manifests and references hold; "" is
+	// Trusted is the revision whose policy, problems and references hold; "" is
 	// Base. A bot takes the tip of the base branch: a change must not choose an old
 	// base to be judged by its milder rules.
 	Trusted string
