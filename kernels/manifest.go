@@ -60,6 +60,7 @@ type Manifest struct {
 
 	Source         string   `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
 	Sources        []string `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
+	Include        []string `yaml:"include" half:"implementation" eg:"[common, third_party/x/include]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, whose headers the sources may include. A header of the system or the toolkit of the same name comes first."`
 	Entry          string   `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function."`
 	Arch           []Arch   `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
 	Flags          []string `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`

@@ -28,6 +28,9 @@ func (m *Manifest) IsSource(relpath string) bool {
 	if relpath == "" || path.Clean(relpath) != relpath || !isLocal(relpath) {
 		return false
 	}
+	if first, _, _ := strings.Cut(relpath, "/"); strings.EqualFold(first, IncludeFolder) {
+		return false
+	}
 	// Where a file system ignores case, another spelling is the same file.
 	if strings.EqualFold(path.Base(relpath), FileName) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
 		return false

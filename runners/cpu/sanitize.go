@@ -176,7 +176,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 		return "", nil, fmt.Errorf("writing the main of a sanitized kernel: %w", err)
 	}
-	flags := compileOnly(append(m.CompilerFlags(side.Variant), m.Defines(side.Variant)...))
+	flags := compileOnly(slices.Concat(m.IncludeFlags(), m.CompilerFlags(side.Variant), m.Defines(side.Variant)))
 	for _, step := range []toolchain.Compile{
 		{Dir: side.Dir, Args: slices.Concat([]string{"-c", variant.Source, "-o", kernel}, flags, s.Flags())},
 		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"})},

@@ -137,7 +137,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	b.ahead(ctx)
 	start := time.Now()
 	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant),
+		Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {

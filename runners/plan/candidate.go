@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -93,6 +95,26 @@ func broken(job *runners.Job, err error) error {
 		job.Broken = append(job.Broken, gates.Diagnostic{File: m.File, Line: m.Line, Column: m.Column, Severity: "error", Message: m.Text()})
 	}
 	return nil
+}
+
+// absent finds folders that the candidate includes from and the head does not have.
+func absent(job *runners.Job) []gates.Diagnostic {
+	var all []gates.Diagnostic
+	text := job.Candidate.ManifestText
+	if text == "" {
+		text = job.ManifestText
+	}
+	for _, folder := range job.Of(job.Candidate).Include {
+		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, kernels.IncludeFolder, filepath.FromSlash(folder))); err == nil {
+			continue
+		}
+		line, column := strict.PlaceOf([]byte(text), "include")
+		all = append(all, gates.Diagnostic{
+			File: job.Folder + "/" + kernels.FileName, Line: line, Column: column, Severity: "error",
+			Message: fmt.Sprintf("include: the head has no file in the folder %s (write its path from the repository's root; links and submodules are not followed)", folder),
+		})
+	}
+	return all
 }
 
 // shed finds shapes that the policy asks for, the base's default variant takes and the

@@ -60,7 +60,8 @@ const Self = "self"
 type Plan struct {
 	opt     Options
 	changed []string
-	removed []string // kernels of the base that the head does not have
+	removed []string                   // kernels of the base that the head does not have
+	headers map[string]map[string]bool // outside a kernel's folder, by the folder: what its sources may read, at the base or at the head
 }
 
 // New looks at what the change touches.
@@ -117,10 +118,16 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 			p.removed = append(p.removed, folder)
 		}
 	}
-	touched := func(folder string) bool {
-		return slices.ContainsFunc(p.changed, func(f string) bool { return strings.HasPrefix(f, folder+"/") })
+	if err := p.read(ctx, all, before); err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(all, func(folder string) bool { return !touched(folder) }), nil
+	return slices.DeleteFunc(all, func(folder string) bool { return !p.Touches(folder, p.changed) }), nil
+}
+
+// Touches tells whether a change of these files is one of the kernel: they are in its
+// folder, or among the headers elsewhere that its sources read.
+func (p *Plan) Touches(folder string, files []string) bool {
+	return slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, folder+"/") || p.headers[folder][f] })
 }
 
 // withNewer adds the kernels that the base branch has put under the gate since the head

@@ -273,6 +273,49 @@ func TestBrokenHead(t *testing.T) {
 	}
 }
 
+// A launch that no device takes never gets to one.
+func TestHostileLaunch(t *testing.T) {
+	const cuda = `version: 1
+name: scale
+mode: cuda
+arguments: [{name: y, dtype: f32, access: out, shape: [N]}]
+reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [32]}}
+tolerance: {abs: 0.1}
+shapes: {one: {N: 10}, two: {N: 64}}
+entry: scale
+arch: [sm_90]
+source: scale.cu
+launch: {grid: [N], block: [32]}
+`
+	r := newTree(t)
+	base := r.commit(map[string]string{"k/kernel.yaml": cuda, "k/scale.cu": "// 0\n", "k/reference.cu": "// truth\n", ".github/kernelgate.yaml": policy})
+	for launch, want := range map[string]string{
+		"{grid: [0 - N], block: [32]}":                       `launch.grid[0]: "0 - N" is -10 at shape one`,
+		"{grid: [N*1000000000], block: [32]}":                "launch.grid[0]: ",
+		"{grid: [N], block: [4096]}":                         "launch.block[0]: ",
+		"{grid: [N], block: [32], shared_memory: 1000000*N}": "launch.shared_memory: ",
+		"{grid: [N/0], block: [32]}":                         "launch.grid[0]: ",
+	} {
+		head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(cuda, "{grid: [N], block: [32]}", launch, 1)})
+		job, err := r.job(plan.Options{Base: base, Head: head})
+		if err != nil || len(job.Broken) == 0 || !strings.HasPrefix(job.BrokenEvidence().Candidate.Error, "k/kernel.yaml:11: "+want) {
+			t.Errorf("%s: %v %v", launch, err, job.Broken)
+		}
+		r.git("checkout", "--quiet", base)
+	}
+	// One that there can be is the candidate's own.
+	head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(cuda, "block: [32]}\n", "block: [64]}\n", 1)})
+	job, err := r.job(plan.Options{Base: base, Head: head})
+	if err != nil || job.Equal() || len(job.Notes) > 0 {
+		t.Fatalf("%v: equal %v, %v", err, job.Equal(), job.Notes)
+	}
+	for side, want := range map[*runners.Side]int{job.Baseline: 32, &job.Candidate: 64} {
+		if g, err := job.Of(*side).Geometry(side.Variant, job.Manifest.Shapes[0].Dims, nil); err != nil || g.Block[0] != want {
+			t.Errorf("a block has %d threads, want %d (%v)", g.Block[0], want, err)
+		}
+	}
+}
+
 // A head that did not touch its manifest is built as it stands there, although the base
 // branch has another by now.
 func TestImplementationOfAnOldBranch(t *testing.T) {

@@ -27,7 +27,7 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	}
 	job.Candidate = runners.Side{Dir: dir("head"), Variant: job.Manifest.DefaultVariant}
 	if p.opt.Variant != "" {
-		return p.variants(job)
+		return p.variants(ctx, job)
 	}
 	if job.Removed {
 		return nil
@@ -43,6 +43,9 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	}
 	if err := p.layOut(ctx, job, rev, p.opt.Head, job.Candidate); err != nil {
 		return err
+	}
+	if job.Broken = absent(job); len(job.Broken) > 0 {
+		return nil
 	}
 	switch {
 	case p.opt.Versus == Self:
@@ -69,13 +72,29 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev, sources string
 	if err != nil {
 		return err
 	}
-	return p.opt.Repo.Export(ctx, sources, job.Folder, s.Dir, func(rel string) bool {
+	err = p.opt.Repo.Export(ctx, sources, job.Folder, s.Dir, func(rel string) bool {
 		if !m.IsSource(rel) || job.Manifest.IsSource(rel) {
 			return m.IsSource(rel)
 		}
 		_, err := os.Lstat(filepath.Join(job.Trusted, filepath.FromSlash(rel)))
 		return errors.Is(err, fs.ErrNotExist)
 	})
+	if err != nil {
+		return err
+	}
+	return p.include(ctx, sources, m, s.Dir)
+}
+
+// include lays the folders that a side includes from into its own, as they are at its
+// revision.
+func (p *Plan) include(ctx context.Context, rev string, m *kernels.Manifest, dir string) error {
+	for _, folder := range m.Include {
+		to := filepath.Join(dir, kernels.IncludeFolder, filepath.FromSlash(folder))
+		if err := p.opt.Repo.Export(ctx, rev, folder, to, everything); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // before is the kernel as the head found it: of the trusted revision, or of the base
@@ -83,7 +102,7 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev, sources string
 func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*runners.Side, error) {
 	s := &runners.Side{Dir: job.Trusted, Variant: job.Manifest.DefaultVariant}
 	if rev == p.opt.Base {
-		return s, nil
+		return s, p.include(ctx, rev, job.Manifest, s.Dir)
 	}
 	s.Dir = dir
 	if err := p.adopt(ctx, job, p.opt.Base, s); err != nil {
@@ -118,7 +137,7 @@ func (p *Plan) own(ctx context.Context, rev string, job *runners.Job) ([]byte, e
 }
 
 // variants compares two ways to build the same files.
-func (p *Plan) variants(job *runners.Job) error {
+func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	for _, name := range []string{p.opt.BaselineVariant, p.opt.Variant} {
 		if err := job.Manifest.Try(name); err != nil {
 			return strict.Mistake{Err: err}
@@ -126,7 +145,7 @@ func (p *Plan) variants(job *runners.Job) error {
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
 	job.Candidate = runners.Side{Dir: job.Trusted, Variant: p.opt.Variant}
-	return nil
+	return p.include(ctx, p.opt.Base, job.Manifest, job.Trusted)
 }
 
 // otherBaseline honours somebody, or a policy, who compares with something else
@@ -168,5 +187,8 @@ func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, dir string
 	if err := p.adopt(ctx, job, rev, job.Baseline); err != nil {
 		return err
 	}
-	return p.opt.Repo.Export(ctx, rev, job.Folder, job.Baseline.Dir, everything)
+	if err := p.opt.Repo.Export(ctx, rev, job.Folder, job.Baseline.Dir, everything); err != nil {
+		return err
+	}
+	return p.include(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir)
 }
