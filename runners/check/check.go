@@ -1,7 +1,7 @@
 // Package check is the local loop of `kernelgate check`: from two states of a
 // repository to a verdict for every kernel between them, with the results on
-// disk. Policy, manifest and reference are the base's; the head supplies kernel
-// sources and nothing else.
+// disk. Policy, reference and the manifest's problem are the base's; the head
+// supplies the implementation.
 package check
 
 import (
