@@ -50,10 +50,13 @@ type Provenance struct {
 	Head       Commit            `json:"head"`
 	Program    string            `json:"program"` // kernelgate's own version
 	Tools      map[string]string `json:"tools,omitempty"`
-	Manifest   string            `json:"manifest,omitempty"` // hash of kernel.yaml
-	Policy     string            `json:"policy,omitempty"`   // hash of the policy that steered the gathering
-	Host       string            `json:"host,omitempty"`
-	Command    string            `json:"command,omitempty"` // reproduces the run
+	Manifest   string            `json:"manifest,omitempty"` // hash of the base's kernel.yaml
+	// Implementation is the hash of the kernel.yaml that the candidate was built and
+	// launched by, where that is another.
+	Implementation string `json:"implementation,omitempty"`
+	Policy         string `json:"policy,omitempty"` // hash of the policy that steered the gathering
+	Host           string `json:"host,omitempty"`
+	Command        string `json:"command,omitempty"` // reproduces the run
 }
 
 // A Commit is one state of a repository.

@@ -49,7 +49,7 @@ type Argument struct {
 	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Values are drawn as real numbers and quantised with one scale per group."`
 	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
 
-	TensorMap *TensorMap `yaml:"tensor_map" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
+	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
 
 	// ScaleOf names the argument whose scales this one receives; most have none.
 	ScaleOf string `yaml:"-"`

@@ -29,10 +29,12 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkVariants()
 	c.checkReference()
 	c.checkSources()
+	c.checkInclude()
 	c.checkFlags()
 	c.checkArch()
 	c.checkRanges()
 	c.checkArguments()
+	c.checkJoined()
 	c.compileAll()
 	if n.Clean() && !c.failed {
 		c.evaluateAll()
@@ -75,7 +77,7 @@ func (c *checker) checkNames() {
 var needs = map[Mode]struct{ required, refused []string }{
 	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command"}},
 	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "command"}},
-	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "arch", "flags", "launch", "reference", "tolerance", "source"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "reference", "tolerance", "source"}},
 }
 
 var examples = map[string]string{

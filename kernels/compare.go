@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Compare is how the new manifest differs from the old in what is asked of a kernel and
-// how it is built and measured. Of most of it nobody can say which way it goes. What is
-// for people alone, rivals, and variants that are new decide nothing.
-func Compare(old, new *Manifest) compare.List {
+// Compare is how the new manifest differs from the old in the problem: in what is asked of
+// a kernel and how that is judged. Of most of it nobody can say which way it goes. What is
+// for people alone and rivals decide nothing, and the implementation is the author's; but
+// for variants that are named, which somebody else counts on.
+func Compare(old, new *Manifest, variants ...string) compare.List {
 	var l compare.List
 	compareFields(&l, old, new)
 	compare.Less(&l, "tolerance.abs", old.Tolerance.Abs, new.Tolerance.Abs)
@@ -22,24 +24,24 @@ func Compare(old, new *Manifest) compare.List {
 	compareShapes(&l, old.Shapes, new.Shapes)
 	compareRanges(&l, "limits", old.Limits, new.Limits)
 	compareRanges(&l, "secret", old.Secret, new.Secret)
-	compareVariants(&l, old.Variants, new.Variants)
-	compareNamed(&l, "toggles", old.Toggles, new.Toggles, func(t Toggle) string { return t.Name })
+	compareVariants(&l, old, new, variants)
 	return l
 }
 
-// compareFields is of those that are one thing each. The source is a variant's.
+// compareFields is of those that are one thing each.
 func compareFields(l *compare.List, old, new *Manifest) {
-	for _, f := range []struct {
+	fields := []struct {
 		path     string
 		old, new any
 	}{
 		{"version", old.Version, new.Version}, {"name", old.Name, new.Name}, {"mode", old.Mode, new.Mode},
-		{"sources", old.Sources, new.Sources}, {"entry", old.Entry, new.Entry},
-		{"arch", old.Arch, new.Arch}, {"flags", old.Flags, new.Flags}, {"launch", old.Launch, new.Launch},
 		{"work", old.Work, new.Work}, {"reference", old.Reference, new.Reference}, {"command", old.Command, new.Command},
-		{"default_variant", old.DefaultVariant, new.DefaultVariant},
-	} {
+	}
+	for _, f := range fields {
 		l.Unknown(f.path, written(f.old), written(f.new))
+	}
+	if old.Mode == ModeCommand || new.Mode == ModeCommand { // what they leave out is the harness
+		l.Unknown("sources", written(old.Sources), written(new.Sources))
 	}
 }
 
@@ -113,13 +115,16 @@ func compareRanges(l *compare.List, path string, old, new map[string]Range) {
 	}
 }
 
-func compareVariants(l *compare.List, old, new Variants) {
-	for _, v := range old {
-		is := compare.None
-		if i := slices.IndexFunc(new, func(n Variant) bool { return n.Name == v.Name }); i >= 0 {
-			is = written(new[i])
+// compareVariants is of all that the named variants are built and launched by.
+func compareVariants(l *compare.List, old, new *Manifest, names []string) {
+	text := func(m *Manifest, name string) string {
+		if _, err := m.Variant(name); err == nil {
+			return m.Recipe(name)
 		}
-		l.Unknown("variants."+v.Name, written(v), is)
+		return compare.None
+	}
+	for _, name := range names {
+		l.Unknown("variants."+name, text(old, name), text(new, name))
 	}
 }
 
@@ -152,6 +157,9 @@ func written(v any) string {
 	case reflect.Struct:
 		for i := range r.NumField() {
 			name := r.Type().Field(i).Tag.Get("yaml")
+			if r.Type().Field(i).Tag.Get("half") == strict.HalfImplementation {
+				continue // of an argument, which is told as the problem's
+			}
 			if name != "" && name != "-" && !slices.Contains(forPeople, name) && !r.Field(i).IsZero() {
 				parts = append(parts, name+": "+written(r.Field(i).Interface()))
 			}

@@ -1,8 +1,12 @@
 // Package kernels is the manifest language: what a kernel.yaml says of one
-// kernel, its sources, arguments, launch, shapes, reference and variants. It
-// reads, checks and evaluates manifests; it compiles and runs nothing and
-// touches no disk. The manifest of the base commit counts, never a change's
-// own.
+// kernel. It reads, checks and evaluates manifests; it compiles and runs nothing
+// and touches no disk.
+//
+// A manifest has two halves. The problem is what is asked of the kernel and how
+// that is judged: arguments, shapes, limits, reference, tolerance, work. It is
+// trusted, and comes from the base. The implementation is how the same outputs are
+// computed: sources, entry, flags, launch, variants, toggles. It is the author's,
+// and comes from the side that is built. Join makes one manifest of the two.
 package kernels
 
 import (
@@ -38,30 +42,34 @@ func (m *Mode) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, modes) }
 func (m *Mode) JSONSchema() map[string]any     { return strict.WordSchema(modes) }
 
 // A Manifest describes one kernel. Parse has checked every expression in it
-// against every shape.
+// against every shape. The tag half says whose each field is.
 type Manifest struct {
-	Version        int              `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the manifest language."`
-	Name           string           `yaml:"name" required:"true" eg:"sdpa_fp8" bounds:"(letters, digits, . _ -)" doc:"What the kernel is called in checks and commands."`
-	Description    string           `yaml:"description" eg:"FP8 attention, forward" doc:"One line for people."`
-	Mode           Mode             `yaml:"mode" required:"true" eg:"cuda" doc:"cuda: device code only. cpu: a C function. command: any harness that prints JSON."`
-	Source         string           `yaml:"source" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
-	Sources        []string         `yaml:"sources" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may touch; ** crosses folders."`
-	Entry          string           `yaml:"entry" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function."`
-	Arch           []Arch           `yaml:"arch" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
-	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
-	Arguments      []Argument       `yaml:"arguments" eg:"[{name: o, dtype: f16, access: out, shape: [S, D]}]" default:"(required for cuda and cpu)" bounds:"1 to 64 entries" doc:"The kernel function's parameters, in order."`
-	Launch         *Launch          `yaml:"launch" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
-	Work           *Work            `yaml:"work" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"What the kernel must compute and move: the roofline."`
-	Reference      *Reference       `yaml:"reference" eg:"{source: reference.c, entry: sdpa_reference}" default:"(required for cuda and cpu)" doc:"The function that computes the expected output from real numbers."`
-	Tolerance      Tolerance        `yaml:"tolerance" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad when |err| > abs + rel·|want|."`
-	Shapes         Shapes           `yaml:"shapes" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" bounds:"(1 to 64 shapes of up to 16 dims)" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
-	Limits         map[string]Range `yaml:"limits" eg:"{S: 1..4096, D: 64|128}" default:"(any value)" doc:"The values of each dim that the kernel supports."`
-	Secret         map[string]Range `yaml:"secret" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
-	Variants       Variants         `yaml:"variants" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
-	DefaultVariant string           `yaml:"default_variant" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
-	Toggles        Toggles          `yaml:"toggles" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
-	Rivals         []Rival          `yaml:"rivals" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
-	Command        *Command         `yaml:"command" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`
+	Version     int              `yaml:"version" half:"problem" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the manifest language."`
+	Name        string           `yaml:"name" half:"problem" required:"true" eg:"sdpa_fp8" bounds:"(letters, digits, . _ -)" doc:"What the kernel is called in checks and commands."`
+	Description string           `yaml:"description" half:"problem" eg:"FP8 attention, forward" doc:"One line for people."`
+	Mode        Mode             `yaml:"mode" half:"problem" required:"true" eg:"cuda" doc:"cuda: device code only. cpu: a C function. command: any harness that prints JSON."`
+	Arguments   []Argument       `yaml:"arguments" half:"problem" eg:"[{name: o, dtype: f16, access: out, shape: [S, D]}]" default:"(required for cuda and cpu)" bounds:"1 to 64 entries" doc:"The kernel function's parameters, in order."`
+	Shapes      Shapes           `yaml:"shapes" half:"problem" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" bounds:"(1 to 64 shapes of up to 16 dims)" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
+	Limits      map[string]Range `yaml:"limits" half:"problem" eg:"{S: 1..4096, D: 64|128}" default:"(any value)" doc:"The values of each dim that the kernel supports."`
+	Secret      map[string]Range `yaml:"secret" half:"problem" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
+	Reference   *Reference       `yaml:"reference" half:"problem" eg:"{source: reference.c, entry: sdpa_reference}" default:"(required for cuda and cpu)" doc:"The function that computes the expected output from real numbers."`
+	Tolerance   Tolerance        `yaml:"tolerance" half:"problem" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad when |err| > abs + rel·|want|."`
+	Work        *Work            `yaml:"work" half:"problem" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"What the kernel must compute and move: the roofline."`
+	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
+	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`
+
+	Source         string   `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
+	Sources        []string `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
+	Include        []string `yaml:"include" half:"implementation" eg:"[common, third_party/x/include]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, whose headers the sources may include. A header of the system or the toolkit of the same name comes first."`
+	Entry          string   `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function."`
+	Arch           []Arch   `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
+	Flags          []string `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
+	Launch         *Launch  `yaml:"launch" half:"implementation" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
+	Variants       Variants `yaml:"variants" half:"implementation" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
+	DefaultVariant string   `yaml:"default_variant" half:"implementation" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
+	Toggles        Toggles  `yaml:"toggles" half:"implementation" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
+
+	problem *Manifest // whose problem it is, while two files are joined
 }
 
 // Parse reads a manifest. The error is a strict.Problems that names every

@@ -33,6 +33,13 @@ func TestReference(t *testing.T) {
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },
+		Halves: map[string]string{
+			strict.HalfProblem: "What is asked of the kernel, and how that is judged. It comes from the base branch: a change that edits it is judged by the base's, " +
+				"is told so field by field, and its edit takes effect when it is merged. `rivals` and `description` decide nothing.",
+			strict.HalfImplementation: "How the same outputs are computed. It is the author's and comes from the side that is built: the baseline is built and launched as the base says, " +
+				"the candidate as the head says. An argument's `tensor_map` belongs here too. A toggle that an argument's `shape` or `value` names keeps its value in the default variant, " +
+				"and no variant's `limits` get rid of a shape that the policy asks for.",
+		},
 		Entry: map[string]func(int) string{
 			"arguments":              func(i int) string { return "{name: a" + strconv.Itoa(i) + ", dtype: f32, access: out, shape: [S]}" },
 			"arguments[].shape":      func(int) string { return "1" },

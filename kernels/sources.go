@@ -23,9 +23,12 @@ var (
 )
 
 // IsSource tells whether a change may bring this file of the kernel's folder.
-// The manifest and the reference are never a change's, whatever the globs say.
+// The manifest and the reference never come that way, whatever the globs say.
 func (m *Manifest) IsSource(relpath string) bool {
 	if relpath == "" || path.Clean(relpath) != relpath || !isLocal(relpath) {
+		return false
+	}
+	if first, _, _ := strings.Cut(relpath, "/"); strings.EqualFold(first, IncludeFolder) {
 		return false
 	}
 	// Where a file system ignores case, another spelling is the same file.

@@ -54,7 +54,7 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 			}
 		}
 	}
-	for i, shape := range m.DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
+	for i, shape := range job.Of(job.Candidate).DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
 		d := gate.Distributions[i%len(gate.Distributions)]
 		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: kernels.Distribution(d), Secret: true})
 	}

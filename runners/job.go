@@ -14,7 +14,7 @@ import (
 // nothing of GitHub.
 type Job struct {
 	Folder       string            // of the kernel, from the repository's root
-	Manifest     *kernels.Manifest // of the base
+	Manifest     *kernels.Manifest // of the base: the problem that both sides solve
 	ManifestText string            // kernel.yaml in Trusted
 	Policy       *policies.Policy  // of the base
 	PolicyFile   string            // as messages name it
@@ -26,6 +26,8 @@ type Job struct {
 	Provenance   gates.Provenance
 	Notes        []string
 	Removed      bool // the head has no such kernel any more: there is nothing to measure
+	// Broken is what is wrong with the head's own manifest: there is nothing to build.
+	Broken []gates.Diagnostic
 	// Noise says that both sides are the same on purpose: what is measured is the
 	// machine.
 	Noise bool
@@ -48,6 +50,19 @@ func (j Job) Rule() *policies.Rule {
 func (j Job) RemovedEvidence() *gates.Evidence {
 	e := j.evidence()
 	e.Removed = true
+	return e
+}
+
+// BrokenEvidence is all that there is to know of a kernel whose head cannot be built as
+// its manifest says.
+func (j Job) BrokenEvidence() *gates.Evidence {
+	e := j.evidence()
+	first := j.Broken[0]
+	b := &gates.Build{Variant: j.Candidate.Variant, Diagnostics: j.Broken, Error: fmt.Sprintf("%s:%d: %s", first.File, first.Line, first.Message)}
+	if more := len(j.Broken) - 1; more > 0 {
+		b.Error += fmt.Sprintf(" (and %d more mistakes)", more)
+	}
+	e.Candidate = b
 	return e
 }
 
@@ -74,16 +89,35 @@ const (
 	Candidate Role = "candidate"
 )
 
-// A Side is one state of the kernel's sources.
+// A Side is one state of the kernel's implementation: its sources, and how they are built
+// and launched.
 type Side struct {
 	Dir     string // folder to compile in
 	Variant string
+	// Manifest is the job's problem with this side's own implementation; nil is the job's
+	// manifest. ManifestText is the kernel.yaml that the implementation stands in.
+	Manifest     *kernels.Manifest
+	ManifestText string
+}
+
+// Of is the manifest that a side is built and launched by.
+func (j Job) Of(s Side) *kernels.Manifest {
+	if s.Manifest != nil {
+		return s.Manifest
+	}
+	return j.Manifest
+}
+
+// Equal tells whether machine code that both sides built to is all that there is to them:
+// started otherwise, the same code is something else.
+func (j Job) Equal() bool {
+	return j.Baseline != nil && !j.Noise && j.Of(*j.Baseline).Call(j.Baseline.Variant) == j.Of(j.Candidate).Call(j.Candidate.Variant)
 }
 
 // supported is the shapes that both sides can be run on.
 func (j Job) supported() []kernels.Shape {
-	return slices.DeleteFunc(j.Manifest.ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
-		return j.Baseline != nil && !j.Manifest.Supports(j.Baseline.Variant, s.Dims)
+	return slices.DeleteFunc(j.Of(j.Candidate).ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
+		return j.Baseline != nil && !j.Of(*j.Baseline).Supports(j.Baseline.Variant, s.Dims)
 	})
 }
 

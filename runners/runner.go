@@ -147,8 +147,8 @@ func (g *gatherer) build(ctx context.Context) error {
 		return err
 	}
 	g.evidence.Candidate = c
-	if b := g.evidence.Baseline; b != nil && !g.job.Noise {
-		g.evidence.SameCode = b.OK && c.OK && b.Code != "" && b.Code == c.Code
+	if b := g.evidence.Baseline; b != nil {
+		g.evidence.SameCode = b.OK && c.OK && b.Code != "" && b.Code == c.Code && g.job.Equal()
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package demo
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
@@ -10,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
-// The kernel's folder in the repository, and the file that every stage rewrites.
+// The kernel's folder in the repository, and the file that it begins with.
 const (
 	folder = "kernels/sdpa"
 	source = folder + "/sdpa.c"
@@ -42,12 +44,32 @@ func shipped(name string) (string, error) {
 	return string(text), nil
 }
 
-// singleVariant makes the shipped manifest one whose only source is sdpa.c: in
-// the story a change rewrites the kernel instead of adding a variant.
+// singleVariant makes the shipped manifest one whose only source is sdpa.c.
 func singleVariant(manifest string) (string, error) {
+	head, err := beforeVariants(manifest)
+	return head + "source: sdpa.c\n", err
+}
+
+// withVariant makes it one with the variants that were merged and a new one, the default,
+// each in a file of its own but for the first.
+func withVariant(manifest string, merged []string, name string) (string, error) {
+	head, err := beforeVariants(manifest)
+	var b strings.Builder
+	b.WriteString(head + "variants:\n")
+	for i, v := range append(slices.Clip(merged), name) {
+		file := v + ".c"
+		if i == 0 {
+			file = path.Base(source)
+		}
+		fmt.Fprintf(&b, "  %s: {source: %s}\n", v, file)
+	}
+	return b.String() + "default_variant: " + name + "\n", err
+}
+
+func beforeVariants(manifest string) (string, error) {
 	head, _, ok := strings.Cut(manifest, "\nvariants:")
 	if !ok {
 		return "", errors.New("the shipped manifest of sdpa_cpu does not end with its variants")
 	}
-	return head + "\nsource: sdpa.c\n", nil
+	return head + "\n", nil
 }

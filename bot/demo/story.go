@@ -34,10 +34,11 @@ const rebench = "/rebench rounds=2"
 type story struct {
 	*world
 	*teller
-	opt   Options
-	lines []string // the summary
-	wrong int
-	open  *embedded.PR // deferred, and there to play with
+	opt    Options
+	lines  []string // the summary
+	wrong  int
+	merged []string     // stages
+	open   *embedded.PR // deferred, and there to play with
 }
 
 func (s *story) tell() error {
@@ -56,21 +57,39 @@ func (s *story) tell() error {
 	return nil
 }
 
+// files is what a stage changes. The first rewrites the source; the others are variants
+// in files of their own, made the default: a change brings its own implementation.
+func (s *story) files(st stage) (map[string]string, error) {
+	text, err := shipped(st.name + ".c")
+	if err != nil || len(s.merged) == 0 {
+		return map[string]string{source: text}, err
+	}
+	manifest, err := shipped("kernel.yaml")
+	if err == nil {
+		manifest, err = withVariant(manifest, s.merged, st.name)
+	}
+	return map[string]string{folder + "/" + st.name + ".c": text, folder + "/kernel.yaml": manifest}, err
+}
+
 // stage opens a pull request and sees what the gate makes of it.
 func (s *story) stage(st stage) error {
-	text, err := shipped(st.name + ".c")
+	files, err := s.files(st)
 	if err != nil {
 		return err
 	}
-	pr, err := s.propose(st.name, st.title, map[string]string{source: text})
+	pr, err := s.propose(st.name, st.title, files)
 	if err != nil {
 		return err
+	}
+	if len(files) > 1 {
+		s.note("it adds %s.c and makes it the default variant in kernel.yaml, of which tolerance, shapes and reference stay the base's", st.name)
 	}
 	check, a, err := s.verdict(pr, st, 0)
 	if err != nil {
 		return err
 	}
 	if a.Outcome == gates.Pass {
+		s.merged = append(s.merged, st.name)
 		return s.merge(pr, "; the runner measures main too, for the history")
 	}
 	if err := pr.Merge(writer); err == nil {

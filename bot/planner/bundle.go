@@ -89,6 +89,9 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(job.Broken) > 0 {
+		return "", strict.Mistakef("the head cannot be built: %s", job.Broken[0])
+	}
 	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
 		if unknown := (policies.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
 			return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
@@ -132,9 +135,9 @@ func sources(job runners.Job) (string, error) {
 		return "", fmt.Errorf("reading the reference of %s: %w", job.Manifest.Name, err)
 	}
 	dirs := []string{job.Trusted, job.Candidate.Dir}
-	fmt.Fprintf(h, "%q %q\n", job.ManifestText, job.Candidate.Variant)
+	fmt.Fprintf(h, "%q %q %q\n", job.ManifestText, job.Candidate.Variant, job.Of(job.Candidate).Recipe(job.Candidate.Variant))
 	if job.Baseline != nil {
-		fmt.Fprintf(h, "%q\n", job.Baseline.Variant)
+		fmt.Fprintf(h, "%q %q\n", job.Baseline.Variant, job.Of(*job.Baseline).Recipe(job.Baseline.Variant))
 		dirs = append(dirs, job.Baseline.Dir)
 	}
 	for i, dir := range dirs {
@@ -145,12 +148,15 @@ func sources(job runners.Job) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// asks is the digest of what the base asks of the kernel beside the policy:
-// manifest, reference and harness. Evidence about the same machine code is not the
-// same where it differs.
+// asks is the digest of what evidence about the same machine code depends on beside the
+// policy: manifest, reference and harness of the base, and how each side is launched. It
+// goes by what a launch comes to: writing it otherwise is no new chance.
 func asks(job runners.Job) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q\n", job.ManifestText)
+	fmt.Fprintf(h, "%q %q\n", job.ManifestText, job.Of(job.Candidate).Launches(job.Candidate.Variant))
+	if job.Baseline != nil {
+		fmt.Fprintf(h, "%q\n", job.Of(*job.Baseline).Launches(job.Baseline.Variant))
+	}
 	alone, err := referenceAlone(job)
 	if err == nil {
 		err = hashFolder(h, job.Trusted, func(rel string) bool {

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/policies"
@@ -95,7 +94,7 @@ func (s *survey) job(ctx context.Context, p *plan.Plan, folder string) (job runn
 	}
 	// Whose files are not known may have touched it; so may all, where nobody has.
 	touches := func(c policies.Change) bool {
-		return c.Paths == nil || slices.ContainsFunc(c.Paths, func(file string) bool { return strings.HasPrefix(file, folder+"/") })
+		return c.Paths == nil || p.Touches(folder, c.Paths)
 	}
 	if !slices.ContainsFunc(all, touches) {
 		all = append(all, policies.Change{Branch: s.facts.Base})

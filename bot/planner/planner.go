@@ -291,6 +291,10 @@ func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (c
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
 	}
+	if len(job.Broken) > 0 {
+		s.out.Evidence[k.Folder] = job.BrokenEvidence()
+		return k, nil
+	}
 	var err error
 	if k.Sources, err = sources(job); err != nil {
 		return k, err

@@ -150,9 +150,25 @@ func (s *survey) manifestChange(ctx context.Context, changed []string, file stri
 	case errWas != nil:
 		list.Add(wholeFile, mistaken(errWas), "a manifest", compare.Changes)
 	default:
-		list = kernels.Compare(was, edited)
+		list = kernels.Compare(was, edited, s.comparedWith()...)
 	}
 	return list, nil
+}
+
+// comparedWith is the variants that the base's policy compares with: to make one of them
+// slower is to ask for less.
+func (s *survey) comparedWith() []string {
+	policy, err := policies.Parse(plan.PolicyFile, []byte(s.out.Policy))
+	if err != nil {
+		return nil // told where it is read
+	}
+	var names []string
+	for _, r := range policy.Rules {
+		if gate := r.Gates.Performance; gate != nil && gate.Baseline.Kind == "variant" && !slices.Contains(names, gate.Baseline.Name) {
+			names = append(names, gate.Baseline.Name)
+		}
+	}
+	return names
 }
 
 func mistaken(err error) string {

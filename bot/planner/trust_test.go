@@ -48,19 +48,18 @@ func TestRulesOfTheTipAndSourcesOfTheMergeBase(t *testing.T) {
 }
 
 // Whatever the head does to policy, manifest and reference, and whatever it lays beside
-// them, a runner gets the base's with the head's sources.
+// them, a runner gets the base's with the head's implementation.
 func TestNothingIsSmuggledIntoABundle(t *testing.T) {
 	w := newWorld(t, usual().with(tree{folder + "/bench.sh": "#!/bin/sh\n"}))
 	for name, edit := range map[string]tree{
-		"policy":                {policyFile: "version: 1\ncheck: another\ngates: {}\nrules: [{name: mild}]\n"},
-		"no policy":             {policyFile: ""},
-		"manifest":              {folder + "/kernel.yaml": replaced(t, replaced(t, manifest, "abs: 0.1", "abs: 99"), "name: scale", "name: other")},
-		"a manifest of rubbish": {folder + "/kernel.yaml": "]\n"},
-		"reference":             {folder + "/reference.c": "// a lie\n"},
-		"no reference":          {folder + "/reference.c": ""},
-		"wider sources":         {folder + "/kernel.yaml": replaced(t, manifest, `["*.c", "*.h"]`, `["**"]`), folder + "/bench.sh": "#!/bin/sh\nexit 0\n"},
-		"a manifest below":      {folder + "/below/kernel.yaml": "]\n"},
-		"files beside it":       {folder + "/GNUmakefile": "all:\n", folder + "/Reference.c": "// a lie\n", folder + "/KERNEL.yaml": "]\n"},
+		"policy":           {policyFile: "version: 1\ncheck: another\ngates: {}\nrules: [{name: mild}]\n"},
+		"no policy":        {policyFile: ""},
+		"manifest":         {folder + "/kernel.yaml": replaced(t, replaced(t, manifest, "abs: 0.1", "abs: 99"), "name: scale", "name: other")},
+		"reference":        {folder + "/reference.c": "// a lie\n"},
+		"no reference":     {folder + "/reference.c": ""},
+		"wider sources":    {folder + "/kernel.yaml": replaced(t, manifest, `["*.c", "*.h"]`, `["**"]`), folder + "/bench.sh": "#!/bin/sh\nexit 0\n"},
+		"a manifest below": {folder + "/below/kernel.yaml": "]\n"},
+		"files beside it":  {folder + "/GNUmakefile": "all:\n", folder + "/Reference.c": "// a lie\n", folder + "/KERNEL.yaml": "]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := w.plan(w.propose(edit.with(tree{folder + "/scale.c": "// head\n"})))

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 const maxAnnotations = 200
@@ -57,13 +58,17 @@ func level(severity string) string {
 }
 
 // inRepository is a compiler's file name from the repository's root. Compilers
-// run in the kernel's folder; a header of the system is nobody's line to mend.
+// run in the kernel's folder, where the folders that it includes from stand below one; a
+// header of the system is nobody's line to mend.
 func inRepository(folder, file string) (string, bool) {
 	folder = path.Clean(cmp.Or(folder, "."))
 	if file == "" || path.IsAbs(file) || strings.ContainsFunc(file, func(r rune) bool { return r < ' ' }) {
 		return "", false
 	}
 	file = path.Clean(file)
+	if shared, ok := strings.CutPrefix(file, kernels.IncludeFolder+"/"); ok {
+		return shared, true
+	}
 	if !strings.HasPrefix(file, folder+"/") {
 		file = path.Join(folder, file)
 	}

@@ -100,7 +100,8 @@ func (c checker) problem(field, name, dims string, secret bool) error {
 		}
 		return nil
 	}
-	shapes := m.ShapesFor(c.job.Candidate.Variant)
+	takes := c.job.Of(c.job.Candidate)
+	shapes := takes.ShapesFor(c.job.Candidate.Variant)
 	if len(shapes) == 0 {
 		return fmt.Errorf("%s: the candidate takes no shape", field)
 	}
@@ -115,7 +116,7 @@ func (c checker) problem(field, name, dims string, secret bool) error {
 			return fmt.Errorf("%s.dims: %.60q is not within the manifest's secret ranges", field, dims)
 		}
 	}
-	if drawn.String() != dims || !m.Supports(c.job.Candidate.Variant, drawn) {
+	if drawn.String() != dims || !takes.Supports(c.job.Candidate.Variant, drawn) {
 		return fmt.Errorf("%s.dims: %.60q is no problem that the candidate takes", field, dims)
 	}
 	return nil

@@ -130,34 +130,34 @@ func (c checker) builds() error {
 	if (e.Baseline != nil) != (job.Baseline != nil) {
 		return differs("baseline", e.Baseline != nil, job.Baseline != nil)
 	}
-	sides := []struct {
-		field, variant string
-		build          *gates.Build
-	}{{"candidate", job.Candidate.Variant, e.Candidate}}
+	type built struct {
+		field string
+		side  runners.Side
+		build *gates.Build
+	}
+	sides := []built{{"candidate", job.Candidate, e.Candidate}}
 	if e.Baseline != nil {
-		sides = append(sides, struct {
-			field, variant string
-			build          *gates.Build
-		}{"baseline", job.Baseline.Variant, e.Baseline})
+		sides = append(sides, built{"baseline", *job.Baseline, e.Baseline})
 	}
 	for _, s := range sides {
-		v, err := job.Manifest.Variant(s.variant)
+		m, variant := job.Of(s.side), s.side.Variant
+		v, err := m.Variant(variant)
 		switch {
 		case err != nil:
 			return err
-		case s.build.Variant != s.variant:
-			return differs(s.field+".variant", s.build.Variant, s.variant)
+		case s.build.Variant != variant:
+			return differs(s.field+".variant", s.build.Variant, variant)
 		case s.build.Source != v.Source:
 			return differs(s.field+".source", s.build.Source, v.Source)
 		case s.build.OK && s.build.Code == "":
 			return fmt.Errorf("%s.code: it was built, and there is no hash of its machine code", s.field)
-		case s.build.Toggles != nil && !same(s.build.Toggles, job.Manifest.ToggleValues(s.variant)):
-			return differs(s.field+".toggles", s.build.Toggles, job.Manifest.ToggleValues(s.variant))
+		case s.build.Toggles != nil && !same(s.build.Toggles, m.ToggleValues(variant)):
+			return differs(s.field+".toggles", s.build.Toggles, m.ToggleValues(variant))
 		}
 	}
-	equal := e.Baseline != nil && !job.Noise && e.Baseline.OK && e.Candidate.OK && e.Baseline.Code == e.Candidate.Code
+	equal := e.Baseline != nil && e.Baseline.OK && e.Candidate.OK && e.Baseline.Code == e.Candidate.Code && job.Equal()
 	if e.SameCode != equal {
-		return fmt.Errorf("same_code: it is %v, and by the hashes of both sides it is %v", e.SameCode, equal)
+		return fmt.Errorf("same_code: it is %v, and by the hashes and the launches of both sides it is %v", e.SameCode, equal)
 	}
 	return nil
 }

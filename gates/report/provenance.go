@@ -59,6 +59,9 @@ func runRows(v *gates.Verdict) [][]line {
 		add("policy", line{mono(v.Policy), text(" "), mono(short(p.Policy))})
 	}
 	add("manifest", line{mono(short(p.Manifest))})
+	if p.Implementation != "" {
+		add("the head's manifest", line{mono(short(p.Implementation))})
+	}
 	add("imported from", cell(v.Imported))
 	return rows
 }

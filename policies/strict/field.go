@@ -9,11 +9,12 @@ import (
 // it must be there (required:"true"), what it is for (doc:"…", which the schema
 // shows), an example of its value (eg:"…"), what holds where it is left out
 // (default:"…") and what its value must lie in (bounds:"4 to 100"). A default or
-// bounds that are no values stand in parentheses: default:"(all shapes)".
+// bounds that are no values stand in parentheses: default:"(all shapes)". Where two people
+// answer for a file, half:"problem" or half:"implementation" says whose it is: see [Join].
 type Field struct {
-	Name, Doc, Example, Default, Bounds string
-	Required                            bool
-	Type                                reflect.Type
+	Name, Doc, Example, Default, Bounds, Half string
+	Required                                  bool
+	Type                                      reflect.Type
 }
 
 // prose takes the parentheses from words that no program reads.
@@ -34,6 +35,9 @@ func (f Field) Description() string {
 	}
 	if words, _ := f.prose(f.Bounds); words != "" {
 		text += " Bounds: " + words + "."
+	}
+	if f.Half != "" {
+		text += " Of the " + f.Half + "."
 	}
 	return strings.TrimSpace(text)
 }
@@ -67,7 +71,7 @@ func walkFields(t reflect.Type, do func(Field, []int)) {
 			continue
 		}
 		do(Field{
-			Name: name, Doc: sf.Tag.Get("doc"), Example: sf.Tag.Get("eg"), Default: sf.Tag.Get("default"), Bounds: sf.Tag.Get("bounds"),
+			Name: name, Doc: sf.Tag.Get("doc"), Example: sf.Tag.Get("eg"), Default: sf.Tag.Get("default"), Bounds: sf.Tag.Get("bounds"), Half: sf.Tag.Get("half"),
 			Required: sf.Tag.Get("required") == "true", Type: sf.Type,
 		}, sf.Index)
 	}

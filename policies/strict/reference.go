@@ -12,10 +12,10 @@ import (
 
 // Reference is the same as Schema for people, in Markdown: a table of the keys of
 // every mapping, each with what it takes, its default, what it is for and an
-// example.
-func Reference(v any) string {
+// example. The keys of a file's halves stand apart, each under what is said of the half.
+func Reference(v any, halves map[string]string) string {
 	var b strings.Builder
-	mapping := "\x00"
+	mapping, half := "\x00", ""
 	introduced := map[string]string{} // what is said of a mapping where it is a key itself
 	for _, k := range Keys(v) {
 		if _, told := introduced[k.Below]; k.Below != "" && !told {
@@ -25,15 +25,21 @@ func Reference(v any) string {
 		if !nested {
 			at = ""
 		}
-		if at != mapping {
-			mapping = at
+		if at != mapping || at == "" && k.Half != half {
 			title := "## The file"
 			if at != "" {
 				title = "## `" + at + "`\n\n" + introduced[at]
+			} else if k.Half != "" {
+				title += ": the " + k.Half + "\n\n" + halves[k.Half]
 			}
+			mapping, half = at, k.Half
 			fmt.Fprintf(&b, "\n%s\n\n| key | takes | default | what it says | example |\n| --- | --- | --- | --- | --- |\n", strings.TrimSpace(title))
 		}
-		cells := []string{"`" + k.Name + "`", takes(k), defaulted(k.Field), k.Doc, "`" + k.Name + ": " + k.WrittenExample() + "`"}
+		doc := k.Doc
+		if nested && k.Half != "" {
+			doc += " Of the " + k.Half + "."
+		}
+		cells := []string{"`" + k.Name + "`", takes(k), defaulted(k.Field), doc, "`" + k.Name + ": " + k.WrittenExample() + "`"}
 		for i, c := range cells {
 			cells[i] = strings.ReplaceAll(c, "|", `\|`)
 		}

@@ -42,7 +42,7 @@ func TestReference(t *testing.T) {
 		"\n## `pond`\n\nWater.\n\n" + head +
 		"| `depth` | number, or `none` |  | In metres. | `depth: 0.5` |\n" +
 		"| `wet` | `true` or `false` |  | No doubt. | `wet: true` |\n"
-	if diff := cmp.Diff(want, strict.Reference(orchard{})); diff != "" {
+	if diff := cmp.Diff(want, strict.Reference(orchard{}, nil)); diff != "" {
 		t.Error(diff)
 	}
 }

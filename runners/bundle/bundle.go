@@ -4,11 +4,13 @@
 //
 // A bundle is a gzipped tar with these names, in ascending order, and no others:
 //
-//	base/…       the kernel's folder at the base: manifest and reference
-//	baseline/…   the baseline's, where that is not the base's
-//	head/…       the base's folder with the head's sources over it
-//	job.json     everything else
-//	policy.yaml  the base's policy
+//	base/…         the kernel's folder at the base: manifest and reference
+//	baseline.yaml  the manifest whose implementation is the baseline's, where that is not the base's
+//	baseline/…     the baseline's folder, where that is not the base's
+//	head.yaml      the manifest whose implementation is the candidate's, where that is not the base's
+//	head/…         the base's folder with the head's sources over it
+//	job.json       everything else
+//	policy.yaml    the base's policy
 //
 // It bears no times, owners or modes but the executable bit: the same job has the
 // same digest.
@@ -46,6 +48,9 @@ const (
 	baselineFolder = "baseline"
 
 	manifestFile = baseFolder + "/" + kernels.FileName
+
+	headManifest     = headFolder + ".yaml"
+	baselineManifest = baselineFolder + ".yaml"
 )
 
 // A description is a runners.Job as job.json has it.
@@ -68,8 +73,9 @@ type description struct {
 
 // A side is in one of the bundle's folders.
 type side struct {
-	Folder  string `json:"folder"`
-	Variant string `json:"variant"`
+	Folder   string `json:"folder"`
+	Variant  string `json:"variant"`
+	Manifest string `json:"manifest,omitempty"` // the file of its own implementation; none is the base's
 }
 
 // folders is which ones a bundle of this description has.
@@ -90,6 +96,30 @@ func (d description) folders() ([]string, error) {
 	}
 	if d.Baseline != nil {
 		if err := add(runners.Baseline, baselineFolder, *d.Baseline); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// manifests is which ones it has beside the base's.
+func (d description) manifests() ([]string, error) {
+	var all []string
+	add := func(role runners.Role, own string, s side) error {
+		switch s.Manifest {
+		case "":
+		case own:
+			all = append(all, own)
+		default:
+			return fmt.Errorf("%s: the %s's manifest %q is not %s", jobFile, role, s.Manifest, own)
+		}
+		return nil
+	}
+	if err := add(runners.Candidate, headManifest, d.Candidate); err != nil {
+		return nil, err
+	}
+	if d.Baseline != nil {
+		if err := add(runners.Baseline, baselineManifest, *d.Baseline); err != nil {
 			return nil, err
 		}
 	}

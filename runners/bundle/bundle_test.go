@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -72,6 +73,16 @@ func example(t testing.TB) runners.Job {
 	}
 }
 
+// own gives a side an implementation of its own.
+func own(t testing.TB, s *runners.Side, text string) {
+	t.Helper()
+	m, err := kernels.Join("kernel.yaml", []byte(manifest), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Manifest, s.ManifestText = m, text
+}
+
 func pack(t testing.TB, j runners.Job) ([]byte, string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -97,6 +108,11 @@ func TestRoundTrip(t *testing.T) {
 		"new kernel":       func(j *runners.Job) { j.Baseline = nil },
 		"variants":         func(j *runners.Job) { j.Candidate.Dir = j.Trusted },
 		"another baseline": func(j *runners.Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
+		"implementations of their own": func(j *runners.Job) {
+			own(t, &j.Candidate, strings.Replace(manifest, "b: {}", "b: {}, c: {toggles: {T: 2}}", 1)+"toggles: {T: {values: [1, 2], default: 1, layer: micro}}\n")
+			own(t, j.Baseline, strings.Replace(manifest, "a: {}", "a: {lesson: none}", 1))
+			j.Candidate.Variant = "c"
+		},
 		"plain": func(j *runners.Job) {
 			j.Rounds, j.Shapes, j.Seeds, j.Profile = 0, nil, nil, false
 		},
@@ -130,8 +146,12 @@ func TestRoundTrip(t *testing.T) {
 			}
 			for _, j := range []*runners.Job{&want, &got} { // their folders differ by nature
 				j.Trusted, j.Candidate.Dir = "", ""
+				if j.Candidate.Manifest != nil && j.Candidate.Manifest.ToggleValues("c")["T"] != 2 {
+					t.Error("the candidate's manifest is another")
+				}
+				j.Candidate.Manifest = nil
 				if j.Baseline != nil {
-					j.Baseline = &runners.Side{Variant: j.Baseline.Variant}
+					j.Baseline = &runners.Side{Variant: j.Baseline.Variant, ManifestText: j.Baseline.ManifestText}
 				}
 				j.Manifest, j.Policy = nil, nil
 			}

@@ -114,7 +114,7 @@ func (u *unpacker) check(h *tar.Header) error {
 func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 	top, _, nested := strings.Cut(h.Name, "/")
 	if !nested {
-		if !slices.Contains([]string{jobFile, policyFile}, top) {
+		if !slices.Contains([]string{jobFile, policyFile, headManifest, baselineManifest}, top) {
 			return errors.New("no bundle has such a file")
 		}
 		u.texts[top], err = io.ReadAll(content)
@@ -187,12 +187,26 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
 		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile,
 	}
+	file := path.Join(d.Folder, kernels.FileName)
+	if j.Manifest, err = kernels.Parse(file, manifest); err != nil {
+		return runners.Job{}, err
+	}
+	own := func(from side, to *runners.Side) (err error) {
+		if from.Manifest != "" {
+			to.ManifestText = string(u.texts[from.Manifest])
+			to.Manifest, err = kernels.Join(file, manifest, u.texts[from.Manifest])
+		}
+		return err
+	}
+	if err := own(d.Candidate, &j.Candidate); err != nil {
+		return runners.Job{}, fmt.Errorf("%s: %w", d.Candidate.Manifest, err)
+	}
 	if d.Baseline != nil {
 		baseline := at(*d.Baseline)
+		if err := own(*d.Baseline, &baseline); err != nil {
+			return runners.Job{}, fmt.Errorf("%s: %w", d.Baseline.Manifest, err)
+		}
 		j.Baseline = &baseline
-	}
-	if j.Manifest, err = kernels.Parse(path.Join(d.Folder, kernels.FileName), manifest); err != nil {
-		return runners.Job{}, err
 	}
 	if j.Policy, err = policies.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
 		return runners.Job{}, err
@@ -230,8 +244,19 @@ func (u *unpacker) description() (description, error) {
 	if len(want) != len(u.folders) {
 		return d, fmt.Errorf("there are folders that %s does not name", jobFile)
 	}
-	if _, ok := u.texts[policyFile]; !ok {
-		return d, fmt.Errorf("%s is missing", policyFile)
+	manifests, err := d.manifests()
+	if err != nil {
+		return d, err
+	}
+	for _, name := range append(manifests, policyFile) {
+		if _, ok := u.texts[name]; !ok {
+			return d, fmt.Errorf("%s is missing", name)
+		}
+	}
+	for _, name := range []string{headManifest, baselineManifest} {
+		if _, there := u.texts[name]; there && !slices.Contains(manifests, name) {
+			return d, fmt.Errorf("there is %s, which %s does not name", name, jobFile)
+		}
 	}
 	return d, nil
 }
@@ -242,7 +267,7 @@ func checkVariants(j runners.Job) error {
 		sides = append(sides, *j.Baseline)
 	}
 	for _, s := range sides {
-		if _, err := j.Manifest.Variant(s.Variant); err != nil {
+		if _, err := j.Of(s).Variant(s.Variant); err != nil {
 			return err
 		}
 	}

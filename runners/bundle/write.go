@@ -73,7 +73,7 @@ func (e entry) write(archive *tar.Writer, name string) error {
 
 // collect lists what goes into the bundle, by name.
 func collect(j runners.Job) (map[string]entry, error) {
-	d, folders := describe(j)
+	d, folders, manifests := describe(j)
 	c := collector{entries: map[string]entry{}}
 	for name, dir := range folders {
 		if err := c.folder(name, dir); err != nil {
@@ -83,6 +83,11 @@ func collect(j runners.Job) (map[string]entry, error) {
 	if _, ok := c.entries[baseFolder+"/"+kernels.FileName]; !ok {
 		return nil, fmt.Errorf("%s has no %s", j.Trusted, kernels.FileName)
 	}
+	for name, text := range manifests {
+		if err := c.add(name, entry{data: []byte(text)}); err != nil {
+			return nil, err
+		}
+	}
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", jobFile, err)
@@ -90,17 +95,23 @@ func collect(j runners.Job) (map[string]entry, error) {
 	return c.entries, errors.Join(c.add(jobFile, entry{data: text}), c.add(policyFile, entry{data: []byte(j.PolicyText)}))
 }
 
-// describe turns the job's folders into the bundle's.
-func describe(j runners.Job) (description, map[string]string) {
-	folders := map[string]string{baseFolder: j.Trusted}
+// describe turns the job's folders and manifests into the bundle's.
+func describe(j runners.Job) (d description, folders, manifests map[string]string) {
+	folders, manifests = map[string]string{baseFolder: j.Trusted}, map[string]string{}
 	place := func(s runners.Side, own string) side {
-		if filepath.Clean(s.Dir) == filepath.Clean(j.Trusted) {
-			return side{Folder: baseFolder, Variant: s.Variant}
+		out := side{Folder: own, Variant: s.Variant}
+		if s.Manifest != nil {
+			out.Manifest = own + ".yaml"
+			manifests[out.Manifest] = s.ManifestText
 		}
-		folders[own] = s.Dir
-		return side{Folder: own, Variant: s.Variant}
+		if filepath.Clean(s.Dir) == filepath.Clean(j.Trusted) {
+			out.Folder = baseFolder
+		} else {
+			folders[own] = s.Dir
+		}
+		return out
 	}
-	d := description{
+	d = description{
 		Schema: schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
 		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise,
 		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile,
@@ -109,7 +120,7 @@ func describe(j runners.Job) (description, map[string]string) {
 		baseline := place(*j.Baseline, baselineFolder)
 		d.Baseline = &baseline
 	}
-	return d, folders
+	return d, folders, manifests
 }
 
 type collector struct {

@@ -1,7 +1,7 @@
 // Package check is the local loop of `kernelgate check`: from two states of a
 // repository to a verdict for every kernel between them, with the results on
-// disk. Policy, manifest and reference are the base's; the head supplies kernel
-// sources and nothing else.
+// disk. Policy, reference and the manifest's problem are the base's; the head
+// supplies the implementation.
 package check
 
 import (
@@ -155,6 +155,8 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	result := Result{Kernel: job.Manifest.Name}
 	if job.Removed {
 		result.Evidence = job.RemovedEvidence()
+	} else if len(job.Broken) > 0 {
+		result.Evidence = job.BrokenEvidence()
 	} else if result.LeftOut = measure.LeftOut(c.opt.Runner, job.Manifest); result.LeftOut != "" {
 		return result, nil
 	} else if result.Measured, err = c.opt.Measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {

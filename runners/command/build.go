@@ -39,7 +39,7 @@ func buildTime(ctx context.Context, role runners.Role) time.Duration {
 
 // Build copies one side's folder and runs the manifest's build command in it.
 func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side) (gates.Build, error) {
-	m := w.job.Manifest
+	m := w.job.Of(from)
 	variant, err := m.Variant(from.Variant)
 	if err != nil {
 		return gates.Build{}, err
@@ -52,7 +52,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side
 	if arch := w.Device().Arch; arch != "" {
 		b.Arch = arch
 	}
-	built := side{dir: filepath.Join(w.config.Scratch, folders[role]), variant: from.Variant}
+	built := side{dir: filepath.Join(w.config.Scratch, folders[role]), variant: from.Variant, manifest: m}
 	if err := copyTree(from.Dir, built.dir); err != nil {
 		return b, err
 	}
@@ -80,7 +80,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side
 // build runs the build command. The problem is the build's own, in one line.
 func (w *Worker) build(ctx context.Context, s side, timeout time.Duration) (log, problem string, err error) {
 	argv := w.job.Manifest.Command.Build
-	env, err := w.request(building, s.variant).env(w.config.Getenv("PATH"))
+	env, err := s.request(building).env(w.config.Getenv("PATH"))
 	if err != nil {
 		return "", "", err
 	}

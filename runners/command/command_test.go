@@ -283,7 +283,7 @@ func TestNothingIsShared(t *testing.T) {
 	}
 	w := built(t, job, config)
 	dir := w.sides[runners.Candidate].dir
-	r := w.request(performance, "default")
+	r := w.sides[runners.Candidate].request(performance)
 	r.shapes, r.seed, r.samples = job.Manifest.Shapes[:1], 7, 4
 	run := func(argv ...string) string {
 		out, failure, err := w.config.harness(argv, dir).run(t.Context(), r)

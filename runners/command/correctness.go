@@ -90,7 +90,7 @@ func keyOf(c runners.Case) caseKey { return caseKey{c.Shape.Name, c.Seed, string
 // askCases is one side's figures by case. Of a case that is printed twice the
 // worst of every figure counts.
 func (w *Worker) askCases(ctx context.Context, role runners.Role, cases []runners.Case) (map[caseKey]figure, *gates.Failure, error) {
-	r := w.request(correctness, w.sides[role].variant)
+	r := w.sides[role].request(correctness)
 	r.cases = cases
 	for _, c := range cases {
 		if !slices.ContainsFunc(r.shapes, func(s kernels.Shape) bool { return s.Name == c.Shape.Name }) {

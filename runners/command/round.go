@@ -36,7 +36,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, name
 	}
 	for _, letter := range block {
 		role := roles[letter]
-		r := w.request(performance, w.sides[role].variant)
+		r := w.sides[role].request(performance)
 		r.shapes, r.seed, r.samples = shapes, round.Seed, int(gate.Pairs)
 		said, failure, err := w.ask(ctx, role, r, needs{times: true, figures: true})
 		if err != nil {

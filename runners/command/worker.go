@@ -72,6 +72,7 @@ type Worker struct {
 // A side is one built state of the kernel's folder.
 type side struct {
 	dir, variant string
+	manifest     *kernels.Manifest
 }
 
 // NewWorker takes a job of command mode.
@@ -123,9 +124,9 @@ func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progres
 }
 
 // request is what every process of a side is asked alike.
-func (w *Worker) request(m mode, variant string) request {
-	v, _ := w.job.Manifest.Variant(variant) // it was built
-	return request{mode: m, variant: v.Name, defines: w.job.Manifest.Defines(variant)}
+func (s side) request(m mode) request {
+	v, _ := s.manifest.Variant(s.variant) // it was built
+	return request{mode: m, variant: v.Name, defines: s.manifest.Defines(s.variant)}
 }
 
 // ask runs one process of a side and reads its report.

@@ -58,7 +58,7 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 	d := &desk{worker: w, toggles: w.sides[runners.Candidate].toggles}
 	slot, refSlot := 0, 0
 	for _, c := range cases {
-		p, err := tensor.NewProblem(w.job.Manifest, c.Shape, d.toggles, "zero", 0)
+		p, err := tensor.NewProblem(w.job.Of(w.job.Candidate), c.Shape, d.toggles, "zero", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (d *desk) close() {
 // that has run on another input, the baseline once, both against the reference.
 func (d *desk) run(c runners.Case) (gates.Case, error) {
 	evidence := c.Evidence()
-	in, err := newDrawer(d.worker.job.Manifest, c.Shape, d.toggles)
+	in, err := newDrawer(d.worker.job.Of(d.worker.job.Candidate), c.Shape, d.toggles)
 	if err != nil {
 		return evidence, err
 	}

@@ -105,7 +105,7 @@ func (t *table) seat(side rune, role runners.Role) error {
 // prepare lays the table for every shape, in random order.
 func (t *table) prepare(names []string) error {
 	w := t.worker
-	m, toggles := w.job.Manifest, w.sides[runners.Candidate].toggles
+	m, toggles := w.job.Of(w.job.Candidate), w.sides[runners.Candidate].toggles
 	ref, err := w.reference(t.ctx)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 
 // enough is how many launches of one side take as long as a sample should, n at least.
 func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executable, n int) (int, *gates.Failure, error) {
-	d, err := newDrawer(w.job.Manifest, shape, exe.toggles)
+	d, err := newDrawer(exe.manifest, shape, exe.toggles)
 	if err != nil {
 		return n, nil, err
 	}

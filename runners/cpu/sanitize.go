@@ -120,7 +120,7 @@ func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s
 		return "", fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, exe := filepath.Join(out, "main.c"), filepath.Join(out, "probe")
-	if isCXX(w.job.Manifest) {
+	if isCXX(w.job) {
 		source += "pp"
 	}
 	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
@@ -154,7 +154,7 @@ func lastLine(said string) string {
 // buildSanitized compiles the candidate with the sanitizer. What compiled for the
 // build gate and does not so here is a failure of the candidate.
 func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C) (string, *gates.Failure, error) {
-	m, side := w.job.Manifest, w.job.Candidate
+	m, side := w.job.Of(w.job.Candidate), w.job.Candidate
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
 		return "", nil, err
@@ -169,14 +169,14 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
 	text := sanitizedStub(m.CPrototype(), m.Entry, sample.Args)
-	if isCXX(m) {
+	if isCXX(w.job) {
 		source += "pp"
 		text = "extern \"C\" {\n" + text + "}\n"
 	}
 	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 		return "", nil, fmt.Errorf("writing the main of a sanitized kernel: %w", err)
 	}
-	flags := compileOnly(append(m.CompilerFlags(side.Variant), m.Defines(side.Variant)...))
+	flags := compileOnly(slices.Concat(m.IncludeFlags(), m.CompilerFlags(side.Variant), m.Defines(side.Variant)))
 	for _, step := range []toolchain.Compile{
 		{Dir: side.Dir, Args: slices.Concat([]string{"-c", variant.Source, "-o", kernel}, flags, s.Flags())},
 		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"})},
@@ -197,7 +197,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 // runSanitized calls the kernel once on one case, in a process of its own: a
 // sanitizer ends it at the first finding.
 func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
-	m := w.job.Manifest
+	m := w.job.Of(w.job.Candidate)
 	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
 	if err != nil {
 		return sanitize.Report{}, nil, err

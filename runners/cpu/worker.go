@@ -47,8 +47,9 @@ type Worker struct {
 
 // An executable is one built side: a program that runs its kernel on command.
 type executable struct {
-	path    string
-	toggles map[string]int
+	path     string
+	manifest *kernels.Manifest
+	toggles  map[string]int
 }
 
 // NewWorker finds a compiler for the job's sources.
@@ -59,7 +60,7 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	if _, err := filterText(); err != nil {
 		return nil, err
 	}
-	cc, err := toolchain.FindCC(ctx, config.Getenv, isCXX(job.Manifest))
+	cc, err := toolchain.FindCC(ctx, config.Getenv, isCXX(job))
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +78,18 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	}, nil
 }
 
-func isCXX(m *kernels.Manifest) bool {
-	for _, name := range m.VariantNames() {
-		v, _ := m.Variant(name)
-		if ext := filepath.Ext(v.Source); ext == ".cc" || ext == ".cpp" {
-			return true
+// isCXX tells whether a side is written in C++: both are built by one compiler.
+func isCXX(job runners.Job) bool {
+	manifests := []*kernels.Manifest{job.Of(job.Candidate)}
+	if job.Baseline != nil {
+		manifests = append(manifests, job.Of(*job.Baseline))
+	}
+	for _, m := range manifests {
+		for _, name := range m.VariantNames() {
+			v, _ := m.Variant(name)
+			if language(v.Source) == "c++" {
+				return true
+			}
 		}
 	}
 	return false
@@ -96,7 +104,7 @@ func (w *Worker) BuildLog() string { return w.log.String() }
 // Build compiles one side to an object, reads its resources, and links it with
 // the stub.
 func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
-	m := w.job.Manifest
+	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
 		return gates.Build{}, err
@@ -108,7 +116,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, flags)
+	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), flags...))
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -134,7 +142,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	w.sides[role] = &executable{path: exe, toggles: toggles}
+	w.sides[role] = &executable{path: exe, manifest: m, toggles: toggles}
 	b.OK, b.Seconds = true, time.Since(start).Seconds()
 	return b, nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,7 +121,7 @@ func archFor(device string, archs []kernels.Arch) (string, error) {
 
 // Build compiles one side for the GPU's architecture.
 func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
-	m := b.job.Manifest
+	m := b.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
 		return gates.Build{}, err
@@ -136,7 +137,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	b.ahead(ctx)
 	start := time.Now()
 	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant),
+		Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
@@ -148,10 +149,16 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.EntryLine
 	build.Diagnostics = cubin.Diagnostics
-	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
+	if build.Resources, err = b.resources(cubin, m, side.Variant); err != nil {
 		return build, err
 	}
 	built := &sides.Built{Image: cubin.Path, Variant: side.Variant, Toggles: build.Toggles}
+	if side.Manifest != nil {
+		built.Manifest = filepath.Join(b.config.Scratch, string(role)+".yaml")
+		if err := os.WriteFile(built.Manifest, []byte(side.ManifestText), 0o644); err != nil {
+			return build, fmt.Errorf("writing the %s's manifest: %w", role, err)
+		}
+	}
 	for _, g := range cubin.Globals {
 		built.Globals = append(built.Globals, g.Name)
 	}
@@ -161,7 +168,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 
 // resources joins what the compiler says with what the launch asks for at the
 // shape that asks for most.
-func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resources, error) {
+func (b *Backend) resources(c *toolchain.Cubin, m *kernels.Manifest, variant string) (*gates.Resources, error) {
 	r := &gates.Resources{
 		Registers: c.Usage.Registers, StaticShared: c.Usage.StaticShared, SpillStores: c.Usage.SpillStores, SpillLoads: c.Usage.SpillLoads,
 		Stack: c.Usage.Stack, CodeSize: &c.CodeSize, Warnings: c.Warnings,
@@ -170,8 +177,8 @@ func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resource
 		r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
 	}
 	threads, dynamic := 0, 0
-	for _, s := range b.job.Manifest.ShapesFor(variant) {
-		g, err := b.job.Manifest.Geometry(variant, s.Dims, nil)
+	for _, s := range m.ShapesFor(variant) {
+		g, err := m.Geometry(variant, s.Dims, nil)
 		if err != nil {
 			return nil, err
 		}

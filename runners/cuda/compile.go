@@ -77,13 +77,14 @@ func (b *Backend) ahead(ctx context.Context) {
 		if side == nil {
 			continue
 		}
+		m := b.job.Of(*side)
 		variant, err := m.Variant(side.Variant)
 		if err != nil {
 			continue // told when it is that side's turn
 		}
 		if arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant)); err == nil {
 			b.begin(ctx, string(role), toolchain.NVCCBuild{
-				Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant),
+				Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 			})
 		}
 	}

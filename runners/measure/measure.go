@@ -143,7 +143,7 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (
 	if c.Static {
 		config.Arch = c.Arch
 		if config.Arch == "" {
-			config.Arch = strings.TrimRight(string(job.Manifest.ArchOf(job.Candidate.Variant)[0]), "af")
+			config.Arch = strings.TrimRight(string(job.Of(job.Candidate).ArchOf(job.Candidate.Variant)[0]), "af")
 		}
 	}
 	b, err := cuda.New(ctx, job, config)

@@ -1,7 +1,8 @@
 // Package plan finds what a change asks to be measured: the kernels between two
 // states of a repository, the rule for each, and a job with the files to build.
-// Policy, manifest and reference are the base's; the head supplies kernel
-// sources and nothing else. The package measures and judges nothing.
+// Policy, reference and the manifest's problem are the base's; the head supplies
+// the implementation: kernel sources, and how they are built and launched. The
+// package measures and judges nothing.
 package plan
 
 import (
@@ -25,7 +26,7 @@ type Options struct {
 	Repo *checkout.Repo
 	Base string // revision that the change is compared with
 	Head string // revision, or the work tree
-	// Trusted is the revision whose policy, manifests and references hold; "" is
+	// Trusted is the revision whose policy, problems and references hold; "" is
 	// Base. A bot takes the tip of the base branch: a change must not choose an old
 	// base to be judged by its milder rules.
 	Trusted string
@@ -59,7 +60,8 @@ const Self = "self"
 type Plan struct {
 	opt     Options
 	changed []string
-	removed []string // kernels of the base that the head does not have
+	removed []string                   // kernels of the base that the head does not have
+	headers map[string]map[string]bool // outside a kernel's folder, by the folder: what its sources may read, at the base or at the head
 }
 
 // New looks at what the change touches.
@@ -116,10 +118,16 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 			p.removed = append(p.removed, folder)
 		}
 	}
-	touched := func(folder string) bool {
-		return slices.ContainsFunc(p.changed, func(f string) bool { return strings.HasPrefix(f, folder+"/") })
+	if err := p.read(ctx, all, before); err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(all, func(folder string) bool { return !touched(folder) }), nil
+	return slices.DeleteFunc(all, func(folder string) bool { return !p.Touches(folder, p.changed) }), nil
+}
+
+// Touches tells whether a change of these files is one of the kernel: they are in its
+// folder, or among the headers elsewhere that its sources read.
+func (p *Plan) Touches(folder string, files []string) bool {
+	return slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, folder+"/") || p.headers[folder][f] })
 }
 
 // withNewer adds the kernels that the base branch has put under the gate since the head

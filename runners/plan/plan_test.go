@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
@@ -123,30 +125,221 @@ var first = map[string]string{
 	"k/kernel.yaml": manifest, "k/scale.c": "// base\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy, "README.md": "x\n",
 }
 
-// The head supplies sources alone: manifest, reference and policy stay the base's,
-// whatever the head does to them.
-func TestHeadSuppliesSourcesAlone(t *testing.T) {
+// The head supplies the implementation alone: problem, reference and policy stay the
+// base's, whatever the head does to them.
+func TestHeadSuppliesTheImplementation(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
 	head := r.commit(map[string]string{
-		"k/scale.c": "// head\n", "k/reference.c": "// a lie\n", "k/kernel.yaml": strings.Replace(manifest, "abs: 0.1", "abs: 99", 1),
-		".github/kernelgate.yaml": strings.Replace(policy, "1%", "99%", 1),
+		"k/scale.c": "// head\n", "k/reference.c": "// a lie\n", "k/kernel.yaml": edited(t, manifest, "abs: 0.1", "abs: 99", "one: {N: 10}", "one: {N: 1}", "source: scale.c", "source: scale.c\nsources: ['**']\nflags: [-O3]"),
+		"k/new.h": "// new\n", ".github/kernelgate.yaml": strings.Replace(policy, "1%", "99%", 1),
 	})
 	job, err := r.job(plan.Options{Base: base, Head: head})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.read(job.Candidate.Dir, "scale.c"); got != "// head\n" {
-		t.Errorf("the candidate's source is %q", got)
-	}
-	if got := r.read(job.Candidate.Dir, "reference.c"); got != "// truth\n" {
-		t.Errorf("the candidate's reference is %q", got)
+	for name, want := range map[string]string{"scale.c": "// head\n", "new.h": "// new\n", "reference.c": "// truth\n", "kernel.yaml": manifest} {
+		if got := r.read(job.Candidate.Dir, name); got != want {
+			t.Errorf("the candidate's %s is %q, want %q", name, got, want)
+		}
 	}
 	if job.Manifest.Tolerance.Abs != 0.1 || !strings.Contains(job.PolicyText, "<= 1%") {
 		t.Error("manifest or policy are the head's")
 	}
-	if notes := strings.Join(job.Notes, "\n"); !strings.Contains(notes, "edits kernel.yaml") || !strings.Contains(notes, "edits the policy") {
-		t.Errorf("the notes say %q", notes)
+	m := job.Of(job.Candidate)
+	if m.Tolerance.Abs != 0.1 || m.Shapes[0].Dims.String() != "N=10" || !slices.Equal(m.Flags, []string{"-O3"}) {
+		t.Errorf("the candidate is built by %+v", m)
+	}
+	if b := job.Of(*job.Baseline); len(b.Flags) != 0 || b.Tolerance.Abs != 0.1 {
+		t.Errorf("the baseline is built by %+v", b)
+	}
+	notes := strings.Join(job.Notes, "\n")
+	for _, want := range []string{"edits the policy", "tolerance.abs: 0.1 → 99; shapes.one: N=10 → N=1."} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes say %q, and not %q", notes, want)
+		}
+	}
+	if strings.Contains(notes, "flags") || strings.Contains(notes, "sources") {
+		t.Errorf("the implementation is told as an edit of the problem: %q", notes)
+	}
+	if job.Provenance.Implementation == "" || job.Provenance.Implementation == job.Provenance.Manifest {
+		t.Errorf("the record has the manifests %q and %q", job.Provenance.Manifest, job.Provenance.Implementation)
+	}
+}
+
+// edited is a text with some of it replaced.
+func edited(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		was := text
+		if text = strings.Replace(text, pairs[i], pairs[i+1], 1); text == was {
+			t.Fatalf("%q is not there", pairs[i])
+		}
+	}
+	return text
+}
+
+const staged = `version: 1
+name: scale
+mode: cpu
+entry: scale
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [N]}
+  - {name: y, dtype: f32, access: out, shape: [N]}
+reference: {source: reference.c, entry: reference}
+tolerance: {abs: 0.1}
+shapes: {one: {N: 10}, two: {N: 64}}
+secret: {N: 1..100}
+variants:
+  stage0: {source: stage0.c}
+  stage1: {source: stage1.c}
+default_variant: stage0
+`
+
+// The ordinary pull request of a stage: a new file, made the default. The baseline is the
+// base's default, built and launched as the base says.
+func TestNewDefaultVariant(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+	head := r.commit(map[string]string{
+		"k/stage2.c":    "// 2\n",
+		"k/kernel.yaml": edited(t, staged, "  stage1:", "  stage2: {source: stage2.c, flags: [-O3]}\n  stage1:", "default_variant: stage0", "default_variant: stage2"),
+	})
+	job, err := r.job(plan.Options{Base: base, Head: head})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Baseline.Variant != "stage0" || job.Candidate.Variant != "stage2" || len(job.Broken) > 0 {
+		t.Fatalf("%s is compared with %s (%v)", job.Candidate.Variant, job.Baseline.Variant, job.Broken)
+	}
+	if v, err := job.Of(job.Candidate).Variant("stage2"); err != nil || v.Source != "stage2.c" || r.read(job.Candidate.Dir, v.Source) != "// 2\n" {
+		t.Errorf("the candidate is %+v (%v)", v, err)
+	}
+	if len(job.Notes) != 0 {
+		t.Errorf("notes: %v", job.Notes)
+	}
+}
+
+// A head's manifest that cannot be built by is the author's mistake, told with its place.
+func TestBrokenHead(t *testing.T) {
+	for name, c := range map[string]struct {
+		head string
+		want string
+	}{
+		"rubbish":              {"]\n", "k/kernel.yaml:1: is not valid YAML: did not find expected node content"},
+		"a flag":               {edited(t, staged, "source: stage1.c", "source: stage1.c, flags: [-fplugin=x]"), "k/kernel.yaml:14: variants.stage1.flags[0]: "},
+		"an unknown variant":   {edited(t, staged, "default_variant: stage0", "default_variant: stage9"), "k/kernel.yaml:15: default_variant: "},
+		"outside the problem":  {edited(t, staged, "secret: {N: 1..100}\n", "", "{source: stage0.c}", "{source: stage0.c, limits: {N: 101..200}}", "{N: 10}", "{N: 101}"), "k/kernel.yaml:12: variants.stage0.limits.N: "},
+		"a shape shed":         {edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..63}}"), "k/kernel.yaml:13: variants.stage0.limits: leave out the shapes two, which the policy asks for"},
+		"by another default":   {edited(t, staged, "{source: stage1.c}", "{source: stage1.c, limits: {N: 1..63}}", "default_variant: stage0", "default_variant: stage1"), "k/kernel.yaml:14: variants.stage1.limits: leave out the shapes two, "},
+		"secret shapes shed":   {edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 10|64}}"), ""},
+		"limits for all of it": {edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..100}}"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTree(t)
+			base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+			head := r.commit(map[string]string{"k/kernel.yaml": c.head})
+			job, err := r.job(plan.Options{Base: base, Head: head})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" {
+				if len(job.Broken) > 0 {
+					t.Errorf("%v", job.Broken)
+				}
+				return
+			}
+			if len(job.Broken) == 0 {
+				t.Fatal("it is taken")
+			}
+			e := job.BrokenEvidence()
+			if !strings.HasPrefix(e.Candidate.Error, c.want) {
+				t.Errorf("the build says %q, want %q", e.Candidate.Error, c.want)
+			}
+			v := gates.Judge(job.Policy, job.PolicyFile, e)
+			if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild {
+				t.Errorf("%s (%s)", v.Outcome, v.Reason)
+			}
+		})
+	}
+	// Where secret cases are asked for, none of them can be shed either.
+	r := newTree(t)
+	secret := edited(t, policy, "seeds: [0],", "seeds: [0], secret_cases: 2,")
+	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": secret})
+	head := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 10|64}}")})
+	job, err := r.job(plan.Options{Base: base, Head: head})
+	if err != nil || len(job.Broken) != 1 || !strings.Contains(job.Broken[0].Message, "leave out some of the secret shapes") {
+		t.Errorf("%v, %v", err, job.Broken)
+	}
+}
+
+// A launch that no device takes never gets to one.
+func TestHostileLaunch(t *testing.T) {
+	const cuda = `version: 1
+name: scale
+mode: cuda
+arguments: [{name: y, dtype: f32, access: out, shape: [N]}]
+reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [32]}}
+tolerance: {abs: 0.1}
+shapes: {one: {N: 10}, two: {N: 64}}
+entry: scale
+arch: [sm_90]
+source: scale.cu
+launch: {grid: [N], block: [32]}
+`
+	r := newTree(t)
+	base := r.commit(map[string]string{"k/kernel.yaml": cuda, "k/scale.cu": "// 0\n", "k/reference.cu": "// truth\n", ".github/kernelgate.yaml": policy})
+	for launch, want := range map[string]string{
+		"{grid: [0 - N], block: [32]}":                       `launch.grid[0]: "0 - N" is -10 at shape one`,
+		"{grid: [N*1000000000], block: [32]}":                "launch.grid[0]: ",
+		"{grid: [N], block: [4096]}":                         "launch.block[0]: ",
+		"{grid: [N], block: [32], shared_memory: 1000000*N}": "launch.shared_memory: ",
+		"{grid: [N/0], block: [32]}":                         "launch.grid[0]: ",
+	} {
+		head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(cuda, "{grid: [N], block: [32]}", launch, 1)})
+		job, err := r.job(plan.Options{Base: base, Head: head})
+		if err != nil || len(job.Broken) == 0 || !strings.HasPrefix(job.BrokenEvidence().Candidate.Error, "k/kernel.yaml:11: "+want) {
+			t.Errorf("%s: %v %v", launch, err, job.Broken)
+		}
+		r.git("checkout", "--quiet", base)
+	}
+	// One that there can be is the candidate's own.
+	head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(cuda, "block: [32]}\n", "block: [64]}\n", 1)})
+	job, err := r.job(plan.Options{Base: base, Head: head})
+	if err != nil || job.Equal() || len(job.Notes) > 0 {
+		t.Fatalf("%v: equal %v, %v", err, job.Equal(), job.Notes)
+	}
+	for side, want := range map[*runners.Side]int{job.Baseline: 32, &job.Candidate: 64} {
+		if g, err := job.Of(*side).Geometry(side.Variant, job.Manifest.Shapes[0].Dims, nil); err != nil || g.Block[0] != want {
+			t.Errorf("a block has %d threads, want %d (%v)", g.Block[0], want, err)
+		}
+	}
+}
+
+// A head that did not touch its manifest is built as it stands there, although the base
+// branch has another by now.
+func TestImplementationOfAnOldBranch(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+	tip := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "default_variant: stage0", "default_variant: stage1", "abs: 0.1", "abs: 0.01")})
+	r.git("checkout", "--quiet", base)
+	head := r.commit(map[string]string{"k/stage0.c": "// 0, faster\n"})
+	job, err := r.job(plan.Options{Base: base, Head: head, Trusted: tip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Baseline.Variant != "stage0" || job.Candidate.Variant != "stage0" {
+		t.Errorf("%s is compared with %s", job.Candidate.Variant, job.Baseline.Variant)
+	}
+	if job.Of(job.Candidate).Tolerance.Abs != 0.01 || len(job.Broken) > 0 || len(job.Notes) > 0 {
+		t.Errorf("%+v %v %v", job.Of(job.Candidate).Tolerance, job.Broken, job.Notes)
+	}
+	// An old manifest that what is asked now has left behind is nobody's mistake.
+	other := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "name: x,", "name: z,", "shapes: {one: {N: 10}, two: {N: 64}}", "shapes: {one: {M: 10}}", "secret: {N: 1..100}\n", "", "[N]}\n  - {name: y", "[M]}\n  - {name: y", "out, shape: [N]", "out, shape: [M]")})
+	stale := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "stage0.c}", "stage0.c, limits: {N: 1..1000}}")})
+	job, err = r.job(plan.Options{Base: stale, Head: stale, Trusted: other, Kernels: []string{"k"}})
+	if err != nil || len(job.Broken) > 0 || job.Candidate.Manifest != nil || len(job.Notes) != 2 {
+		t.Errorf("%v %v %v", err, job.Broken, job.Notes)
 	}
 }
 

@@ -66,7 +66,7 @@ func (r Runner) Measure(ctx context.Context, job runners.Job, _ string, p runner
 
 // file is the source that a side is built from.
 func (b backend) file(side runners.Side) string {
-	v, _ := b.job.Manifest.Variant(side.Variant)
+	v, _ := b.job.Of(side).Variant(side.Variant)
 	return v.Source
 }
 

@@ -21,6 +21,7 @@ type NVCCBuild struct {
 	Arch    string // such as sm_90a
 	Flags   []string
 	Defines []string // flags too: -DNAME=VALUE
+	Include []string // flags of the host's preprocessor, which reads the sources of both: -idirafterFOLDER, within Dir
 	Scratch string   // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
 }
@@ -119,6 +120,9 @@ func (c *CUDA) args(b NVCCBuild) []string {
 	args := []string{
 		"-cubin", "-gencode", fmt.Sprintf("arch=compute_%s,code=%s", strings.TrimPrefix(b.Arch, "sm_"), b.Arch),
 		"-Xptxas", "-v,--warn-on-spills", "-lineinfo", "-ccbin", c.HostCompiler,
+	}
+	for _, flag := range b.Include {
+		args = append(args, "-Xcompiler="+flag)
 	}
 	return append(append(args, b.Flags...), b.Defines...)
 }

@@ -25,6 +25,8 @@ type Language struct {
 	Parse func(text []byte) (any, error)
 	// Entry is the element i of a list whose length has bounds, by its key.
 	Entry map[string]func(i int) string
+	// Halves is what the reference says of each half of the file; nil where it has none.
+	Halves map[string]string
 }
 
 // Check sees to it that every key is explained, that its example can be written
@@ -54,7 +56,7 @@ func (l Language) Check(t *testing.T) {
 
 // top is where the part of a reference begins that is made from the tags; what
 // stands above is written by hand.
-const top = "\n## The file\n"
+const top = "\n## The file"
 
 // InStep sees to it that a page ends with the language's reference, or makes it so.
 func (l Language) InStep(t *testing.T, page string, update bool) {
@@ -67,7 +69,7 @@ func (l Language) InStep(t *testing.T, page string, update bool) {
 	if !found {
 		t.Fatalf("%s has no %q, under which the reference stands", page, strings.TrimSpace(top))
 	}
-	want := before + strict.Reference(l.Of)
+	want := before + strict.Reference(l.Of, l.Halves)
 	if update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -14,10 +14,24 @@ import (
 
 // A Built is a kernel in machine code.
 type Built struct {
-	Image   string         `json:"image"` // the cubin's file
-	Variant string         `json:"variant,omitempty"`
-	Toggles map[string]int `json:"toggles,omitempty"`
-	Globals []string       `json:"globals,omitempty"` // variables that outlive a launch
+	Image    string         `json:"image"`              // the cubin's file
+	Manifest string         `json:"manifest,omitempty"` // the file that its implementation stands in; "" is the base's kernel.yaml
+	Variant  string         `json:"variant,omitempty"`
+	Toggles  map[string]int `json:"toggles,omitempty"`
+	Globals  []string       `json:"globals,omitempty"` // variables that outlive a launch
+}
+
+// Joined is the manifest that the code is launched by: the problem of the base's
+// kernel.yaml with the side's own implementation.
+func (b Built) Joined(problem string) (*kernels.Manifest, error) {
+	if b.Manifest == "" {
+		return kernels.Parse(kernels.FileName, []byte(problem))
+	}
+	own, err := os.ReadFile(b.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("reading a side's manifest: %w", err)
+	}
+	return kernels.Join(kernels.FileName, []byte(problem), own)
 }
 
 // A Kernel is code on the GPU, in a context of this process.

@@ -43,7 +43,7 @@ func Serve(socket int) error {
 // A server is a side's process.
 type server struct {
 	setup    Setup
-	manifest *kernels.Manifest
+	manifest *kernels.Manifest // of the side, once it is loaded
 	ctx      *driver.Context
 	stream   *driver.Stream
 	from, to *driver.Event
@@ -63,10 +63,6 @@ type prepared struct {
 // open makes the context. It is not released: after a fault or an endless kernel
 // that could wait for ever, and the process ends anyway.
 func (s *server) open(then func() error) error {
-	var err error
-	if s.manifest, err = kernels.Parse(kernels.FileName, []byte(s.setup.Manifest)); err != nil {
-		return fmt.Errorf("reading the manifest: %w", err)
-	}
 	d, err := driver.Open()
 	if err != nil {
 		return err
@@ -131,6 +127,9 @@ func (s *server) loop(socket int, buffer []byte) error {
 func (s *server) do(r request, files []*os.File) (a answer, err error) {
 	switch {
 	case r.Load != nil:
+		if s.manifest, err = r.Load.Joined(s.setup.Manifest); err != nil {
+			return a, fmt.Errorf("reading the manifest: %w", err)
+		}
 		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
 			return a, err
 		}

@@ -17,7 +17,7 @@ func (s *session) launches() error {
 	k := s.reference
 	if s.request.Candidate != nil {
 		var err error
-		if k, err = side.Load(s.ctx, s.stream, s.manifest, *s.request.Candidate, s.request.Timeout); err != nil {
+		if k, err = side.Load(s.ctx, s.stream, s.candidate, *s.request.Candidate, s.request.Timeout); err != nil {
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func (s *session) launches() error {
 // arguments is a case as the kernel takes it.
 func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 	if s.request.Candidate != nil {
-		p, err := tensor.NewProblem(s.manifest, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
+		p, err := tensor.NewProblem(s.candidate, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
 		if err != nil {
 			return nil, err
 		}

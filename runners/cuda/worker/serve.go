@@ -37,7 +37,12 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	if err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
-	s := &session{manifest: m, request: r, send: send}
+	s := &session{manifest: m, candidate: m, request: r, send: send}
+	if r.Candidate != nil {
+		if s.candidate, err = r.Candidate.Joined(r.Manifest); err != nil {
+			return fmt.Errorf("reading the candidate's manifest: %w", err)
+		}
+	}
 	// The sides make their contexts while this process makes its own.
 	defer s.close()
 	if err := s.startSides(); err != nil {

@@ -20,10 +20,11 @@ import (
 
 // A session is one request on its way.
 type session struct {
-	manifest *kernels.Manifest
-	request  Request
-	send     func(Reply) error
-	rng      *rand.Rand
+	manifest  *kernels.Manifest // of the base: the reference's
+	candidate *kernels.Manifest // with the candidate's own implementation
+	request   Request
+	send      func(Reply) error
+	rng       *rand.Rand
 
 	ctx       *driver.Context
 	stream    *driver.Stream
@@ -152,7 +153,7 @@ func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, launch int, d
 
 // outline is the problem of a shape, with the candidate's toggles.
 func (s *session) outline(shape kernels.Shape) (*tensor.Problem, error) {
-	return tensor.Outline(s.manifest, shape, s.request.Candidate.Toggles)
+	return tensor.Outline(s.candidate, shape, s.request.Candidate.Toggles)
 }
 
 // fitness is the GPU's state right now; what cannot be read is left out.

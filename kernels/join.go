@@ -1,0 +1,150 @@
+package kernels
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Join is the manifest that one side is built and launched by: the problem of one file
+// with the implementation of another, checked as a whole. An argument is the problem's,
+// but for how it is handed over (tensor_map). In command mode the sources are too: what
+// they leave out is the harness, which no change may bring.
+//
+// The error is a strict.Problems with places in the implementation's file.
+func Join(file string, problem, implementation []byte) (*Manifest, error) {
+	base, err := Parse(file, problem)
+	if err != nil {
+		return nil, err
+	}
+	var kept []string
+	if base.Mode == ModeCommand {
+		kept = append(kept, "sources")
+	}
+	m := &Manifest{problem: base}
+	if err := strict.Join(file, problem, implementation, m, kept...); err != nil {
+		return nil, err
+	}
+	m.problem = nil
+	return m, nil
+}
+
+// checkJoined keeps the implementation out of the problem: a toggle that says how large an
+// argument is, or what a scalar's value, would change what is asked.
+func (c *checker) checkJoined() {
+	m, base := c.m, c.m.problem
+	if base == nil {
+		return
+	}
+	is, was := m.ToggleValues(m.DefaultVariant), base.ToggleValues(base.DefaultVariant)
+	for i := range m.Arguments {
+		for _, name := range m.Arguments[i].asks() {
+			value, isToggle := is[name]
+			if !isToggle || value == was[name] {
+				continue
+			}
+			at := c.n.Child("variants", m.DefaultVariant, "toggles", name)
+			if !c.n.Child("variants", m.DefaultVariant, "toggles").Has(name) {
+				at = c.n.Child("toggles", name, "default")
+			}
+			c.errorf(at, "%d changes the argument %s, which is of the problem: it is %d in the base (keep that, or have the base changed first)", value, m.Arguments[i].Name, was[name])
+		}
+	}
+}
+
+// asks is the names in what the problem says of an argument.
+func (a *Argument) asks() []string {
+	var names []string
+	for i := range a.Shape {
+		names = append(names, a.Shape[i].names...)
+	}
+	if a.Value != nil {
+		names = append(names, a.Value.names...)
+	}
+	return names
+}
+
+// Call is how the machine code of a variant is started, in words: two sides of equal
+// machine code are the same only where this is equal too.
+func (m *Manifest) Call(variant string) string {
+	v, _ := m.Variant(variant)
+	parts := []string{"entry: " + m.Entry}
+	var names []string
+	if l := m.launchOf(v); l != nil {
+		parts = append(parts, "launch: "+written(l))
+		for _, e := range l.exprs() {
+			names = append(names, e.names...)
+		}
+	}
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		names = append(names, a.asks()...)
+		if a.TensorMap != nil {
+			parts = append(parts, a.Name+": "+written(a.TensorMap))
+			for j := range a.TensorMap.Box {
+				names = append(names, a.TensorMap.Box[j].names...)
+			}
+		}
+	}
+	values := m.ToggleValues(variant)
+	maps.DeleteFunc(values, func(name string, _ int) bool { return !slices.Contains(names, name) })
+	return strings.Join(append(parts, definesOf(values)...), "\n")
+}
+
+// Recipe is all that a variant is built and launched by but the contents of files.
+func (m *Manifest) Recipe(variant string) string {
+	v, _ := m.Variant(variant)
+	parts := []string{"source: " + v.Source, "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
+	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
+}
+
+// Launches is the same as Call in numbers, at the manifest's shapes and at some of the
+// secret ones: however the expressions are written, equal launches are equal.
+func (m *Manifest) Launches(variant string) string {
+	v, _ := m.Variant(variant)
+	var b strings.Builder
+	fmt.Fprintf(&b, "entry %s\n", m.Entry)
+	for _, t := range m.trials(variant, "") {
+		if l := m.launchOf(v); l != nil {
+			g, _ := l.geometry(m.Env(t.dims, t.toggles)) // it was tried when the manifest was read
+			fmt.Fprintf(&b, "%s %+v\n", t.dims, g)
+		}
+		for i := range m.Arguments {
+			if a := &m.Arguments[i]; a.TensorMap != nil {
+				tile, _ := m.TileOf(a, t.dims, t.toggles)
+				fmt.Fprintf(&b, "%s %s %+v\n", t.dims, a.Name, tile)
+			}
+		}
+	}
+	return b.String()
+}
+
+// Sheds is the shapes of the base that a change's default variant does not take any more
+// although the base's own does, and whether it takes fewer of the secret ones.
+func Sheds(base, head *Manifest) (shapes []string, secret bool) {
+	for _, s := range base.ShapesFor(base.DefaultVariant) {
+		if !head.Supports(head.DefaultVariant, s.Dims) {
+			shapes = append(shapes, s.Name)
+		}
+	}
+	if len(base.Secret) == 0 {
+		return shapes, false
+	}
+	was, _ := base.Variant(base.DefaultVariant)
+	is, _ := head.Variant(head.DefaultVariant)
+	first := base.ShapesFor(base.DefaultVariant)[0].Dims
+	for name, limit := range is.Limits {
+		value, _ := first.Get(name)
+		drawn, many := base.Secret[name]
+		if old, limited := was.Limits[name]; limited && many {
+			drawn = drawn.and(old)
+		}
+		if many && !drawn.Within(limit) || !many && !limit.Contains(value) {
+			secret = true
+		}
+	}
+	return shapes, secret
+}

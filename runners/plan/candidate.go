@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// candidate gives the candidate the head's own implementation. What the head does to the
+// problem is told and left aside; what is wrong with its manifest is the author's to mend,
+// as a source that does not compile is.
+func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.Side) error {
+	if before == nil {
+		return nil // a new kernel: the manifest is the head's already
+	}
+	text, err := p.own(ctx, p.opt.Head, job)
+	if err != nil || text == nil {
+		return err
+	}
+	was, err := p.own(ctx, p.opt.Base, job)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(was, text) {
+		return p.adopt(ctx, job, p.opt.Head, &job.Candidate) // it is the base branch that has moved on
+	}
+	file := job.Folder + "/" + kernels.FileName
+	own, err := kernels.Parse(file, text)
+	if err != nil {
+		return broken(job, err)
+	}
+	m, err := kernels.Join(file, []byte(job.ManifestText), text)
+	if err != nil {
+		return broken(job, err)
+	}
+	job.Candidate.Manifest, job.Candidate.ManifestText, job.Candidate.Variant = m, string(text), m.DefaultVariant
+	job.Broken = shed(job, job.Of(*before))
+	found := job.Manifest
+	if was != nil {
+		if found, err = kernels.Parse(file, was); err != nil {
+			return nil // nobody could read it then: the base's rules are what there is
+		}
+	}
+	tell(job, kernels.Compare(found, own))
+	return nil
+}
+
+// tell says of each edit that it has no effect yet.
+func tell(job *runners.Job, edits compare.List) {
+	if len(edits) == 0 {
+		return
+	}
+	var list []string
+	for _, d := range edits {
+		list = append(list, fmt.Sprintf("%s: %s → %s", clip(d.Path), clip(d.Old), clip(d.New)))
+	}
+	if more := len(list) - maxEdits; more > 0 {
+		list = append(list[:maxEdits], fmt.Sprintf("and %d more", more))
+	}
+	job.Notes = append(job.Notes, "The change edits the problem in kernel.yaml. It is judged by the base's, and the edit takes effect when it is merged: "+strings.Join(list, "; ")+".")
+}
+
+// What a note tells of edits.
+const (
+	maxEdits = 20
+	maxEdit  = 120 // bytes of each part
+)
+
+func clip(text string) string {
+	if len(text) <= maxEdit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxEdit], "") + "…"
+}
+
+// broken takes a mistake in the head's manifest for one in its code.
+func broken(job *runners.Job, err error) error {
+	var mistakes strict.Problems
+	if !errors.As(err, &mistakes) {
+		return err
+	}
+	for _, m := range mistakes {
+		job.Broken = append(job.Broken, gates.Diagnostic{File: m.File, Line: m.Line, Column: m.Column, Severity: "error", Message: m.Text()})
+	}
+	return nil
+}
+
+// absent finds folders that the candidate includes from and the head does not have.
+func absent(job *runners.Job) []gates.Diagnostic {
+	var all []gates.Diagnostic
+	text := job.Candidate.ManifestText
+	if text == "" {
+		text = job.ManifestText
+	}
+	for _, folder := range job.Of(job.Candidate).Include {
+		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, kernels.IncludeFolder, filepath.FromSlash(folder))); err == nil {
+			continue
+		}
+		line, column := strict.PlaceOf([]byte(text), "include")
+		all = append(all, gates.Diagnostic{
+			File: job.Folder + "/" + kernels.FileName, Line: line, Column: column, Severity: "error",
+			Message: fmt.Sprintf("include: the head has no file in the folder %s (write its path from the repository's root; links and submodules are not followed)", folder),
+		})
+	}
+	return all
+}
+
+// shed finds shapes that the policy asks for, the base's default variant takes and the
+// head's does not. No author can get rid of a shape: the policy decides where the kernel
+// is judged.
+func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
+	m, text := job.Candidate.Manifest, []byte(job.Candidate.ManifestText)
+	shapes, secret := kernels.Sheds(base, m)
+	asked, asksSecret := askedFor(job.Policy, m.ShapeNames())
+	shapes = slices.DeleteFunc(shapes, func(name string) bool { return !slices.Contains(asked, name) })
+	var what []string
+	if len(shapes) > 0 {
+		what = append(what, "the shapes "+strings.Join(shapes, ", "))
+	}
+	if secret && asksSecret {
+		what = append(what, "some of the secret shapes")
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	line, column := strict.PlaceOf(text, "variants", m.DefaultVariant, "limits")
+	return []gates.Diagnostic{{
+		File: job.Folder + "/" + kernels.FileName, Line: line, Column: column, Severity: "error",
+		Message: fmt.Sprintf("variants.%s.limits: leave out %s, which the policy asks for and the base's default variant takes (widen them, or keep the default variant)", m.DefaultVariant, strings.Join(what, " and ")),
+	}}
+}
+
+// askedFor is the shapes that any rule of the policy asks anything of, and whether it asks
+// for secret ones.
+func askedFor(p *policies.Policy, known []string) (shapes []string, secret bool) {
+	ask := func(s policies.Shapes) { shapes = append(shapes, s.Pick(known)...) }
+	for _, r := range p.Rules {
+		g := r.Gates
+		if g.Correctness != nil {
+			ask(g.Correctness.Shapes)
+			secret = secret || g.Correctness.SecretCases > 0
+		}
+		if g.Sanitize != nil {
+			ask(g.Sanitize.Shapes)
+			secret = secret || g.Sanitize.SecretCases > 0
+		}
+		if g.Performance != nil {
+			for _, goal := range []*policies.Goal{g.Performance.Target, g.Performance.Guard} {
+				if goal != nil {
+					ask(goal.Shapes)
+				}
+			}
+		}
+		if g.Profile != nil {
+			ask(g.Profile.Shapes)
+		}
+	}
+	return shapes, secret
+}
