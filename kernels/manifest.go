@@ -46,7 +46,7 @@ type Manifest struct {
 	Mode           Mode             `yaml:"mode" required:"true" eg:"cuda" doc:"cuda: device code only. cpu: a C function. command: any harness that prints JSON."`
 	Source         string           `yaml:"source" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
 	Sources        []string         `yaml:"sources" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may touch; ** crosses folders."`
-	Entry          string           `yaml:"entry" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function."`
+	Entry          string           `yaml:"entry" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
 	Arch           []Arch           `yaml:"arch" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
 	Flags          []string         `yaml:"flags" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
 	Arguments      []Argument       `yaml:"arguments" eg:"[{name: o, dtype: f16, access: out, shape: [S, D]}]" default:"(required for cuda and cpu)" bounds:"1 to 64 entries" doc:"The kernel function's parameters, in order."`

@@ -19,10 +19,10 @@ var fieldMistakes = []mistake{
 		"kernel.yaml:13:1: tolerence: unknown field (did you mean tolerance?)",
 	}},
 	{"entry", goodCPU, "entry: sdpa_fp8", "entry: 'sdpa; system'", []string{
-		`kernel.yaml:4:8: entry: "sdpa; system" is not a C identifier (write letters, digits and _)`,
+		`kernel.yaml:4:8: entry: "sdpa; system" has ";" in it, which no name of a kernel has (write e.g. sdpa, attention<64, true>, ns::kernel or scale(float*, const float*, int))`,
 	}},
 	{"entry keyword", goodCPU, "entry: sdpa_fp8", "entry: int", []string{
-		`kernel.yaml:4:8: entry: "int" is a keyword of C or C++ (choose another name)`,
+		`kernel.yaml:4:8: entry: "int" is no name of a kernel: "int" is a keyword of C or C++ (write e.g. sdpa, attention<64, true>, ns::kernel or scale(float*, const float*, int))`,
 	}},
 	{"reference entry", goodCPU, "entry: sdpa_reference", "entry: sdpa_fp8", []string{
 		`kernel.yaml:12:41: reference.entry: "sdpa_fp8" is the kernel's entry too (name the reference differently)`,

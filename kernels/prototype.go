@@ -9,13 +9,23 @@ var cTypes = map[DType]string{
 	F32: "float", F64: "double", I8: "int8_t", I32: "int32_t", I64: "int64_t",
 }
 
-// CPrototype is the C declaration of the kernel function. It needs stdint.h.
+// CPrototype is the C declaration of the kernel function, without scope and template arguments where it is C++. It needs
+// stdint.h.
 func (m *Manifest) CPrototype() string {
+	e, err := ParseEntry(m.Entry)
+	if err != nil {
+		return ""
+	}
+	return m.CPrototypeAs(e.Base())
+}
+
+// CPrototypeAs declares the kernel function under another name.
+func (m *Manifest) CPrototypeAs(name string) string {
 	params := make([]string, len(m.Arguments))
 	for i, a := range m.Arguments {
 		params[i] = parameter(cTypes[a.DType], a)
 	}
-	return declaration(m.Entry, params)
+	return declaration(name, params)
 }
 
 // ReferencePrototype is the C declaration of the reference. It sees real
@@ -23,6 +33,18 @@ func (m *Manifest) CPrototype() string {
 // are left out. It is empty for a reference on the device, which is launched
 // and not called.
 func (m *Manifest) ReferencePrototype() string {
+	if m.Reference == nil {
+		return ""
+	}
+	e, err := ParseEntry(m.Reference.Entry)
+	if err != nil {
+		return ""
+	}
+	return m.ReferencePrototypeAs(e.Base())
+}
+
+// ReferencePrototypeAs declares the reference under another name.
+func (m *Manifest) ReferencePrototypeAs(name string) string {
 	if m.Reference == nil || m.ReferenceOnDevice() {
 		return ""
 	}
@@ -36,7 +58,7 @@ func (m *Manifest) ReferencePrototype() string {
 			params = append(params, parameter("double", a))
 		}
 	}
-	return declaration(m.Reference.Entry, params)
+	return declaration(name, params)
 }
 
 func declaration(entry string, params []string) string {

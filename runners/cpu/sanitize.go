@@ -168,7 +168,9 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
-	text := sanitizedStub(m.CPrototype(), m.Entry, sample.Args)
+	// By the name that the build found: in C++ it is a mangled one.
+	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
+	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, w.sides[runners.Candidate].symbol), toolchain.EntrySymbol, sample.Args)
 	if isCXX(m) {
 		source += "pp"
 		text = "extern \"C\" {\n" + text + "}\n"

@@ -136,7 +136,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	b.ahead(ctx)
 	start := time.Now()
 	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant),
+		Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
@@ -146,12 +146,13 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	if err != nil {
 		return build, err
 	}
-	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.EntryLine
+	kernel := cubin.Kernels[0]
+	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, kernel.Line
 	build.Diagnostics = cubin.Diagnostics
 	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {
 		return build, err
 	}
-	built := &sides.Built{Image: cubin.Path, Variant: side.Variant, Toggles: build.Toggles}
+	built := &sides.Built{Image: cubin.Path, Entry: kernel.Symbol, Variant: side.Variant, Toggles: build.Toggles}
 	for _, g := range cubin.Globals {
 		built.Globals = append(built.Globals, g.Name)
 	}
@@ -162,9 +163,10 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 // resources joins what the compiler says with what the launch asks for at the
 // shape that asks for most.
 func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resources, error) {
+	k := c.Kernels[0]
 	r := &gates.Resources{
-		Registers: c.Usage.Registers, StaticShared: c.Usage.StaticShared, SpillStores: c.Usage.SpillStores, SpillLoads: c.Usage.SpillLoads,
-		Stack: c.Usage.Stack, CodeSize: &c.CodeSize, Warnings: c.Warnings,
+		Registers: k.Usage.Registers, StaticShared: k.Usage.StaticShared, SpillStores: k.Usage.SpillStores, SpillLoads: k.Usage.SpillLoads,
+		Stack: k.Usage.Stack, CodeSize: &k.CodeSize, Warnings: c.Warnings,
 	}
 	for _, g := range c.Globals {
 		r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))

@@ -38,7 +38,7 @@ func TestRecordedCubins(t *testing.T) {
 			}
 			entries := f.entries()
 			for i, e := range entries {
-				entries[i] = shortName(e)
+				entries[i] = newFunctionName(e).bare
 			}
 			if diff := cmp.Diff([]string{"local", "scale"}, entries); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)

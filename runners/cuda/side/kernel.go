@@ -15,6 +15,7 @@ import (
 // A Built is a kernel in machine code.
 type Built struct {
 	Image   string         `json:"image"` // the cubin's file
+	Entry   string         `json:"entry"` // the kernel's symbol in it
 	Variant string         `json:"variant,omitempty"`
 	Toggles map[string]int `json:"toggles,omitempty"`
 	Globals []string       `json:"globals,omitempty"` // variables that outlive a launch
@@ -27,7 +28,6 @@ type Kernel struct {
 	manifest *kernels.Manifest
 	built    Built
 	image    []byte
-	entry    string
 	maps     bool // tensor maps for the arguments that ask for them
 	geometry func(kernels.Dims) (kernels.Geometry, error)
 	modules  []*module
@@ -51,14 +51,14 @@ const maxState = 16 << 20
 
 // Load puts a side's kernel onto the GPU.
 func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
-	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, entry: m.Entry, maps: true, timeout: timeout}
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, maps: true, timeout: timeout}
 	k.geometry = func(d kernels.Dims) (kernels.Geometry, error) { return m.Geometry(b.Variant, d, b.Toggles) }
 	return k, k.load()
 }
 
 // LoadReference is Load for the base's reference, which takes plain arrays.
 func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
-	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, entry: m.Reference.Entry, geometry: m.ReferenceGeometry, timeout: timeout}
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, geometry: m.ReferenceGeometry, timeout: timeout}
 	return k, k.load()
 }
 
@@ -82,7 +82,7 @@ func (k *Kernel) copies(n int) error {
 			return blame(err)
 		}
 		m := &module{}
-		if m.fn, err = loaded.Function(k.entry); err != nil {
+		if m.fn, err = loaded.Function(k.built.Entry); err != nil {
 			return blame(err)
 		}
 		for _, name := range k.built.Globals {
