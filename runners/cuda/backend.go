@@ -147,6 +147,11 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 		return build, err
 	}
 	kernel := cubin.Kernels[0]
+	if m := compareParameters(kernel, m.Parameters()); m != nil {
+		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
+		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source, kernel.Line), cubin.Diagnostics...)
+		return build, nil
+	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, kernel.Line
 	build.Diagnostics = cubin.Diagnostics
 	if build.Resources, err = b.resources(cubin, side.Variant); err != nil {

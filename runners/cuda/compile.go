@@ -114,6 +114,9 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
+	if differs := compareParameters(cubin.Kernels[0], m.ReferenceParameters()); differs != nil {
+		return nil, fmt.Errorf("the reference %s of the base: %s", m.Reference.Source, differs.summary)
+	}
 	return &sides.Built{Image: cubin.Path, Entry: cubin.Kernels[0].Symbol}, nil
 }
 

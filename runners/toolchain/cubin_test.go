@@ -243,6 +243,12 @@ func FuzzMachineCode(f *testing.F) {
 			return
 		}
 		for _, e := range c.entries() {
+			params, _ := c.params(e)
+			for i, p := range params {
+				if p.Size <= 0 || p.Offset+p.Size > 1<<16 || i > 0 && p.Offset < params[i-1].Offset+params[i-1].Size {
+					t.Errorf("impossible parameters %+v", params)
+				}
+			}
 			if c.codeSize(e) > len(image) {
 				t.Errorf("%q has %d bytes of instructions in a file of %d", e, c.codeSize(e), len(image))
 			}

@@ -44,7 +44,11 @@ func (c *Cubin) findEntries(b NVCCBuild, f *cubinFile) error {
 		if len(found[0].symbol) > maxMangled {
 			return c.refuse("%s calls the kernel %s by a name of %d bytes, over the limit of %d: use fewer template arguments", b.Source, shown(b.Entries[i]), len(found[0].symbol), maxMangled)
 		}
-		c.Kernels = append(c.Kernels, Kernel{Symbol: found[0].symbol, Name: found[0].text, CodeSize: f.codeSize(found[0].symbol), Line: lines[i]})
+		params, err := f.params(found[0].symbol)
+		if err != nil {
+			return err
+		}
+		c.Kernels = append(c.Kernels, Kernel{Symbol: found[0].symbol, Name: found[0].text, Params: params, CodeSize: f.codeSize(found[0].symbol), Line: lines[i]})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,18 +19,21 @@ const longEntry = "gemm<shapes::tuple<int, int, int>, shapes::Tile, shapes::Atom
 
 func TestEntriesByTheirNames(t *testing.T) {
 	c := realCUDA(t)
-	kernels := []struct{ entry, symbol, name string }{
-		{"scale(float*, const float*, int)", "_Z5scalePfPKfi", "scale(float*, float const*, int)"},
-		{"attn::detail::combine", "_ZN4attn6detail7combineEPfPKfi", "attn::detail::combine(float*, float const*, int)"},
-		{"attn::forward<64, true>", "_ZN4attn7forwardILi64ELb1EEEvNS_6ParamsE", "attn::forward<64, true>(attn::Params)"},
-		{"::attn::forward<0x80>", "_ZN4attn7forwardILi128ELb0EEEvNS_6ParamsE", "attn::forward<128, false>(attn::Params)"},
-		{"attn::masked<attn::Mask::None>", "_ZN4attn6maskedILNS_4MaskE0EEEvPf", "attn::masked<(attn::Mask)0>(float*)"},
-		{"attn::masked<attn::Mask::Causal>", "_ZN4attn6maskedILNS_4MaskE1EEEvPf", "attn::masked<(attn::Mask)1>(float*)"},
-		{"scale<half>", "_Z5scaleI6__halfEvPT_PKS1_S1_j", "scale<__half>(__half*, __half const*, __half, unsigned int)"},
-		{"scale(double*, double const *, double, unsigned)", "_Z5scaleIdEvPT_PKS0_S0_j", "scale<double>(double*, double const*, double, unsigned int)"},
-		{"dequantize", "_Z10dequantizePK8block_q4Pf5uint36float4sb", "dequantize(block_q4 const*, float*, uint3, float4, short, bool)"},
-		{"hidden<7>", "6hiddenILi7EEEvPf", "hidden<7>(float*)"},
-		{longEntry, "_Z4gemm", "gemm<shapes::tuple<int, int, int>, shapes::tuple<shapes::C<128>, "},
+	kernels := []struct {
+		entry, symbol, name string
+		params              []Param
+	}{
+		{"scale(float*, const float*, int)", "_Z5scalePfPKfi", "scale(float*, float const*, int)", []Param{{0, 8}, {8, 8}, {16, 4}}},
+		{"attn::detail::combine", "_ZN4attn6detail7combineEPfPKfi", "attn::detail::combine(float*, float const*, int)", []Param{{0, 8}, {8, 8}, {16, 4}}},
+		{"attn::forward<64, true>", "_ZN4attn7forwardILi64ELb1EEEvNS_6ParamsE", "attn::forward<64, true>(attn::Params)", []Param{{0, 64}}},
+		{"::attn::forward<0x80>", "_ZN4attn7forwardILi128ELb0EEEvNS_6ParamsE", "attn::forward<128, false>(attn::Params)", []Param{{0, 64}}},
+		{"attn::masked<attn::Mask::None>", "_ZN4attn6maskedILNS_4MaskE0EEEvPf", "attn::masked<(attn::Mask)0>(float*)", []Param{{0, 8}}},
+		{"attn::masked<attn::Mask::Causal>", "_ZN4attn6maskedILNS_4MaskE1EEEvPf", "attn::masked<(attn::Mask)1>(float*)", []Param{{0, 8}}},
+		{"scale<half>", "_Z5scaleI6__halfEvPT_PKS1_S1_j", "scale<__half>(__half*, __half const*, __half, unsigned int)", []Param{{0, 8}, {8, 8}, {16, 2}, {20, 4}}},
+		{"scale(double*, double const *, double, unsigned)", "_Z5scaleIdEvPT_PKS0_S0_j", "scale<double>(double*, double const*, double, unsigned int)", []Param{{0, 8}, {8, 8}, {16, 8}, {24, 4}}},
+		{"dequantize", "_Z10dequantizePK8block_q4Pf5uint36float4sb", "dequantize(block_q4 const*, float*, uint3, float4, short, bool)", []Param{{0, 8}, {8, 8}, {16, 12}, {32, 16}, {48, 2}, {50, 1}}},
+		{"hidden<7>", "6hiddenILi7EEEvPf", "hidden<7>(float*)", []Param{{0, 8}}},
+		{longEntry, "_Z4gemm", "gemm<shapes::tuple<int, int, int>, shapes::tuple<shapes::C<128>, ", []Param{{0, 1}, {1, 1}, {8, 8}, {16, 1}, {24, 8}, {32, 1}, {40, 8}, {48, 4}}},
 	}
 	for _, arch := range []string{"sm_89", "sm_90"} {
 		t.Run(arch, func(t *testing.T) {
@@ -43,6 +47,9 @@ func TestEntriesByTheirNames(t *testing.T) {
 				got := cubin.Kernels[i]
 				if !strings.Contains(got.Symbol, want.symbol) || !strings.HasPrefix(got.Name, want.name) || got.CodeSize == 0 || got.Usage.Registers == nil || got.Line == 0 {
 					t.Errorf("%s: found %+v", want.entry, got)
+				}
+				if !slices.Equal(got.Params, want.params) {
+					t.Errorf("%s: parameters %v, want %v", want.entry, got.Params, want.params)
 				}
 			}
 			if long := cubin.Kernels[len(kernels)-1].Symbol; len(long) < 333 {

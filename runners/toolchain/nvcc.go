@@ -49,6 +49,7 @@ type Kernel struct {
 	Symbol   string // as the driver, the profiler and the other tools know it
 	Name     string // as people read it: ns::scale<64, true>(float*, float const*)
 	Usage    FunctionUsage
+	Params   []Param
 	CodeSize int // bytes of its instructions
 	Line     int // where Source defines it; 0 where a macro or another file does
 }

@@ -24,7 +24,9 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what nvcc made of %s: %w", b.Source, err)
 	}
-	if err := cubin.findEntries(b, f); err != nil {
+	if err := cubin.findEntries(b, f); errors.Is(err, errNotCubin) {
+		return nil, fmt.Errorf("reading what nvcc made of %s: %w", b.Source, err)
+	} else if err != nil {
 		return nil, err
 	}
 	if foreign := f.foreign(); len(foreign) > 0 {
