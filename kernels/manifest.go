@@ -114,18 +114,7 @@ func (m *Manifest) dims() []string {
 // same whatever the build, so they may not name a toggle.
 func (m *Manifest) exprs() (all, overDims []*Expr) {
 	for i := range m.Arguments {
-		a := &m.Arguments[i]
-		for j := range a.Shape {
-			all = append(all, &a.Shape[j])
-		}
-		if a.Value != nil {
-			all = append(all, a.Value)
-		}
-		if a.TensorMap != nil {
-			for j := range a.TensorMap.Box {
-				all = append(all, &a.TensorMap.Box[j])
-			}
-		}
+		all = append(all, m.Arguments[i].exprs()...)
 	}
 	all = append(all, m.Launch.exprs()...)
 	for _, v := range m.Variants {

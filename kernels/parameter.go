@@ -1,5 +1,7 @@
 package kernels
 
+import "fmt"
+
 // A Parameter is one of the kernel function's parameters as compiled code must have it.
 type Parameter struct {
 	Name   string // of the argument
@@ -20,7 +22,15 @@ func (m *Manifest) Parameters() []Parameter {
 	var l parameterList
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
+		composite, ok := a.Composite(m)
 		switch {
+		case m.Inside(a.Name):
+		case ok && a.Access == Struct:
+			l.add(a.Name, "struct", composite.Size, composite.Align)
+		case ok:
+			l.add(a.Name, fmt.Sprintf("vector of %d %s", len(a.Vector), a.DType), composite.Size, composite.Align)
+		case a.Access == Absent:
+			l.add(a.Name, "null pointer", pointerSize, pointerSize)
 		case a.Access == Scalar:
 			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
 		case a.TensorMap != nil:
@@ -38,7 +48,7 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
 		switch {
-		case a.ScaleOf != "":
+		case a.ScaleOf != "" || !a.inReference():
 		case a.Access == Scalar:
 			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
 		default:
@@ -46,6 +56,12 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 		}
 	}
 	return l
+}
+
+// inReference tells whether the reference sees an argument: arrays, and scalars that are a parameter of their own. What a struct or
+// a vector holds follows from the dims.
+func (a *Argument) inReference() bool {
+	return a.array() || a.Access == Scalar && len(a.Vector) == 0
 }
 
 type parameterList []Parameter

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -280,7 +279,8 @@ const sanitizedDone = 'k'
 // sanitizedText is the main function of a sanitized process: it copies every array
 // to the heap, to its byte, calls the kernel once and says that it returned.
 // Arrays that the kernel only writes are left as they come from the heap.
-const sanitizedText = `#include <stdint.h>
+const sanitizedText = `#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -320,11 +320,9 @@ int main(void)
 // sanitizedStub writes the main for an entry point with the given prototype and
 // arguments.
 func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
-	var pass []string
 	var copies strings.Builder
-	for i, a := range args {
-		if a.Access == kernels.Scalar {
-			pass = append(pass, fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(a.DType)], i))
+	for _, a := range args {
+		if !a.Array() {
 			continue
 		}
 		reads := 0
@@ -334,7 +332,9 @@ func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
 		// A function for each: a report says by whom the memory was taken.
 		fmt.Fprintf(&copies, "__attribute__((noinline)) static %s *%s%s(char *memory, uint64_t at, uint64_t size)\n{\n    return (%[1]s *)copy(memory, at, size, %[4]d);\n}\n\n",
 			cTypes[string(a.DType)], sanitize.ArgumentPrefix, a.Name, reads)
-		pass = append(pass, fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i))
 	}
+	pass := passed(args, func(i int, a tensor.Arg) string {
+		return fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i)
+	})
 	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), copies.String(), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
 }

@@ -150,12 +150,23 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 			return nil, blame(err)
 		}
 	}
+	list, err := k.parameters(dims, args, offsets, base)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
+}
+
+// parameters are what the kernel is launched with on arguments that lie at base.
+func (k *Kernel) parameters(dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (*driver.Args, error) {
 	list := &driver.Args{}
+	address := func(arg int) uint64 { return uint64(base) + uint64(offsets[arg]) }
 	for i, a := range args {
-		at := base + driver.DevicePtr(offsets[i])
+		at := driver.DevicePtr(address(i))
 		switch {
+		case a.Inside:
 		case !a.Array():
-			list.Bytes(a.Bytes, len(a.Bytes))
+			list.Bytes(a.Passed(args, address), a.Alignment())
 		case k.maps && k.manifest.Arguments[i].TensorMap != nil:
 			m, err := k.tensorMap(&k.manifest.Arguments[i], dims, at)
 			if err != nil {
@@ -166,7 +177,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 			list.Pointer(at)
 		}
 	}
-	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
+	return list, nil
 }
 
 func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }
