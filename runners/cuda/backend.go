@@ -174,7 +174,9 @@ func (b *Backend) resources(c *toolchain.Cubin, variant string) (*gates.Resource
 		Stack: k.Usage.Stack, CodeSize: &k.CodeSize, Warnings: c.Warnings,
 	}
 	for _, g := range c.Globals {
-		r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
+		if g.Written {
+			r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
+		}
 	}
 	threads, dynamic := 0, 0
 	for _, s := range b.job.Manifest.ShapesFor(variant) {
