@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -14,9 +15,11 @@ const (
 	Out    Access = "out"
 	InOut  Access = "inout"
 	Scalar Access = "scalar" // passed by value
+	Struct Access = "struct" // passed by value, with fields
+	Absent Access = "absent" // a pointer that is null
 )
 
-var accesses = []Access{In, Out, InOut, Scalar}
+var accesses = []Access{In, Out, InOut, Scalar, Struct, Absent}
 
 func (a *Access) UnmarshalStrict(n *strict.Node) { strict.Word(n, a, accesses) }
 func (a *Access) JSONSchema() map[string]any     { return strict.WordSchema(accesses) }
@@ -42,12 +45,15 @@ func (i *Init) JSONSchema() map[string]any     { return strict.WordSchema(inits(
 // An Argument is one parameter of the kernel function.
 type Argument struct {
 	Name     string    `yaml:"name" required:"true" eg:"q" bounds:"(a C identifier)" doc:"The parameter's name."`
-	DType    DType     `yaml:"dtype" required:"true" eg:"f32" doc:"Format of an element; i32, i64, f32 or f64 for a scalar."`
-	Access   Access    `yaml:"access" required:"true" eg:"inout" doc:"What the kernel does with it: reads, writes, both, or scalar for a parameter by value."`
+	DType    DType     `yaml:"dtype" eg:"f32" default:"(required but for struct and absent)" doc:"Format of an element; for a scalar or a field any but e4m3 and e5m2."`
+	Access   Access    `yaml:"access" required:"true" eg:"inout" doc:"What the kernel does with it: reads, writes, both; scalar or struct for a parameter by value; absent for a null pointer."`
 	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array, row-major, each an expression over the dims."`
 	Init     Init      `yaml:"init" eg:"zero" default:"distribution" doc:"How an input is filled; distribution is as the policy says."`
 	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Values are drawn as real numbers and quantised with one scale per group."`
 	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
+
+	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar that is a vector type, such as uint3 or float4, in place of value."`
+	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in C's layout. An array that a member points to is an argument of the manifest, and no parameter of its own."`
 
 	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
 
@@ -73,30 +79,68 @@ func (a *Argument) ValidateStrict(n *strict.Node) {
 	if !n.Clean() {
 		return
 	}
-	if a.Access == Scalar {
+	switch a.Access {
+	case Scalar:
 		a.validateScalar(n)
-	} else {
+	case Struct, Absent:
+		a.validateStruct(n)
+	default:
 		a.validateArray(n)
 	}
 }
 
-func (a *Argument) validateScalar(n *strict.Node) {
-	for _, field := range []string{"shape", "init", "quantize", "tensor_map"} {
+// array tells whether the argument is memory that the kernel reads or writes.
+func (a *Argument) array() bool { return a.Access == In || a.Access == Out || a.Access == InOut }
+
+// refuse reports fields that a kind of argument has not.
+func refuseFields(n *strict.Node, why string, fields ...string) {
+	for _, field := range fields {
 		if n.Has(field) {
-			n.Child(field).Errorf("a scalar has none (delete it, or write access: in)")
+			n.Child(field).Errorf("%s", why)
 		}
 	}
-	if a.Value == nil {
+}
+
+func (a *Argument) validateStruct(n *strict.Node) {
+	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "tensor_map", "value", "vector")
+	switch {
+	case a.Access == Absent:
+		refuseFields(n, "absent has none (delete it, or write access: struct)", "fields")
+	case len(a.Fields) == 0:
+		n.Child("fields").Errorf("is required for a struct (write e.g. fields: [{name: scale, dtype: f32, value: 1/sqrt(D)}])")
+	case len(a.Fields) > maxFields:
+		n.Child("fields").Errorf("has %d fields (write at most %d)", len(a.Fields), maxFields)
+	}
+}
+
+func (a *Argument) validateScalar(n *strict.Node) {
+	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "tensor_map")
+	refuseFields(n, "a scalar has none (delete it, or write access: struct)", "fields")
+	switch {
+	case n.Has("vector") && n.Has("value"):
+		n.Child("value").Errorf("is set beside vector (delete one)")
+	case n.Has("vector"):
+		checkLanes(n.Child("vector"), len(a.Vector))
+	case a.Value == nil:
 		n.Child("value").Errorf("is required for a scalar (write e.g. value: B)")
 	}
-	if !slices.Contains(scalarDTypes, a.DType) {
-		n.Child("dtype").Errorf("%q is no format of a scalar (write one of %s)", a.DType, strict.JoinWords(scalarDTypes))
+	a.requireDType(n)
+	if a.DType != "" {
+		checkByValue(n, a.DType)
+	}
+}
+
+func (a *Argument) requireDType(n *strict.Node) {
+	if a.DType == "" {
+		n.Child("dtype").Errorf("is required (write e.g. dtype: f32)")
 	}
 }
 
 func (a *Argument) validateArray(n *strict.Node) {
-	if a.Value != nil {
-		n.Child("value").Errorf("an array has none (delete it, or write access: scalar)")
+	refuseFields(n, "an array has none (delete it, or write access: scalar)", "value", "vector")
+	refuseFields(n, "an array has none (delete it, or write access: struct)", "fields")
+	if a.requireDType(n); a.DType == "" {
+		return
 	}
 	switch {
 	case len(a.Shape) == 0:
@@ -120,6 +164,29 @@ func (a *Argument) validateArray(n *strict.Node) {
 	if !slices.Contains(quantizedDTypes, a.DType) {
 		n.Child("dtype").Errorf("%q is no format to quantise to (write one of %s)", a.DType, strict.JoinWords(quantizedDTypes))
 	}
+}
+
+// exprs are all expressions of an argument.
+func (a *Argument) exprs() []*Expr {
+	var all []*Expr
+	for i := range a.Shape {
+		all = append(all, &a.Shape[i])
+	}
+	if a.Value != nil {
+		all = append(all, a.Value)
+	}
+	for i := range a.Vector {
+		all = append(all, &a.Vector[i])
+	}
+	for i := range a.Fields {
+		all = append(all, a.Fields[i].exprs()...)
+	}
+	if a.TensorMap != nil {
+		for i := range a.TensorMap.Box {
+			all = append(all, &a.TensorMap.Box[i])
+		}
+	}
+	return all
 }
 
 // GroupAxes are the axes that index the groups of a quantised array,

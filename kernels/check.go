@@ -54,7 +54,7 @@ func (c *checker) checkNames() {
 		c.errorf(n.Child("name"), "%q is not a name (write letters, digits, '.', '_' and '-')", m.Name)
 	}
 	if n.Has("entry") {
-		checkIdentifier(n.Child("entry"), m.Entry)
+		checkEntry(n.Child("entry"), m.Entry)
 	}
 	if m.Reference != nil && m.Entry != "" && m.Reference.Entry == m.Entry {
 		c.errorf(n.Child("reference", "entry"), "%q is the kernel's entry too (name the reference differently)", m.Entry)

@@ -30,6 +30,7 @@ func (c *checker) checkArguments() {
 			c.errorf(at.Child("name"), "%q is the kernel's entry too (choose another)", a.Name)
 		}
 		c.checkTensorMap(a, at.Child("tensor_map"))
+		c.checkFields(a, at)
 		if a.Quantize != nil {
 			if c.checkGroups(a, at.Child("quantize", "per")) {
 				c.checkScale(a, at.Child("quantize", "scale"))

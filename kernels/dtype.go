@@ -20,20 +20,27 @@ const (
 	U8   DType = "u8"
 	I32  DType = "i32"
 	I64  DType = "i64" // exact up to ±2⁵³ only: values pass through float64
+	I16  DType = "i16"
+	U16  DType = "u16"
+	U32  DType = "u32"
+	U64  DType = "u64"  // exact up to 2⁵³ only
+	Bool DType = "bool" // a byte that is 0 or 1
 )
 
-// DTypes lists every format, narrow floats first.
-func DTypes() []DType { return []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64} }
+// DTypes lists every format, narrow floats first. Device code knows them by their place here.
+func DTypes() []DType {
+	return []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, Bool}
+}
 
 var (
-	scalarDTypes    = []DType{I32, I64, F32, F64}
+	scalarDTypes    = []DType{I8, U8, I16, U16, I32, U32, I64, U64, Bool, F16, BF16, F32, F64}
 	quantizedDTypes = []DType{E4M3, E5M2, I8}
 )
 
 func (d *DType) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, DTypes()) }
 func (d *DType) JSONSchema() map[string]any     { return strict.WordSchema(DTypes()) }
 
-var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8}
+var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8, I16: 2, U16: 2, U32: 4, U64: 8, Bool: 1}
 
 // Size is the number of bytes of one element.
 func (d DType) Size() int {
@@ -49,7 +56,7 @@ func (d DType) Float() bool {
 	switch d {
 	case E4M3, E5M2, F16, BF16, F32, F64:
 		return true
-	case I8, U8, I32, I64:
+	case I8, U8, I16, U16, I32, U32, I64, U64, Bool:
 		return false
 	}
 	panic(unknown(d))

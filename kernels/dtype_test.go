@@ -9,6 +9,7 @@ import (
 func TestDTypes(t *testing.T) {
 	sizes := map[DType]int{
 		"e4m3": 1, "e5m2": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "i64": 8,
+		"i16": 2, "u16": 2, "u32": 4, "u64": 8, "bool": 1,
 	}
 	for d, size := range sizes {
 		if !slices.Contains(DTypes(), d) || d.Size() != size || d.Float() != strings.ContainsAny(string(d), "ef") {

@@ -82,6 +82,17 @@ func (m *Manifest) computed(v Variant) []computed {
 		ofArgument := func(try func(trial) error, path ...string) {
 			all = append(all, computed{func(n *strict.Node) *strict.Node { return n.Child("arguments").Items()[i].Child(path...) }, try})
 		}
+		if composite, ok := a.Composite(m); ok {
+			for _, p := range composite.Parts {
+				if p.Value != nil {
+					ofArgument(func(t trial) error { _, err := m.PartValue(p, t.dims, t.toggles); return err })
+				}
+			}
+			continue
+		}
+		if a.Access == Absent {
+			continue
+		}
 		if a.Access == Scalar {
 			ofArgument(func(t trial) error { _, err := m.ScalarValue(a, t.dims, t.toggles); return err }, "value")
 			continue

@@ -61,7 +61,7 @@ type Manifest struct {
 	Source         string   `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
 	Sources        []string `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
 	Include        []string `yaml:"include" half:"implementation" eg:"[common, third_party/x/include]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, whose headers the sources may include. A header of the system or the toolkit of the same name comes first."`
-	Entry          string   `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function."`
+	Entry          string   `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
 	Arch           []Arch   `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
 	Flags          []string `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
 	Launch         *Launch  `yaml:"launch" half:"implementation" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory. A variant may have its own."`
@@ -122,18 +122,7 @@ func (m *Manifest) dims() []string {
 // same whatever the build, so they may not name a toggle.
 func (m *Manifest) exprs() (all, overDims []*Expr) {
 	for i := range m.Arguments {
-		a := &m.Arguments[i]
-		for j := range a.Shape {
-			all = append(all, &a.Shape[j])
-		}
-		if a.Value != nil {
-			all = append(all, a.Value)
-		}
-		if a.TensorMap != nil {
-			for j := range a.TensorMap.Box {
-				all = append(all, &a.TensorMap.Box[j])
-			}
-		}
+		all = append(all, m.Arguments[i].exprs()...)
 	}
 	all = append(all, m.Launch.exprs()...)
 	for _, v := range m.Variants {

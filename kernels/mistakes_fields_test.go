@@ -19,10 +19,10 @@ var fieldMistakes = []mistake{
 		"kernel.yaml:13:1: tolerence: unknown field (did you mean tolerance?)",
 	}},
 	{"entry", goodCPU, "entry: sdpa_fp8", "entry: 'sdpa; system'", []string{
-		`kernel.yaml:4:8: entry: "sdpa; system" is not a C identifier (write letters, digits and _)`,
+		`kernel.yaml:4:8: entry: "sdpa; system" has ";" in it, which no name of a kernel has (write e.g. sdpa, attention<64, true>, ns::kernel or scale(float*, const float*, int))`,
 	}},
 	{"entry keyword", goodCPU, "entry: sdpa_fp8", "entry: int", []string{
-		`kernel.yaml:4:8: entry: "int" is a keyword of C or C++ (choose another name)`,
+		`kernel.yaml:4:8: entry: "int" is no name of a kernel: "int" is a keyword of C or C++ (write e.g. sdpa, attention<64, true>, ns::kernel or scale(float*, const float*, int))`,
 	}},
 	{"reference entry", goodCPU, "entry: sdpa_reference", "entry: sdpa_fp8", []string{
 		`kernel.yaml:12:41: reference.entry: "sdpa_fp8" is the kernel's entry too (name the reference differently)`,
@@ -72,7 +72,7 @@ var fieldMistakes = []mistake{
 		`kernel.yaml:22:39: variants.stage1.flags[0]: "-DTILE=64" defines the toggle TILE (set it under the variant's toggles)`,
 	}},
 	{"dtype", goodCPU, "dtype: e4m3", "dtype: f8", []string{
-		`kernel.yaml:8:22: arguments[0].dtype: "f8" is not one of e4m3, e5m2, f16, bf16, f32, f64, i8, u8, i32, i64`,
+		`kernel.yaml:8:22: arguments[0].dtype: "f8" is not one of e4m3, e5m2, f16, bf16, f32, f64, i8, u8, i32, i64, i16, u16, u32, u64, bool`,
 	}},
 	{"argument name", goodCPU, "name: o,", "name: 1o,", []string{
 		`kernel.yaml:10:12: arguments[2].name: "1o" is not a C identifier (write letters, digits and _)`,
@@ -101,8 +101,8 @@ var fieldMistakes = []mistake{
 	{"scalar with shape", goodCPU, ", value: S", ", value: S, shape: [S]", []string{
 		"kernel.yaml:11:60: arguments[3].shape: a scalar has none (delete it, or write access: in)",
 	}},
-	{"scalar dtype", goodCPU, "dtype: i32", "dtype: f16", []string{
-		`kernel.yaml:11:22: arguments[3].dtype: "f16" is no format of a scalar (write one of i32, i64, f32, f64)`,
+	{"scalar dtype", goodCPU, "dtype: i32", "dtype: e4m3", []string{
+		`kernel.yaml:11:22: arguments[3].dtype: "e4m3" is no format of a scalar (write one of i8, u8, i16, u16, i32, u32, i64, u64, bool, f16, bf16, f32, f64)`,
 	}},
 	{"quantize dtype", goodCPU, "dtype: e4m3", "dtype: f16", []string{
 		`kernel.yaml:8:22: arguments[0].dtype: "f16" is no format to quantise to (write one of e4m3, e5m2, i8)`,

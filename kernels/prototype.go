@@ -7,36 +7,71 @@ import "strings"
 var cTypes = map[DType]string{
 	E4M3: "uint8_t", E5M2: "uint8_t", U8: "uint8_t", F16: "uint16_t", BF16: "uint16_t",
 	F32: "float", F64: "double", I8: "int8_t", I32: "int32_t", I64: "int64_t",
+	I16: "int16_t", U16: "uint16_t", U32: "uint32_t", U64: "uint64_t", Bool: "bool",
 }
 
-// CPrototype is the C declaration of the kernel function. It needs stdint.h.
+// CPrototype is the C declaration of the kernel function, without scope and template arguments where it is C++. It needs
+// stdint.h and stdbool.h.
 func (m *Manifest) CPrototype() string {
-	params := make([]string, len(m.Arguments))
-	for i, a := range m.Arguments {
-		params[i] = parameter(cTypes[a.DType], a)
+	e, err := ParseEntry(m.Entry)
+	if err != nil {
+		return ""
 	}
-	return declaration(m.Entry, params)
+	return m.CPrototypeAs(e.Base())
 }
+
+// CPrototypeAs declares the kernel function under another name, behind the types of its structs.
+func (m *Manifest) CPrototypeAs(name string) string {
+	var types, params []string
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		composite, ok := a.Composite(m)
+		switch {
+		case m.Inside(a.Name):
+		case ok:
+			types = append(types, a.CStruct()+" "+composite.definition+";\n")
+			params = append(params, a.CStruct()+" "+a.Name)
+		default:
+			params = append(params, parameter(cTypes[a.DType], *a))
+		}
+	}
+	return strings.Join(types, "") + declaration(name, params)
+}
+
+// CStruct is the type of a struct or a vector in the declaration.
+func (a *Argument) CStruct() string { return "struct kernelgate_" + a.Name }
 
 // ReferencePrototype is the C declaration of the reference. It sees real
 // numbers: arrays are doubles, and scales, which only undo the quantisation,
 // are left out. It is empty for a reference on the device, which is launched
 // and not called.
 func (m *Manifest) ReferencePrototype() string {
+	if m.Reference == nil {
+		return ""
+	}
+	e, err := ParseEntry(m.Reference.Entry)
+	if err != nil {
+		return ""
+	}
+	return m.ReferencePrototypeAs(e.Base())
+}
+
+// ReferencePrototypeAs declares the reference under another name.
+func (m *Manifest) ReferencePrototypeAs(name string) string {
 	if m.Reference == nil || m.ReferenceOnDevice() {
 		return ""
 	}
 	var params []string
 	for _, a := range m.Arguments {
 		switch {
-		case a.ScaleOf != "":
+		case a.ScaleOf != "" || !a.inReference():
 		case a.Access == Scalar:
 			params = append(params, parameter(cTypes[a.DType], a))
 		default:
 			params = append(params, parameter("double", a))
 		}
 	}
-	return declaration(m.Reference.Entry, params)
+	return declaration(name, params)
 }
 
 func declaration(entry string, params []string) string {
@@ -50,9 +85,18 @@ func parameter(ctype string, a Argument) string {
 	switch a.Access {
 	case Scalar:
 		return ctype + " " + a.Name
+	case Absent:
+		return "const void *" + a.Name
 	case In:
 		return "const " + ctype + " *" + a.Name
 	default:
 		return ctype + " *" + a.Name
 	}
+}
+
+// pointerTo is the type of a pointer to an array, up to its name.
+func pointerTo(a *Argument) string {
+	named := *a
+	named.Name = ""
+	return parameter(cTypes[a.DType], named)
 }

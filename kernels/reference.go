@@ -14,7 +14,7 @@ import (
 // scalars are the kernel's.
 type Reference struct {
 	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"C in float64, or in cuda mode also a .cu file in float32."`
-	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"The function, or the kernel of a .cu file."`
+	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"The function, or the kernel of a .cu file, by its name in the source."`
 	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"Of a .cu file: grid, block and dynamic shared memory."`
 }
 
@@ -28,7 +28,7 @@ type ReferenceLaunch struct {
 
 func (r *Reference) ValidateStrict(n *strict.Node) {
 	if n.Has("entry") {
-		checkIdentifier(n.Child("entry"), r.Entry)
+		checkEntry(n.Child("entry"), r.Entry)
 	}
 }
 

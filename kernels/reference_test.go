@@ -16,6 +16,7 @@ func TestReference(t *testing.T) {
 	const (
 		cpu  = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}"
 		cuda = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
+		q    = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
 		o    = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
 	)
 	language := stricttest.Language{
@@ -30,6 +31,11 @@ func TestReference(t *testing.T) {
 				"  reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, variants: {a: {source: a.cu}}, reference: {source: r.c, entry: r}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, source: a.cu, reference: {source: r.cu, entry: r}}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: u32, access: scalar, vector: [B, H]}, " + o + "]}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, vector: [B, H]}]}, " + q + ", " + o + "]}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, array: [B, H]}]}, " + q + ", " + o + "]}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, pointer: q}]}, " + q + ", " + o + "]}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },
@@ -41,14 +47,19 @@ func TestReference(t *testing.T) {
 				"and no variant's `limits` get rid of a shape that the policy asks for.",
 		},
 		Entry: map[string]func(int) string{
-			"arguments":              func(i int) string { return "{name: a" + strconv.Itoa(i) + ", dtype: f32, access: out, shape: [S]}" },
-			"arguments[].shape":      func(int) string { return "1" },
-			"launch.grid":            func(int) string { return "1" },
-			"launch.block":           func(int) string { return "1" },
-			"launch.cluster":         func(int) string { return "1" },
-			"reference.launch.grid":  func(int) string { return "1" },
-			"reference.launch.block": func(int) string { return "1" },
-			"toggles.NAME.values":    func(i int) string { return strconv.Itoa(i) },
+			"arguments":          func(i int) string { return "{name: a" + strconv.Itoa(i) + ", dtype: f32, access: out, shape: [S]}" },
+			"arguments[].shape":  func(int) string { return "1" },
+			"arguments[].vector": func(int) string { return "1" },
+			"arguments[].fields": func(i int) string { return "{name: a" + strconv.Itoa(i) + ", dtype: f32, value: 1}" },
+
+			"arguments[].fields[].vector": func(int) string { return "1" },
+			"arguments[].fields[].array":  func(int) string { return "1" },
+			"launch.grid":                 func(int) string { return "1" },
+			"launch.block":                func(int) string { return "1" },
+			"launch.cluster":              func(int) string { return "1" },
+			"reference.launch.grid":       func(int) string { return "1" },
+			"reference.launch.block":      func(int) string { return "1" },
+			"toggles.NAME.values":         func(i int) string { return strconv.Itoa(i) },
 		},
 	}
 	language.InStep(t, "REFERENCE.md", *update)

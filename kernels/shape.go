@@ -175,19 +175,21 @@ func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (
 	if a.Value == nil {
 		return 0, fmt.Errorf("argument %s has no value: it is an array", a.Name)
 	}
-	env := m.Env(dims, toggles)
-	v, err := a.Value.eval(env)
-	if err != nil {
-		return 0, err
+	return a.Value.as(a.DType, m.Env(dims, toggles))
+}
+
+// wholeRanges are the values that integers hold; of the widest, those that expressions hold too.
+var wholeRanges = map[DType][2]int64{
+	I8: {math.MinInt8, math.MaxInt8}, U8: {0, math.MaxUint8}, I16: {math.MinInt16, math.MaxInt16}, U16: {0, math.MaxUint16},
+	I32: {math.MinInt32, math.MaxInt32}, U32: {0, math.MaxUint32}, I64: {-maxWhole, maxWhole}, U64: {0, maxWhole}, Bool: {0, 1},
+}
+
+// as is an expression's value in a format.
+func (e *Expr) as(d DType, env Env) (float64, error) {
+	limits, ok := wholeRanges[d]
+	if !ok {
+		return e.eval(env)
 	}
-	whole := int64(0)
-	switch a.DType {
-	case I32:
-		whole, err = a.Value.within(env, math.MinInt32, math.MaxInt32)
-	case I64:
-		whole, err = a.Value.within(env, -maxWhole, maxWhole)
-	default:
-		return v, nil
-	}
+	whole, err := e.within(env, limits[0], limits[1])
 	return float64(whole), err
 }

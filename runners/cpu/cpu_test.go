@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -232,13 +233,9 @@ func TestEvidenceIsComplete(t *testing.T) {
 	}
 }
 
-// A kernel in C++ is called like one in C.
+// A kernel in C++ is called like one in C, by whatever name the compiler gave it; with a sanitizer too.
 func TestCXXIsCalledLikeC(t *testing.T) {
 	text, err := os.ReadFile("testdata/kernel.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(text), "source: scale.c", "source: scale.cpp", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +243,33 @@ func TestCXXIsCalledLikeC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const kernel = "#include <cstdint>\nextern \"C\" void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
-	w := newTestWorker(t, m, p, kernel, kernel, time.Minute)
-	e, err := runners.Gather(t.Context(), w.job, w, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
-		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
+	const body = "(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
+	const wrong = "(float *x, const float *y, int32_t N) { }\n"
+	for entry, source := range map[string]string{
+		"scale":                            "extern \"C\" void scale" + body,
+		"ns::scale":                        "namespace ns { void scale" + body + "}\nvoid scale" + wrong,
+		"scale(const float*, float*, int)": "void scale" + wrong + "void scale" + body,
+		"ns::scale<float, 2>":              "namespace ns { template <typename T, int By> void scale" + body + "template void scale<float, 2>(const float*, float*, int);\ntemplate void scale<float, 3>(const float*, float*, int);\n}\n",
+	} {
+		t.Run(entry, func(t *testing.T) {
+			m, err := kernels.Parse("kernel.yaml", []byte(strings.NewReplacer("source: scale.c", "source: scale.cpp", "entry: scale", "entry: '"+entry+"'").Replace(string(text))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			kernel := "#include <cstdint>\n" + source
+			w := newTestWorker(t, m, p, kernel, kernel, time.Minute)
+			e, err := runners.Gather(t.Context(), w.job, w, silent{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
+				t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
+			}
+			sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
+			if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer); err != nil || failure != nil || exe == "" {
+				t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
+			}
+		})
 	}
 }
 

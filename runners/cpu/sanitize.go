@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -168,7 +167,9 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
-	text := sanitizedStub(m.CPrototype(), m.Entry, sample.Args)
+	// By the name that the build found: in C++ it is a mangled one.
+	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
+	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, w.sides[runners.Candidate].symbol), toolchain.EntrySymbol, sample.Args)
 	if isCXX(w.job) {
 		source += "pp"
 		text = "extern \"C\" {\n" + text + "}\n"
@@ -278,7 +279,8 @@ const sanitizedDone = 'k'
 // sanitizedText is the main function of a sanitized process: it copies every array
 // to the heap, to its byte, calls the kernel once and says that it returned.
 // Arrays that the kernel only writes are left as they come from the heap.
-const sanitizedText = `#include <stdint.h>
+const sanitizedText = `#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -318,11 +320,9 @@ int main(void)
 // sanitizedStub writes the main for an entry point with the given prototype and
 // arguments.
 func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
-	var pass []string
 	var copies strings.Builder
-	for i, a := range args {
-		if a.Access == kernels.Scalar {
-			pass = append(pass, fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(a.DType)], i))
+	for _, a := range args {
+		if !a.Array() {
 			continue
 		}
 		reads := 0
@@ -332,7 +332,9 @@ func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
 		// A function for each: a report says by whom the memory was taken.
 		fmt.Fprintf(&copies, "__attribute__((noinline)) static %s *%s%s(char *memory, uint64_t at, uint64_t size)\n{\n    return (%[1]s *)copy(memory, at, size, %[4]d);\n}\n\n",
 			cTypes[string(a.DType)], sanitize.ArgumentPrefix, a.Name, reads)
-		pass = append(pass, fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i))
 	}
+	pass := passed(args, func(i int, a tensor.Arg) string {
+		return fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i)
+	})
 	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), copies.String(), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
 }

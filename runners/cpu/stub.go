@@ -33,20 +33,16 @@ const (
 var cTypes = map[string]string{
 	"e4m3": "uint8_t", "e5m2": "uint8_t", "u8": "uint8_t", "i8": "int8_t", "f16": "uint16_t", "bf16": "uint16_t",
 	"f32": "float", "f64": "double", "i32": "int32_t", "i64": "int64_t",
+	"i16": "int16_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "bool": "bool",
 }
 
 // stub writes the C main for an entry point with the given prototype and
 // arguments. A worker is made only where there is a filter.
 func stub(prototype, entry string, args []tensor.Arg) string {
 	filter, _ := filterText()
-	var pass []string
-	for i, a := range args {
-		if a.Access == kernels.Scalar {
-			pass = append(pass, fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(a.DType)], i))
-		} else {
-			pass = append(pass, fmt.Sprintf("(%s *)(memory + word[%d])", cTypes[string(a.DType)], i))
-		}
-	}
+	pass := passed(args, func(i int, a tensor.Arg) string {
+		return fmt.Sprintf("(%s *)(memory + word[%d])", cTypes[string(a.DType)], i)
+	})
 	return strings.NewReplacer(
 		"$PROTOTYPE", strings.TrimSuffix(prototype, ";"),
 		"$WORDS", fmt.Sprint(len(args)),
@@ -54,4 +50,35 @@ func stub(prototype, entry string, args []tensor.Arg) string {
 		"$FILTER", filter,
 		"$MEMORY", fmt.Sprint(fdMemory), "$COMMAND", fmt.Sprint(fdCommand), "$REPLY", fmt.Sprint(fdReply),
 	).Replace(stubText)
+}
+
+// passed is the arguments of the call as C expressions: arrays as told, scalars out of their words, and structs put together
+// from both.
+func passed(args []tensor.Arg, array func(i int, a tensor.Arg) string) []string {
+	one := func(i int) string {
+		if i < 0 {
+			return "0"
+		}
+		if a := args[i]; a.Array() {
+			return array(i, a)
+		}
+		return fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(args[i].DType)], i)
+	}
+	var pass []string
+	for i, a := range args {
+		switch {
+		case a.Inside:
+		case a.Access == kernels.Absent:
+			pass = append(pass, "0")
+		case a.Parts != nil:
+			var parts []string
+			for _, p := range a.Parts {
+				parts = append(parts, one(p.Arg))
+			}
+			pass = append(pass, fmt.Sprintf("(struct kernelgate_%s){%s}", a.Name, strings.Join(parts, ", ")))
+		default:
+			pass = append(pass, one(i))
+		}
+	}
+	return pass
 }

@@ -48,6 +48,7 @@ type Worker struct {
 // An executable is one built side: a program that runs its kernel on command.
 type executable struct {
 	path     string
+	symbol   string // the entry's, in what the compiler makes
 	manifest *kernels.Manifest
 	toggles  map[string]int
 }
@@ -133,7 +134,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	exe, err := w.link(ctx, string(role), object.info, stub(renamed(m.CPrototype(), m.Entry), toolchain.EntrySymbol, sample.Args))
+	exe, err := w.link(ctx, string(role), object.info, stub(m.CPrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args))
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
@@ -142,7 +143,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	w.sides[role] = &executable{path: exe, manifest: m, toggles: toggles}
+	w.sides[role] = &executable{path: exe, symbol: object.info.Entry, manifest: m, toggles: toggles}
 	b.OK, b.Seconds = true, time.Since(start).Seconds()
 	return b, nil
 }
@@ -162,7 +163,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := w.link(ctx, "reference", object.info, stub(renamed(m.ReferencePrototype(), m.Reference.Entry), toolchain.EntrySymbol, sample.ReferenceArgs(false)))
+	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false)))
 	if err != nil {
 		return nil, fmt.Errorf("linking the reference %s of the base: %w", m.Reference.Source, err)
 	}
@@ -232,12 +233,6 @@ func compileOnly(flags []string) []string {
 		}
 	}
 	return kept
-}
-
-// renamed is the declaration of an entry by the name that the object has for it,
-// which no header declares.
-func renamed(prototype, entry string) string {
-	return strings.Replace(prototype, "void "+entry+"(", "void "+toolchain.EntrySymbol+"(", 1)
 }
 
 // linkFlags make a program that maps nothing both writable and executable, resolves every name before main, and depends

@@ -84,7 +84,7 @@ func (b *Backend) ahead(ctx context.Context) {
 		}
 		if arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant)); err == nil {
 			b.begin(ctx, string(role), toolchain.NVCCBuild{
-				Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+				Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 			})
 		}
 	}
@@ -103,7 +103,7 @@ func (b *Backend) ahead(ctx context.Context) {
 // the plain architecture always works.
 func (b *Backend) referenceBuild() toolchain.NVCCBuild {
 	r := b.job.Manifest.Reference
-	return toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entry: r.Entry, Arch: b.device.Arch}
+	return toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entries: []string{r.Entry}, Arch: b.device.Arch}
 }
 
 func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
@@ -115,7 +115,10 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
-	return &sides.Built{Image: cubin.Path}, nil
+	if differs := compareParameters(cubin.Kernels[0], m.ReferenceParameters()); differs != nil {
+		return nil, fmt.Errorf("the reference %s of the base: %s", m.Reference.Source, differs.summary)
+	}
+	return &sides.Built{Image: cubin.Path, Entry: cubin.Kernels[0].Symbol}, nil
 }
 
 // oracleBuild is the judge's own device code, which comes with this program.
@@ -125,7 +128,7 @@ func (b *Backend) oracleBuild() (toolchain.NVCCBuild, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return toolchain.NVCCBuild{}, err
 	}
-	build := toolchain.NVCCBuild{Dir: dir, Source: source, Entry: oracle.Entry, Arch: b.device.Arch, Flags: oracle.Flags()}
+	build := toolchain.NVCCBuild{Dir: dir, Source: source, Entries: []string{oracle.Entry}, Arch: b.device.Arch, Flags: oracle.Flags()}
 	if b.compiling["oracle"] != nil {
 		return build, nil // it is being read
 	}

@@ -76,7 +76,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 		return nil, nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
 	return ncu.Run(ctx, profile.Request{
-		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernel: b.job.Of(b.job.Candidate).Entry,
+		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernel: b.sides[runners.Candidate].Entry,
 		Skip: warmLaunches, Count: 1, Metrics: metrics,
 		Report: filepath.Join(b.config.Scratch, "profile-"+name+".ncu-rep"), Timeout: profileTimeout,
 	})

@@ -53,6 +53,26 @@ func Encode(d kernels.DType, dst []byte, src []float64) {
 		for i, x := range src {
 			le.PutUint64(dst[8*i:], uint64(integer64(x)))
 		}
+	case kernels.I16:
+		for i, x := range src {
+			le.PutUint16(dst[2*i:], uint16(int16(integer(x, math.MinInt16, math.MaxInt16))))
+		}
+	case kernels.U16:
+		for i, x := range src {
+			le.PutUint16(dst[2*i:], uint16(integer(x, 0, math.MaxUint16)))
+		}
+	case kernels.U32:
+		for i, x := range src {
+			le.PutUint32(dst[4*i:], uint32(integer(x, 0, math.MaxUint32)))
+		}
+	case kernels.U64:
+		for i, x := range src {
+			le.PutUint64(dst[8*i:], unsigned64(x))
+		}
+	case kernels.Bool:
+		for i, x := range src {
+			dst[i] = byte(integer(x, 0, 1))
+		}
 	}
 }
 
@@ -95,6 +115,26 @@ func Decode(d kernels.DType, dst []float64, src []byte) {
 	case kernels.I64:
 		for i := range dst {
 			dst[i] = float64(int64(le.Uint64(src[8*i:])))
+		}
+	case kernels.I16:
+		for i := range dst {
+			dst[i] = float64(int16(le.Uint16(src[2*i:])))
+		}
+	case kernels.U16:
+		for i := range dst {
+			dst[i] = float64(le.Uint16(src[2*i:]))
+		}
+	case kernels.U32:
+		for i := range dst {
+			dst[i] = float64(le.Uint32(src[4*i:]))
+		}
+	case kernels.U64:
+		for i := range dst {
+			dst[i] = float64(le.Uint64(src[8*i:]))
+		}
+	case kernels.Bool:
+		for i := range dst {
+			dst[i] = float64(src[i])
 		}
 	}
 }
@@ -148,6 +188,16 @@ func integer64(x float64) int64 {
 		return math.MinInt64
 	}
 	return int64(math.RoundToEven(x))
+}
+
+func unsigned64(x float64) uint64 {
+	switch {
+	case x != x || x <= 0:
+		return 0
+	case x >= 1<<64:
+		return math.MaxUint64
+	}
+	return uint64(math.RoundToEven(x))
 }
 
 func check(d kernels.DType, bytes, elements int) {

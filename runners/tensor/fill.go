@@ -50,7 +50,8 @@ func Fill(dst []float64, dist kernels.Distribution, seed uint64, stream string, 
 
 // fillAs is Fill for an argument of format d. Floats are left as Fill drew them, not rounded to d: the reference may
 // want them unrounded. N(0, 1) would leave an integer next to nothing, so integers are drawn 16 times as large,
-// rounded and held to d's range (large then reaches both ends of i8), and u8 takes magnitudes; zero and ones stay
+// rounded and held to d's range (large then reaches both ends of i8), and unsigned ones take magnitudes, a bool is whether
+// it is positive; zero and ones stay
 // what they say. What is written for integers is therefore exactly what Encode keeps.
 func fillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint64, stream string, shape []int) {
 	Fill(dst, dist, seed, stream, shape)
@@ -63,10 +64,18 @@ func fillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint
 		least, most = math.MinInt8, math.MaxInt8
 	case kernels.U8:
 		least, most = 0, math.MaxUint8
+	case kernels.I16:
+		least, most = math.MinInt16, math.MaxInt16
+	case kernels.U16:
+		least, most = 0, math.MaxUint16
+	case kernels.U32, kernels.U64:
+		least = 0
+	case kernels.Bool:
+		least, most = 0, 1
 	}
 	for i, x := range dst {
 		x = math.RoundToEven(x * integerSigma)
-		if d == kernels.U8 {
+		if least == 0 && d != kernels.Bool {
 			x = math.Abs(x)
 		}
 		dst[i] = min(max(x, least), most) + 0 // −0 is no integer

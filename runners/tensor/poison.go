@@ -24,7 +24,7 @@ func poisonWord(d kernels.DType) uint32 {
 		return 0xFFA5A5A5
 	case kernels.F64:
 		return 0xFFF5A5A5
-	case kernels.I8, kernels.U8, kernels.I32, kernels.I64:
+	case kernels.I8, kernels.U8, kernels.I16, kernels.U16, kernels.I32, kernels.U32, kernels.I64, kernels.U64, kernels.Bool:
 		return 0xA5A5A5A5
 	}
 	panic(unknown(d))

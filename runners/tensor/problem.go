@@ -13,7 +13,7 @@ import (
 // A Problem is one kernel's arguments for one shape, seed and distribution.
 type Problem struct {
 	Shape kernels.Shape
-	Args  []Arg // in the order of the manifest
+	Args  []Arg // in the order of the manifest, and behind them the parts of structs and vectors
 }
 
 // An Arg is one argument.
@@ -26,6 +26,14 @@ type Arg struct {
 	Bytes    []byte // what the kernel is given; nil for an array that it only writes, or that was not drawn
 	IsScale  bool   // holds the scales of another argument, which the reference does not see
 
+	// A struct or a vector is put together from other arguments: the arrays that it points to, and the scalars in it.
+	// Those are inside, and no parameters of their own.
+	Parts       []Part
+	Extent      int // bytes of all parts, and the room between them
+	Align       int
+	Inside      bool
+	OfComposite bool // a scalar that is in the list for a struct alone
+
 	Fixed  kernels.Distribution // how it is drawn whatever the policy says; "" where the policy decides
 	Scales int                  // the argument that holds its scales; -1 where it is not quantised
 	Groups Grouping             // of what shares a scale
@@ -35,11 +43,29 @@ type Arg struct {
 	Real, Original []float64
 }
 
+// A Part is where an argument lies in a struct.
+type Part struct {
+	Offset int
+	Arg    int // -1 for a null pointer
+}
+
 // Size is the argument's length in bytes.
-func (a Arg) Size() int { return a.Elements * a.DType.Size() }
+func (a Arg) Size() int {
+	if a.DType == "" {
+		return a.Extent // a struct; nothing for a null pointer
+	}
+	return a.Elements * a.DType.Size()
+}
 
 // Array tells an array from a scalar.
-func (a Arg) Array() bool { return a.Access != kernels.Scalar }
+func (a Arg) Array() bool {
+	return a.Access == kernels.In || a.Access == kernels.Out || a.Access == kernels.InOut
+}
+
+// InReference tells whether the reference is given the argument: arrays and plain scalars, but no scales.
+func (a Arg) InReference() bool {
+	return !a.IsScale && !a.OfComposite && a.Parts == nil && a.Access != kernels.Absent
+}
 
 // Reads and Writes tell what the kernel may do with an array.
 func (a Arg) Reads() bool  { return a.Access == kernels.In || a.Access == kernels.InOut }
@@ -57,6 +83,9 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 		}
 		p.Args = append(p.Args, arg)
 	}
+	if err := p.outlineParts(m, toggles); err != nil {
+		return nil, err
+	}
 	for i, a := range m.Arguments {
 		if a.ScaleOf == "" {
 			continue
@@ -73,14 +102,15 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 
 func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles map[string]int) (Arg, error) {
 	arg := Arg{Name: a.Name, DType: kernels.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
+	if _, ok := a.Composite(m); ok || a.Access == kernels.Absent {
+		return arg, nil
+	}
 	if a.Access == kernels.Scalar {
 		value, err := m.ScalarValue(a, at.Dims, toggles)
 		if err != nil {
 			return arg, err
 		}
-		arg.Bytes = make([]byte, arg.DType.Size())
-		arg.Real = []float64{value}
-		Encode(arg.DType, arg.Bytes, arg.Real)
+		arg.set(value)
 		return arg, nil
 	}
 	var err error
@@ -147,15 +177,22 @@ func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
 	return nil
 }
 
+func (a *Arg) set(value float64) {
+	a.Bytes = make([]byte, a.DType.Size())
+	a.Real = []float64{value}
+	Encode(a.DType, a.Bytes, a.Real)
+}
+
 // ReferenceArgs is the arguments as the reference sees them: real numbers in
 // float64, no scales, scalars as they are. With original, arrays are what they
 // were before quantisation.
 func (p *Problem) ReferenceArgs(original bool) []Arg {
 	var args []Arg
 	for _, a := range p.Args {
-		if a.IsScale {
+		if !a.InReference() {
 			continue
 		}
+		a.Inside = false // it is passed as it is
 		if a.Array() {
 			ref := Arg{Name: a.Name, DType: kernels.F64, Access: a.Access, Elements: a.Elements}
 			if a.Reads() {

@@ -13,7 +13,7 @@ import (
 )
 
 // cacheVersion changes when entries get another form, or are made in another way than args tells.
-const cacheVersion = 1
+const cacheVersion = 2
 
 // cacheKey names everything that the output of a build depends on: the tools, the call, and all of the folder, since
 // any file in it can be included.
@@ -24,9 +24,9 @@ func (c *CUDA) cacheKey(b NVCCBuild) (string, error) {
 		Compiler, HostCompiler string
 		Cuobjdump              bool
 		Memory                 int64
-		Source, Entry, Arch    string
+		Source, Markers, Arch  string
 		Args                   []string
-	}{cacheVersion, c.Version, c.HostVersion, c.Cuobjdump != "", c.memory(), b.Source, b.Entry, b.Arch, c.args(b)})
+	}{cacheVersion, c.Version, c.HostVersion, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b)})
 	if err != nil {
 		return "", fmt.Errorf("naming the build of %s: %w", b.Source, err)
 	}

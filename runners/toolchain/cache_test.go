@@ -30,7 +30,7 @@ func TestCachedBuild(t *testing.T) {
 		"n.h":    "#define N 5\n",
 		"bad.cu": "extern \"C\" __global__ void k(int* y) { *y = M; }\n",
 	})
-	b := NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89"}
+	b := NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}
 	bad, slow := b, b
 	bad.Source = "bad.cu"
 	slow.Timeout, slow.Arch = time.Millisecond, "sm_90a"
@@ -73,7 +73,7 @@ func TestCacheIsOutOfSight(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := folder(t, map[string]string{"k.cu": "#include \"" + c.Cache.Dir + "/planted.h\"\n" + kernelText})
-	b := NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89"}
+	b := NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}
 	mustRefuseBuild(t, &c, b, "planted.h: No such file or directory")
 
 	c.Cache.Dir = filepath.Join(dir, "cache")
@@ -88,7 +88,7 @@ func TestBuildWithoutRoomForACache(t *testing.T) {
 	var log bytes.Buffer
 	dir := folder(t, map[string]string{"k.cu": kernelText})
 	c.Cache = &Cache{Dir: filepath.Join(dir, "k.cu", "builds"), Log: slog.New(slog.NewTextHandler(&log, nil))}
-	if mustBuild(t, &c, NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89"}).Cached || !strings.Contains(log.String(), "making its folder") {
+	if mustBuild(t, &c, NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}).Cached || !strings.Contains(log.String(), "making its folder") {
 		t.Errorf("cached, or nothing was said: %q", log.String())
 	}
 }
@@ -104,7 +104,7 @@ func TestCacheKey(t *testing.T) {
 	}
 	same := call{
 		CUDA{Version: "13.0.88", HostVersion: "gcc 12", Cuobjdump: "/x"},
-		NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89", Flags: []string{"-O3"}, Defines: []string{"-DA=1"}},
+		NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Flags: []string{"-O3"}, Defines: []string{"-DA=1"}},
 	}
 	key := func(c call) string {
 		t.Helper()
@@ -137,7 +137,7 @@ func TestCacheKey(t *testing.T) {
 		"no cuobjdump":  func(c *call) func() { c.cuda.Cuobjdump = ""; return nil },
 		"memory":        func(c *call) func() { c.cuda.Memory = 1; return nil },
 		"source":        func(c *call) func() { c.build.Source = "l.cu"; return nil },
-		"entry":         func(c *call) func() { c.build.Entry = "l"; return nil },
+		"markers":       func(c *call) func() { c.build.markers = "l"; return nil },
 		"architecture":  func(c *call) func() { c.build.Arch = "sm_90"; return nil },
 		"flags":         func(c *call) func() { c.build.Flags = nil; return nil },
 		"defines":       func(c *call) func() { c.build.Defines = []string{"-DA=2"}; return nil },

@@ -62,7 +62,7 @@ func TestHostCodeIsRefused(t *testing.T) {
 		".nv.host.call": bytes.Replace(good, []byte("\x00.nv.callgraph\x00"), []byte("\x00.nv.host.call\x00"), 1),
 		".nv.compat":    inside,
 	} {
-		_, err := nvccOutput{Image: image}.read(NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entry: "scale", Arch: "sm_90a"})
+		_, err := nvccOutput{Image: image}.read(NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entries: []string{"scale"}, Arch: "sm_90a"})
 		refusal := new(CompileError)
 		if want := "k.cu: section " + name + " of the cubin: it carries code for the host, which no kernel may bring"; !errors.As(err, &refusal) || refusal.Summary != want {
 			t.Errorf("error %v (%T), want the refusal %q", err, err, want)

@@ -203,26 +203,20 @@ const (
 	attributeRegisters     = 0x2f
 )
 
-// hashAttributes takes the list of attributes in .nv.info: each has a format, a name, and either a value of two bytes or
-// a size of two bytes and so many bytes.
+// hashAttributes takes the list of attributes in .nv.info.
 func (c codeHash) hashAttributes(h hash.Hash, s elfSection) error {
-	const sized = 4
-	for d := s.data; len(d) > 0; {
-		if len(d) < 4 {
-			return malformed("half an attribute")
+	list, err := attributes(s.data)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		fmt.Fprintf(h, "%x ", a.head)
+		value := a.data
+		if !a.sized {
+			value = nil
 		}
-		head, value := d[:4], []byte(nil)
-		d = d[4:]
-		if head[0] == sized {
-			size := int(binary.LittleEndian.Uint16(head[2:]))
-			if size > len(d) {
-				return malformed("an attribute of %d bytes, of which %d are there", size, len(d))
-			}
-			value, d = d[:size], d[size:]
-		}
-		fmt.Fprintf(h, "%x ", head)
 		numbers := 0
-		switch head[1] {
+		switch a.kind {
 		case attributeExterns:
 			numbers = len(value) / 4
 		case attributeParameterBank, attributeFrameSize, attributeMinStackSize, attributeMaxStackSize, attributeRegisters:

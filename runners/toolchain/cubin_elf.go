@@ -92,7 +92,13 @@ func readCubin(image []byte) (*cubinFile, error) {
 	if err := f.readSegments(image); err != nil {
 		return nil, err
 	}
-	return f, f.checkSections()
+	if err := f.checkSections(); err != nil {
+		return nil, err
+	}
+	if err := f.checkLoaded(); err != nil {
+		return nil, err
+	}
+	return f, f.checkEntries()
 }
 
 func (f *cubinFile) readSegments(image []byte) error {
@@ -109,6 +115,9 @@ func (f *cubinFile) readSegments(image []byte) error {
 		g := cubinSegment{
 			kind: le.Uint32(table), flags: le.Uint32(table[4:]), offset: le.Uint64(table[8:]), address: le.Uint64(table[16:]),
 			place: le.Uint64(table[24:]), fileSize: le.Uint64(table[32:]), size: le.Uint64(table[40:]), align: le.Uint64(table[48:]),
+		}
+		if _, ok := span(image, g.offset, g.fileSize); !ok && g.kind == segmentLoad {
+			return malformed("a segment lies outside the file")
 		}
 		g.isTable = g.offset == start
 		f.segments = append(f.segments, g)

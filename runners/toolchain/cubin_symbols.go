@@ -46,17 +46,26 @@ func (f *cubinFile) codeSize(entry string) int {
 // The maths library's tables (such as __cudart_i2opi_f, which sinf brings along) are among them, and nothing but
 // their names tells them from the source's own. A source may use such a name too, so none is left out here.
 type Global struct {
-	Name string
-	Size int // bytes
+	Name    string
+	Size    int  // bytes
+	Written bool // the code may write it: see writtenGlobals
 }
 
-// globals are the variables that a kernel can write and that outlive it.
+// globals are the variables in memory that outlives a launch.
 func (f *cubinFile) globals() []Global {
 	var globals []Global
 	for _, y := range f.symtab() {
 		section := f.section(y.section).name
 		if y.kind == symbolObject && (section == ".nv.global" || section == ".nv.global.init") {
-			globals = append(globals, Global{Name: y.name, Size: int(min(y.size, 1<<48))})
+			globals = append(globals, Global{Name: y.name, Size: int(min(y.size, 1<<48)), Written: true})
+		}
+	}
+	if len(globals) == 0 {
+		return nil
+	}
+	if written, told := f.writtenGlobals(); told {
+		for i := range globals {
+			globals[i].Written = written[globals[i].Name]
 		}
 	}
 	return globals

@@ -11,19 +11,22 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // An NVCCBuild is one source to compile for one architecture. Nothing in it comes from the change but the files in Dir.
 type NVCCBuild struct {
-	Dir     string // folder of the sources, seen read-only
-	Source  string // a file in Dir
-	Entry   string // the kernel's name as the driver knows it: extern "C" __global__ void Entry(…)
-	Arch    string // such as sm_90a
+	Dir     string   // folder of the sources, seen read-only
+	Source  string   // a file in Dir
+	Entries []string // the kernels by their names in the source, see kernels.Entry
+	Arch    string   // such as sm_90a
 	Flags   []string
 	Defines []string // flags too: -DNAME=VALUE
 	Include []string // flags of the host's preprocessor, which reads the sources of both: -idirafterFOLDER, within Dir
 	Scratch string   // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
+
+	markers string // source to read behind Source, see markerSource
 }
 
 // A Cubin is a kernel in machine code, with what the tools say about it. It judges nothing.
@@ -32,17 +35,24 @@ type Cubin struct {
 	Image []byte
 	Code  string // see machineCode
 
-	Entries   []string // every kernel in it, not only the one that was asked for
-	Usage     FunctionUsage
-	CodeSize  int      // bytes of the entry's instructions
-	Globals   []Global // writable memory that outlives a launch
-	EntryLine int      // where Source defines the entry; 0 where a macro or another file does
+	Kernels []Kernel // in the order of NVCCBuild.Entries
+	Globals []Global // writable memory that outlives a launch
 
 	Warnings    []string // of ptxas, about any entry
 	Diagnostics []gates.Diagnostic
 	Log         string
 	Seconds     float64 // that the compiler took when it ran
 	Cached      bool    // it did not run this time
+}
+
+// A Kernel is one of a cubin's kernels that was asked for.
+type Kernel struct {
+	Symbol   string // as the driver, the profiler and the other tools know it
+	Name     string // as people read it: ns::scale<64, true>(float*, float const*)
+	Usage    FunctionUsage
+	Params   []Param
+	CodeSize int // bytes of its instructions
+	Line     int // where Source defines it; 0 where a macro or another file does
 }
 
 const (
@@ -72,11 +82,25 @@ func (c *CUDA) Build(ctx context.Context, b NVCCBuild) (*Cubin, error) {
 }
 
 func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, error) {
+	entries, err := b.entries()
+	if err != nil {
+		return nil, err
+	}
 	made, cached, err := c.cachedOutput(ctx, b, path)
 	if err != nil {
 		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
 	}
 	cubin, err := made.read(b)
+	if absent, ok := errors.AsType[*absentEntry](err); ok {
+		if b.markers == "" {
+			b.markers = markerSource(entries)
+			if b.markers != "" {
+				cubin, err := c.build(ctx, b, path)
+				return cubin, absent.explain(err)
+			}
+		}
+		return nil, absent.refusal
+	}
 	if errors.Is(err, errNotCubin) {
 		if fault := c.probe(ctx, b); fault != nil {
 			return nil, fault
@@ -93,26 +117,38 @@ func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, err
 	return cubin, nil
 }
 
-var (
-	archName  = regexp.MustCompile(`^sm_(\d{2,3})[af]?$`)
-	entryName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
-)
+var archName = regexp.MustCompile(`^sm_(\d{2,3})[af]?$`)
+
+func (b NVCCBuild) entries() ([]kernels.Entry, error) {
+	var entries []kernels.Entry
+	for _, text := range b.Entries {
+		e, err := kernels.ParseEntry(text)
+		if err != nil {
+			return nil, fmt.Errorf("the entry %w", err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
 
 // check refuses what would reach nvcc as something else than it is.
 func (b NVCCBuild) check() error {
 	switch {
 	case !archName.MatchString(b.Arch):
 		return fmt.Errorf("%q is no GPU architecture (write e.g. sm_89 or sm_90a)", b.Arch)
-	case !entryName.MatchString(b.Entry):
-		return fmt.Errorf("%q is no name of a kernel (write the name in extern \"C\" __global__ void NAME)", b.Entry)
+	case len(b.Entries) == 0:
+		return errors.New("no kernel is asked for")
 	case !filepath.IsLocal(b.Source) || strings.HasPrefix(b.Source, "-") || strings.HasPrefix(b.Source, "@"):
 		return fmt.Errorf("%q is no file within the kernel's folder (write e.g. kernel.cu)", b.Source)
 	case !strings.HasSuffix(b.Source, ".cu"):
 		return fmt.Errorf("%q is no CUDA source (its name must end in .cu)", b.Source)
+	case strings.ContainsAny(b.Source, ",\n"):
+		return fmt.Errorf("%q is a name that nvcc would read as several (write letters, digits, _ and -)", b.Source)
 	case !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Scratch):
 		return fmt.Errorf("the folders %q and %q must be absolute", b.Dir, b.Scratch)
 	}
-	return nil
+	_, err := b.entries()
+	return err
 }
 
 // args are nvcc's, but for the source and the output. -lineinfo lets a profiler name lines; it changes no instruction.
@@ -124,5 +160,9 @@ func (c *CUDA) args(b NVCCBuild) []string {
 	for _, flag := range b.Include {
 		args = append(args, "-Xcompiler="+flag)
 	}
-	return append(append(args, b.Flags...), b.Defines...)
+	args = append(append(args, b.Flags...), b.Defines...)
+	if b.markers != "" {
+		args = append(args, "-include", b.Source)
+	}
+	return args
 }

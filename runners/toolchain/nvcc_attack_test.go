@@ -36,7 +36,7 @@ func TestCompilerSeesNoSecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustRefuseBuild(t, c, NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89"}, test.want)
+			mustRefuseBuild(t, c, NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}, test.want)
 		})
 	}
 }
@@ -53,7 +53,7 @@ func TestCompilerHasNoEnvironment(t *testing.T) {
 	if printed != strings.Join(compilerEnv, "\n")+"\n" {
 		t.Errorf("the tools get the environment\n%s", printed)
 	}
-	cubin, err := c.Build(t.Context(), NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89", Scratch: t.TempDir()})
+	cubin, err := c.Build(t.Context(), NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Scratch: t.TempDir()})
 	shown := logOf(err)
 	if err == nil {
 		shown = cubin.Log + string(cubin.Image)
@@ -78,7 +78,7 @@ func TestSourcesBringNoFlags(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "gcc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mustBuild(t, c, NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89"})
+	mustBuild(t, c, NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"})
 }
 
 func TestBombs(t *testing.T) {
@@ -106,7 +106,7 @@ func TestBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, map[string]string{"k.cu": test.source})
-			mustRefuseBuild(t, test.cuda, NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: "sm_89", Timeout: test.timeout}, test.want...)
+			mustRefuseBuild(t, test.cuda, NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Timeout: test.timeout}, test.want...)
 		})
 	}
 }
@@ -134,7 +134,7 @@ func TestDynamicParallelismIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mustRefuseBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"k.cu": test.source}), Source: "k.cu", Entry: "k", Arch: "sm_90a"}, test.want)
+			mustRefuseBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"k.cu": test.source}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_90a"}, test.want)
 		})
 	}
 }
@@ -144,18 +144,18 @@ func TestForgedReports(t *testing.T) {
 	c := realCUDA(t)
 	build := func(t *testing.T, message string) NVCCBuild {
 		t.Parallel()
-		return NVCCBuild{Dir: folder(t, map[string]string{"k.cu": "#pragma message \"" + message + "\"\n" + kernelText}), Source: "k.cu", Entry: "k", Arch: "sm_89"}
+		return NVCCBuild{Dir: folder(t, map[string]string{"k.cu": "#pragma message \"" + message + "\"\n" + kernelText}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}
 	}
 	const entry = `\nptxas info    : Compiling entry function 'k' for 'sm_89'`
 	t.Run("less", func(t *testing.T) {
 		b := build(t, entry+`\nptxas info    : Used 1 registers\n`)
-		if u := mustBuild(t, c, b).Usage; *u.Registers < 4 {
+		if u := mustBuild(t, c, b).Kernels[0].Usage; *u.Registers < 4 {
 			t.Errorf("%d registers", *u.Registers)
 		}
 	})
 	t.Run("more", func(t *testing.T) {
 		b := build(t, entry+`\nptxas info    : Used 250 registers\n`)
-		if u := mustBuild(t, c, b).Usage; *u.Registers != 250 {
+		if u := mustBuild(t, c, b).Kernels[0].Usage; *u.Registers != 250 {
 			t.Errorf("%d registers", *u.Registers)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	cubin := &Cubin{
 		Image: o.Image, Log: o.Log, Seconds: o.Seconds,
-		Diagnostics: diagnosticsIn(o.Log, b.Dir), EntryLine: entryLine(b),
+		Diagnostics: diagnosticsIn(o.Log, b.Dir),
 	}
 	if o.Refusal != "" {
 		return nil, cubin.refuse("%s", o.Refusal)
@@ -24,8 +24,9 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what nvcc made of %s: %w", b.Source, err)
 	}
-	cubin.Entries = f.entries()
-	if err := cubin.checkEntry(b); err != nil {
+	if err := cubin.findEntries(b, f); errors.Is(err, errNotCubin) {
+		return nil, fmt.Errorf("reading what nvcc made of %s: %w", b.Source, err)
+	} else if err != nil {
 		return nil, err
 	}
 	if foreign := f.foreign(); len(foreign) > 0 {
@@ -35,7 +36,7 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	if cubin.Code, err = f.machineCode(); err != nil {
 		return nil, err
 	}
-	cubin.CodeSize, cubin.Globals = f.codeSize(b.Entry), f.globals()
+	cubin.Globals = f.globals()
 	return cubin, cubin.readUsage(o, b)
 }
 
@@ -43,51 +44,42 @@ func (c *Cubin) refuse(format string, args ...any) *CompileError {
 	return &CompileError{Summary: fmt.Sprintf(format, args...), Log: c.Log, Diagnostics: c.Diagnostics}
 }
 
-func (c *Cubin) checkEntry(b NVCCBuild) error {
-	if slices.Contains(c.Entries, b.Entry) {
-		return nil
-	}
-	if len(c.Entries) == 0 {
-		return c.refuse("%s defines no kernel: write extern \"C\" __global__ void %s(…)", b.Source, b.Entry)
-	}
-	var names []string
-	for _, e := range c.Entries {
-		if shortName(e) == b.Entry {
-			return c.refuse("%s defines %s as a C++ function, %s: write extern \"C\" in front of it, so that it can be found by its name", b.Source, b.Entry, e)
-		}
-		names = append(names, shortName(e))
-	}
-	return c.refuse("%s has no kernel %s, but %s: write extern \"C\" __global__ void %s(…)", b.Source, b.Entry, strings.Join(names, ", "), b.Entry)
-}
+const garbled = "the source must print nothing that looks like it, such as by #pragma message"
 
 // readUsage takes the higher figure of the two tools. The source can print lines that look like those of ptxas, which makes
 // it look worse, or the report unreadable; neither is this machine's fault.
 func (c *Cubin) readUsage(o nvccOutput, b NVCCBuild) error {
 	report, err := ParsePTXAS(o.Log)
 	if err != nil {
-		return c.refuse("the compiler's resource report is garbled (%v): the source must print nothing that looks like it, such as by #pragma message", err)
+		return c.refuse("the compiler's resource report is garbled (%v): %s", err, garbled)
 	}
-	i := slices.IndexFunc(report.Entries, func(u FunctionUsage) bool { return u.Name == b.Entry && u.Arch == b.Arch })
-	if i < 0 {
-		return c.refuse("the compiler's resource report is garbled (nothing about %s for %s): the source must print nothing that looks like it, such as by #pragma message", b.Entry, b.Arch)
+	c.Warnings = report.Warnings
+	var functions []FunctionUsage
+	if o.Usage != "" {
+		if functions, err = parseResourceUsage(o.Usage); err != nil {
+			return fmt.Errorf("reading the resources of %s: %w", b.Source, err)
+		}
 	}
-	c.Usage, c.Warnings = report.Entries[i], report.Warnings
-	if o.Usage == "" {
-		return nil
+	for n := range c.Kernels {
+		k := &c.Kernels[n]
+		i := slices.IndexFunc(report.Entries, func(u FunctionUsage) bool { return u.Name == k.Symbol && u.Arch == b.Arch })
+		if i < 0 {
+			return c.refuse("the compiler's resource report is garbled (nothing about %s for %s): %s", shown(k.Name), b.Arch, garbled)
+		}
+		k.Usage = report.Entries[i]
+		if o.Usage == "" {
+			continue
+		}
+		if i = slices.IndexFunc(functions, func(u FunctionUsage) bool { return u.Name == k.Symbol }); i < 0 {
+			return fmt.Errorf("reading the resources of %s: cuobjdump does not name %s; install the cuobjdump of nvcc's own release", b.Source, shown(k.Symbol))
+		}
+		dumped := functions[i]
+		if n := dumped.StaticShared; n != nil && reservesShared(b.Arch) {
+			static := max(0, *n-reservedShared)
+			dumped.StaticShared = &static
+		}
+		k.Usage.raiseAll(dumped)
 	}
-	functions, err := parseResourceUsage(o.Usage)
-	if err != nil {
-		return fmt.Errorf("reading the resources of %s: %w", b.Source, err)
-	}
-	if i = slices.IndexFunc(functions, func(u FunctionUsage) bool { return u.Name == b.Entry }); i < 0 {
-		return fmt.Errorf("reading the resources of %s: %w", b.Source, errors.New("cuobjdump does not name "+b.Entry+"; install the cuobjdump of nvcc's own release"))
-	}
-	dumped := functions[i]
-	if n := dumped.StaticShared; n != nil && reservesShared(b.Arch) {
-		static := max(0, *n-reservedShared)
-		dumped.StaticShared = &static
-	}
-	c.Usage.raiseAll(dumped)
 	return nil
 }
 

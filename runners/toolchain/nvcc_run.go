@@ -29,9 +29,15 @@ const maxImage = 32 << 20
 
 // compile runs nvcc, and cuobjdump over what it made.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
-	start := time.Now()
+	start, source := time.Now(), b.Source
+	if b.markers != "" {
+		source = filepath.Join(filepath.Dir(path), markerFileName)
+		if err := os.WriteFile(source, []byte(b.markers), 0o644); err != nil {
+			return nvccOutput{}, fmt.Errorf("writing the source that names the entries: %w", err)
+		}
+	}
 	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", path, b.Source),
+		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", path, source),
 		dir:  b.Dir, read: b.Dir, write: []string{filepath.Dir(path)}, timeout: b.Timeout,
 	})
 	if err != nil {
@@ -79,6 +85,7 @@ func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 		return fmt.Errorf("making room for a trial of nvcc: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	b.markers = ""
 	path := filepath.Join(dir, "empty.cubin")
 	if err := os.WriteFile(filepath.Join(dir, "empty.cu"), []byte("__global__ void empty() {}\n"), 0o644); err != nil {
 		return fmt.Errorf("writing the source for a trial of nvcc: %w", err)

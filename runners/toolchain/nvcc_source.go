@@ -5,27 +5,33 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // maxSource is the bytes of a source that are searched for a line.
 const maxSource = 4 << 20
 
-// entryLine finds the line where the source defines the entry, for annotations: 0 if it is not plain to see there. The folder is
-// a stranger's, where a source may be a link to a device or be endless.
-func entryLine(b NVCCBuild) int {
+// entryLines finds the lines where the source defines the entries, for annotations: 0 if it is not plain to see there. The folder
+// is a stranger's, where a source may be a link to a device or be endless.
+func entryLines(b NVCCBuild, entries []kernels.Entry) []int {
+	lines := make([]int, len(entries))
 	f, err := os.OpenInRoot(b.Dir, b.Source)
 	if err != nil {
-		return 0
+		return lines
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return 0
+		return lines
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSource))
 	if err != nil {
-		return 0
+		return lines
 	}
-	return definitionLine(string(text), b.Entry)
+	for i, e := range entries {
+		lines[i] = definitionLine(string(text), e.Base())
+	}
+	return lines
 }
 
 func definitionLine(source, entry string) int {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // The folder of the sources is a stranger's: a link may lead to a device, and a text may be made to be searched for ever.
@@ -15,8 +17,12 @@ func TestEntryLineOfHostileSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	k, err := kernels.ParseEntry("k")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for source, want := range map[string]int{"k.cu": 1, "inside.cu": 1, "zero.cu": 0, "outside.cu": 0, "self.cu": 0, "dir.cu": 0, "many.cu": 0, "missing.cu": 0} {
-		if got := entryLine(NVCCBuild{Dir: dir, Source: source, Entry: "k"}); got != want {
+		if got := entryLines(NVCCBuild{Dir: dir, Source: source}, []kernels.Entry{k})[0]; got != want {
 			t.Errorf("%s: line %d, want %d", source, got, want)
 		}
 	}

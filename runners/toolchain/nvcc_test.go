@@ -102,12 +102,12 @@ func TestBuild(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, map[string]string{"whole.cu": read(t, "testdata/whole.cu")})
-			b := NVCCBuild{Dir: dir, Source: "whole.cu", Entry: "scale", Arch: arch, Flags: []string{"-O3"}}
+			b := NVCCBuild{Dir: dir, Source: "whole.cu", Entries: []string{"scale"}, Arch: arch, Flags: []string{"-O3"}}
 			cubin := mustBuild(t, c, b)
 			if cubin.Cached || cubin.Seconds <= 0 || read(t, cubin.Path) != string(cubin.Image) {
 				t.Errorf("cached %v, %v s, or another image in %s", cubin.Cached, cubin.Seconds, cubin.Path)
 			}
-			u := cubin.Usage
+			u := cubin.Kernels[0].Usage
 			if u.Name != "scale" || u.Arch != arch || u.Registers == nil || *u.Registers < 8 || u.SpillStores == nil || *u.SpillStores != 0 || u.Stack == nil {
 				t.Errorf("usage %+v", u)
 			}
@@ -123,8 +123,8 @@ func TestBuild(t *testing.T) {
 			if diff := cmp.Diff([]string{"$str", "counter", "preset"}, globals); diff != "" {
 				t.Errorf("globals (-want +got):\n%s", diff)
 			}
-			if len(cubin.Entries) != 2 || cubin.CodeSize < 256 || cubin.EntryLine != 28 {
-				t.Errorf("entries %q, %d bytes of code, line %d", cubin.Entries, cubin.CodeSize, cubin.EntryLine)
+			if k := cubin.Kernels[0]; len(cubin.Kernels) != 1 || k.Symbol != "scale" || k.Name != "scale" || k.CodeSize < 256 || k.Line != 28 {
+				t.Errorf("kernel %+v", k)
 			}
 			if c.Version == "13.0.88" {
 				if recorded, err := machineCode(recordedCubins(t)[arch]); err != nil || recorded != cubin.Code {
@@ -134,10 +134,11 @@ func TestBuild(t *testing.T) {
 
 			made := nvccOutput{Image: cubin.Image, Log: cubin.Log}
 			for entry, want := range map[string]string{
-				"sdpa":  `whole.cu has no kernel sdpa, but local, scale: write extern "C" __global__ void sdpa(…)`,
-				"local": `whole.cu defines local as a C++ function, _Z`,
+				"sdpa":        `whole.cu has no kernel sdpa: write the entry as one of these, or define it: scale; local<3>(float*)`,
+				"loca<1>":     `whole.cu has no kernel loca<1>: write the entry as one of these, or define it: local<3>(float*); scale`,
+				"ns::scale()": `whole.cu has no kernel ns::scale(): write the entry as one of these, or define it: scale; local<3>(float*)`,
 			} {
-				b.Entry = entry
+				b.Entries = []string{entry}
 				if _, err := made.read(b); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("asked for %s: error %v, want %q", entry, err, want)
 				}
@@ -156,7 +157,7 @@ func TestMachineCodeOfRealCubins(t *testing.T) {
 	for _, arch := range []string{"sm_89", "sm_90a"} {
 		t.Run(arch, func(t *testing.T) {
 			t.Parallel()
-			b := NVCCBuild{Dir: dir, Entry: "scale", Arch: arch}
+			b := NVCCBuild{Dir: dir, Entries: []string{"scale"}, Arch: arch}
 			built := map[string]*Cubin{}
 			for _, b.Source = range []string{"sub/another_name.cu", "changed.cu"} {
 				built[b.Source] = mustBuild(t, c, b)
@@ -220,7 +221,7 @@ func TestUnreadableCubinIsTheSourcesFault(t *testing.T) {
 	found := realCUDA(t)
 	c := *found
 	c.Cache = &Cache{Dir: t.TempDir()}
-	b := NVCCBuild{Dir: folder(t, map[string]string{"k.cu": kernelText}), Source: "k.cu", Entry: "k", Arch: "sm_89"}
+	b := NVCCBuild{Dir: folder(t, map[string]string{"k.cu": kernelText}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}
 	key, err := c.cacheKey(b)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestBuildTellsWhatTheToolsSay(t *testing.T) {
 	spilling := strings.Replace(read(t, "testdata/spill.cu"), "__maxnreg__(32)", "", 1)
 	t.Run("warnings", func(t *testing.T) {
 		t.Parallel()
-		cubin := mustBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"k/warned.cu": warned}), Source: "k/warned.cu", Entry: "warned", Arch: "sm_89"})
+		cubin := mustBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"k/warned.cu": warned}), Source: "k/warned.cu", Entries: []string{"warned"}, Arch: "sm_89"})
 		i := slices.IndexFunc(cubin.Diagnostics, func(d gates.Diagnostic) bool { return d.Code == "#177-D" })
 		if i < 0 || cubin.Diagnostics[i].File != "k/warned.cu" || cubin.Diagnostics[i].Line != 4 || cubin.Diagnostics[i].Severity != "warning" {
 			t.Errorf("diagnostics %+v", cubin.Diagnostics)
@@ -247,10 +248,10 @@ func TestBuildTellsWhatTheToolsSay(t *testing.T) {
 	t.Run("spills", func(t *testing.T) {
 		t.Parallel()
 		cubin := mustBuild(t, c, NVCCBuild{
-			Dir: folder(t, map[string]string{"spill.cu": spilling}), Source: "spill.cu", Entry: "spill", Arch: "sm_90a",
+			Dir: folder(t, map[string]string{"spill.cu": spilling}), Source: "spill.cu", Entries: []string{"spill"}, Arch: "sm_90a",
 			Flags: []string{"-maxrregcount=32", "-Xptxas", "-v"}, Defines: []string{"-DUNUSED=1"},
 		})
-		u := cubin.Usage
+		u := cubin.Kernels[0].Usage
 		if u.Registers == nil || *u.Registers > 32 || u.SpillStores == nil || *u.SpillStores == 0 || u.SpillLoads == nil || *u.SpillLoads == 0 {
 			t.Errorf("usage %+v", u)
 		}
@@ -260,7 +261,7 @@ func TestBuildTellsWhatTheToolsSay(t *testing.T) {
 	})
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
-		refusal := mustRefuseBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"broken.cu": read(t, "testdata/broken.cu")}), Source: "broken.cu", Entry: "broken", Arch: "sm_89"},
+		refusal := mustRefuseBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"broken.cu": read(t, "testdata/broken.cu")}), Source: "broken.cu", Entries: []string{"broken"}, Arch: "sm_89"},
 			`broken.cu:4: identifier "missing" is undefined (and`)
 		if d := refusal.Diagnostics[0]; d.File != "broken.cu" || d.Line != 4 || d.Severity != "error" {
 			t.Errorf("the first of %+v", refusal.Diagnostics)
@@ -268,7 +269,7 @@ func TestBuildTellsWhatTheToolsSay(t *testing.T) {
 	})
 	t.Run("an error of ptxas", func(t *testing.T) {
 		t.Parallel()
-		mustRefuseBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"badptx.cu": read(t, "testdata/badptx.cu")}), Source: "badptx.cu", Entry: "badptx", Arch: "sm_89"},
+		mustRefuseBuild(t, c, NVCCBuild{Dir: folder(t, map[string]string{"badptx.cu": read(t, "testdata/badptx.cu")}), Source: "badptx.cu", Entries: []string{"badptx"}, Arch: "sm_89"},
 			"badptx.ptx:")
 	})
 }
@@ -279,7 +280,7 @@ func TestBuildBlamesTheFlags(t *testing.T) {
 	for arch, flags := range map[string][]string{"sm_10": nil, "sm_89": {"--no-such-flag"}} {
 		t.Run(arch, func(t *testing.T) {
 			t.Parallel()
-			_, err := c.Build(t.Context(), NVCCBuild{Dir: dir, Source: "k.cu", Entry: "k", Arch: arch, Flags: flags, Scratch: t.TempDir()})
+			_, err := c.Build(t.Context(), NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: arch, Flags: flags, Scratch: t.TempDir()})
 			if refusal := new(CompileError); err == nil || errors.As(err, &refusal) || !strings.Contains(err.Error(), "refuses even an empty kernel for "+arch) {
 				t.Errorf("error %v (%T) does not blame the flags", err, err)
 			}
@@ -288,13 +289,13 @@ func TestBuildBlamesTheFlags(t *testing.T) {
 }
 
 func TestBuildChecksItsInput(t *testing.T) {
-	good := NVCCBuild{Dir: "/k", Source: "k.cu", Entry: "k", Arch: "sm_89", Scratch: "/s"}
+	good := NVCCBuild{Dir: "/k", Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Scratch: "/s"}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*NVCCBuild){
 		"no GPU architecture":        func(b *NVCCBuild) { b.Arch = "sm_89,code=sm_90" },
-		"no name of a kernel":        func(b *NVCCBuild) { b.Entry = "k(int)" },
+		"no name of a kernel":        func(b *NVCCBuild) { b.Entries = []string{"k(int); evil"} },
 		"no file within":             func(b *NVCCBuild) { b.Source = "../k.cu" },
 		"no file within the kernel'": func(b *NVCCBuild) { b.Source = "-ccbin=k.cu" },
 		"no file within the kernel":  func(b *NVCCBuild) { b.Source = "@k.cu" },
@@ -339,7 +340,7 @@ func TestReadMergesTheTools(t *testing.T) {
 		"ptxas info    : Function properties for scale\n    8 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads\n" +
 		"ptxas info    : Used 24 registers, 256 bytes smem\n"
 	usage := " Function scale:\n  REG:22 STACK:16 SHARED:%s LOCAL:4\n"
-	b := NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entry: "scale", Arch: "sm_90a"}
+	b := NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entries: []string{"scale"}, Arch: "sm_90a"}
 	for name, test := range map[string]struct {
 		output nvccOutput
 		want   map[string]int
@@ -380,7 +381,7 @@ func TestReadMergesTheTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string]int{}
-			for name, n := range figuresOf(cubin.Usage) {
+			for name, n := range figuresOf(cubin.Kernels[0].Usage) {
 				if n != nil {
 					got[name] = *n
 				}

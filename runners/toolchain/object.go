@@ -18,6 +18,7 @@ type Object struct {
 	// was read here. Of this file nothing is left to understand.
 	Image    []byte
 	Code     string   // hash of Image: equal hashes are equal machine code
+	Entry    string   // the entry's symbol in the compiler's own file
 	CodeSize int      // bytes of instructions
 	Globals  []string // writable data that outlives a call
 }
@@ -77,7 +78,7 @@ func parseObject(image []byte, entry string) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	o := Object{Image: l.write(), Globals: f.globals()}
+	o := Object{Image: l.write(), Entry: l.entry, Globals: f.globals()}
 	sum := sha256.Sum256(o.Image)
 	o.Code = hex.EncodeToString(sum[:])
 	for _, s := range l.sections {

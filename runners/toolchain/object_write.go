@@ -3,7 +3,10 @@ package toolchain
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A linkable is the parts of an object file that is written here.
@@ -13,6 +16,7 @@ type linkable struct {
 	relocs   [][]relocation
 	symbols  []elfSymbol // local ones without names, then the entry, then what is to come from libraries
 	local    int
+	entry    string // the name that the entry had
 }
 
 // linkable takes over what is loaded. Every symbol that is defined in the file loses its name and can be referred to from
@@ -23,7 +27,7 @@ func (f *objectFile) linkable(entry string) (*linkable, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &linkable{machine: f.machine}
+	l := &linkable{machine: f.machine, entry: f.symbols[start].name}
 	place := make([]int, len(f.sections)) // of a section of the file in what is written
 	var relocs [][]relocation
 	for i, s := range f.sections {
@@ -82,21 +86,37 @@ func (f *objectFile) linkable(entry string) (*linkable, error) {
 	return l, nil
 }
 
-// findEntry finds the function that is called.
+// findEntry finds the function that is called, by its name in C or C++.
 func (f *objectFile) findEntry(entry string) (int, error) {
-	found := 0
+	parsed, err := kernels.ParseEntry(entry)
+	if err != nil {
+		return 0, fmt.Errorf("the entry %w", err)
+	}
+	places := map[string][]int{} // of the functions that can be called from outside
+	var names []functionName
 	for i, y := range f.symbols {
-		if y.name != entry || y.section == 0 || y.binding == bindLocal {
+		if y.section == 0 || y.binding == bindLocal || y.name == "" || y.name != entry && y.kind != symbolFunction {
 			continue
 		}
-		if found != 0 {
-			return 0, refuseObject("the source defines %s twice", text(entry))
+		if places[y.name] = append(places[y.name], i); len(places[y.name]) == 1 {
+			if len(names) == maxKernels {
+				return 0, refuseObject("the source defines more than %d functions: make static what is not called from outside", maxKernels)
+			}
+			names = append(names, newFunctionName(y.name))
 		}
-		found = i
 	}
-	if found == 0 {
-		return 0, refuseObject("the source defines no function %s that can be called from outside: it must not be static, and in C++ it needs extern \"C\"", text(entry))
+	meant := matches(parsed, names)
+	switch {
+	case len(meant) == 0 && len(names) == 0:
+		return 0, refuseObject("the source defines no function %s that can be called from outside: it must not be static", shown(entry))
+	case len(meant) == 0:
+		return 0, refuseObject("the source defines no function %s that can be called from outside: it must not be static, and a template must be instantiated; write the entry as one of these, or define it: %s", shown(entry), listNames(parsed, names))
+	case len(meant) > 1:
+		return 0, refuseObject("the source has %d functions %s: write one of them as the entry: %s", len(meant), shown(entry), listNames(parsed, meant))
+	case len(places[meant[0].symbol]) > 1:
+		return 0, refuseObject("the source defines %s twice", text(entry))
 	}
+	found := places[meant[0].symbol][0]
 	y := f.symbols[found]
 	if y.section == sectionAbsolute || !f.loaded[y.section] || f.sections[y.section].flags&sectionRuns == 0 ||
 		y.value >= f.sections[y.section].size || y.kind != symbolFunction && y.kind != symbolPlain {

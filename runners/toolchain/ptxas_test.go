@@ -31,7 +31,7 @@ func entry(t *testing.T, report PTXASReport, short string) FunctionUsage {
 	t.Helper()
 	var found []FunctionUsage
 	for _, e := range report.Entries {
-		if shortName(e.Name) == short {
+		if newFunctionName(e.Name).bare == short {
 			found = append(found, e)
 		}
 	}

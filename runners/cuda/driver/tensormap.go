@@ -14,7 +14,10 @@ type TensorType int32
 
 const (
 	TensorUint8    TensorType = 0
+	TensorUint16   TensorType = 1
+	TensorUint32   TensorType = 2
 	TensorInt32    TensorType = 3
+	TensorUint64   TensorType = 4
 	TensorInt64    TensorType = 5
 	TensorFloat16  TensorType = 6
 	TensorFloat32  TensorType = 7

@@ -10,7 +10,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 typedef unsigned char byte;
 
-enum { E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64 };
+enum { E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, BOOL };
 enum { NORMAL, UNIFORM, DOMINANT, LARGE, CONSTANT, ZERO, ONES };
 
 // How elements fall into groups that share a scale: see tensor.Grouping.
@@ -114,10 +114,18 @@ __device__ static double as_drawn(const Draw &d, double x)
     if (d.quantized || d.dtype < I8 || d.dist == ZERO || d.dist == ONES)
         return x;
     x = rint(x * 16);
-    if (d.dtype == U8 && x < 0)
+    if ((d.dtype == U8 || d.dtype == U16 || d.dtype == U32 || d.dtype == U64) && x < 0)
         x = -x;
-    double least = d.dtype == I8 ? -128 : d.dtype == U8 ? 0 : -1.7976931348623157e308;
-    double most = d.dtype == I8 ? 127 : d.dtype == U8 ? 255 : 1.7976931348623157e308;
+    double least = -1.7976931348623157e308, most = 1.7976931348623157e308;
+    switch (d.dtype) {
+    case I8: least = -128, most = 127; break;
+    case U8: least = 0, most = 255; break;
+    case I16: least = -32768, most = 32767; break;
+    case U16: least = 0, most = 65535; break;
+    case U32:
+    case U64: least = 0; break;
+    case BOOL: least = 0, most = 1; break;
+    }
     return (x < least ? least : x > most ? most : x) + 0.0;
 }
 
@@ -175,6 +183,11 @@ __device__ static void encode(byte *array, u64 dtype, u64 i, double x)
     case I8: ((signed char *)array)[i] = (signed char)integer(x, -128, 127); break;
     case U8: array[i] = (byte)integer(x, 0, 255); break;
     case I32: ((int *)array)[i] = (int)integer(x, -2147483648.0, 2147483647.0); break;
+    case I16: ((short *)array)[i] = (short)integer(x, -32768, 32767); break;
+    case U16: ((unsigned short *)array)[i] = (unsigned short)integer(x, 0, 65535); break;
+    case U32: ((unsigned *)array)[i] = (unsigned)integer(x, 0, 4294967295.0); break;
+    case U64: ((u64 *)array)[i] = !(x > 0) ? 0 : x >= 18446744073709551616.0 ? 0xFFFFFFFFFFFFFFFFULL : (u64)rint(x); break;
+    case BOOL: array[i] = (byte)integer(x, 0, 1); break;
     default: ((i64 *)array)[i] = x >= 9223372036854775808.0 ? 0x7FFFFFFFFFFFFFFFLL : x < -9223372036854775808.0 ? (i64)0x8000000000000000ULL : x != x ? 0 : (i64)rint(x);
     }
 }
@@ -191,6 +204,11 @@ __device__ static double decode(const byte *array, u64 dtype, u64 i)
     case I8: return (double)((const signed char *)array)[i];
     case U8: return (double)array[i];
     case I32: return (double)((const int *)array)[i];
+    case I16: return (double)((const short *)array)[i];
+    case U16: return (double)((const unsigned short *)array)[i];
+    case U32: return (double)((const unsigned *)array)[i];
+    case U64: return (double)((const u64 *)array)[i];
+    case BOOL: return (double)array[i];
     default: return (double)((const i64 *)array)[i];
     }
 }
@@ -361,8 +379,12 @@ __device__ static int poisoned(const byte *array, u64 dtype, u64 i)
     case F32: return ((const unsigned *)array)[i] == 0xFFA5A5A5u;
     case F64: return ((const u64 *)array)[i] == 0xFFF5A5A5FFF5A5A5ULL;
     case I8:
-    case U8: return array[i] == 0xA5;
-    case I32: return ((const unsigned *)array)[i] == 0xA5A5A5A5u;
+    case U8:
+    case BOOL: return array[i] == 0xA5;
+    case I16:
+    case U16: return ((const unsigned short *)array)[i] == 0xA5A5;
+    case I32:
+    case U32: return ((const unsigned *)array)[i] == 0xA5A5A5A5u;
     default: return ((const u64 *)array)[i] == 0xA5A5A5A5A5A5A5A5ULL;
     }
 }

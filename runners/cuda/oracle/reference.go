@@ -23,9 +23,10 @@ type Reference struct {
 func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 	r := &Reference{o: o, problem: p}
 	for i, a := range p.Args {
-		if a.IsScale {
+		if !a.InReference() {
 			continue
 		}
+		a.Inside = false // it is passed as it is
 		if a.Array() {
 			a.DType, a.Bytes = kernels.F32, nil
 		}

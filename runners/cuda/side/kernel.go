@@ -15,6 +15,7 @@ import (
 // A Built is a kernel in machine code.
 type Built struct {
 	Image    string         `json:"image"`              // the cubin's file
+	Entry    string         `json:"entry"`              // the kernel's symbol in it
 	Manifest string         `json:"manifest,omitempty"` // the file that its implementation stands in; "" is the base's kernel.yaml
 	Variant  string         `json:"variant,omitempty"`
 	Toggles  map[string]int `json:"toggles,omitempty"`
@@ -41,7 +42,6 @@ type Kernel struct {
 	manifest *kernels.Manifest
 	built    Built
 	image    []byte
-	entry    string
 	maps     bool // tensor maps for the arguments that ask for them
 	geometry func(kernels.Dims) (kernels.Geometry, error)
 	modules  []*module
@@ -65,14 +65,14 @@ const maxState = 16 << 20
 
 // Load puts a side's kernel onto the GPU.
 func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
-	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, entry: m.Entry, maps: true, timeout: timeout}
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, maps: true, timeout: timeout}
 	k.geometry = func(d kernels.Dims) (kernels.Geometry, error) { return m.Geometry(b.Variant, d, b.Toggles) }
 	return k, k.load()
 }
 
 // LoadReference is Load for the base's reference, which takes plain arrays.
 func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
-	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, entry: m.Reference.Entry, geometry: m.ReferenceGeometry, timeout: timeout}
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, geometry: m.ReferenceGeometry, timeout: timeout}
 	return k, k.load()
 }
 
@@ -96,7 +96,7 @@ func (k *Kernel) copies(n int) error {
 			return blame(err)
 		}
 		m := &module{}
-		if m.fn, err = loaded.Function(k.entry); err != nil {
+		if m.fn, err = loaded.Function(k.built.Entry); err != nil {
 			return blame(err)
 		}
 		for _, name := range k.built.Globals {
@@ -164,12 +164,23 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 			return nil, blame(err)
 		}
 	}
+	list, err := k.parameters(dims, args, offsets, base)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
+}
+
+// parameters are what the kernel is launched with on arguments that lie at base.
+func (k *Kernel) parameters(dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (*driver.Args, error) {
 	list := &driver.Args{}
+	address := func(arg int) uint64 { return uint64(base) + uint64(offsets[arg]) }
 	for i, a := range args {
-		at := base + driver.DevicePtr(offsets[i])
+		at := driver.DevicePtr(address(i))
 		switch {
+		case a.Inside:
 		case !a.Array():
-			list.Bytes(a.Bytes, len(a.Bytes))
+			list.Bytes(a.Passed(args, address), a.Alignment())
 		case k.maps && k.manifest.Arguments[i].TensorMap != nil:
 			m, err := k.tensorMap(&k.manifest.Arguments[i], dims, at)
 			if err != nil {
@@ -180,7 +191,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 			list.Pointer(at)
 		}
 	}
-	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
+	return list, nil
 }
 
 func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }

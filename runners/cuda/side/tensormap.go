@@ -12,6 +12,7 @@ import (
 var tensorTypes = map[kernels.DType]driver.TensorType{
 	kernels.E4M3: driver.TensorUint8, kernels.E5M2: driver.TensorUint8, kernels.I8: driver.TensorUint8, kernels.U8: driver.TensorUint8,
 	kernels.F16: driver.TensorFloat16, kernels.BF16: driver.TensorBFloat16, kernels.F32: driver.TensorFloat32, kernels.F64: driver.TensorFloat64,
+	kernels.Bool: driver.TensorUint8, kernels.I16: driver.TensorUint16, kernels.U16: driver.TensorUint16, kernels.U32: driver.TensorUint32, kernels.U64: driver.TensorUint64,
 	kernels.I32: driver.TensorInt32, kernels.I64: driver.TensorInt64,
 }
 

@@ -55,9 +55,10 @@ func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 	}
 	var args []tensor.Arg
 	for _, a := range p.Args {
-		if a.IsScale {
+		if !a.InReference() {
 			continue
 		}
+		a.Inside = false
 		if a.Array() {
 			a.DType = kernels.F32
 			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result

@@ -1,0 +1,194 @@
+package kernels
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Field is one member of a struct that is passed by value. It has one of value, vector, array and pointer.
+type Field struct {
+	Name    string `yaml:"name" required:"true" eg:"scale" bounds:"(a C identifier)" doc:"The member's name."`
+	DType   DType  `yaml:"dtype" eg:"f32" default:"(required but for a pointer)" doc:"Format of the member, or of each of its elements."`
+	Value   *Expr  `yaml:"value" eg:"1/sqrt(D)" doc:"A scalar: its value."`
+	Vector  []Expr `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"A vector type such as uint3 or float4: its lanes."`
+	Array   []Expr `yaml:"array" eg:"[S*D, D, 1]" bounds:"1 to 64 entries" doc:"An array within the struct: its elements."`
+	Pointer string `yaml:"pointer" eg:"q" doc:"A pointer: the array argument that it points to, or none for a null pointer."`
+}
+
+// NoPointer is what a field that is a null pointer points to.
+const NoPointer = "none"
+
+// maxFields bounds the members of a struct and the elements of an array in it.
+const maxFields = 64
+
+// ValidateStrict looks at one field alone.
+func (f *Field) ValidateStrict(n *strict.Node) {
+	if n.Has("name") {
+		checkIdentifier(n.Child("name"), f.Name)
+	}
+	if !n.Clean() {
+		return
+	}
+	kinds := []string{"value", "vector", "array", "pointer"}
+	has := slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !n.Has(k) })
+	switch {
+	case len(has) != 1:
+		n.Errorf("has %d of %s (write one)", len(has), strings.Join(kinds, ", "))
+	case has[0] == "pointer" && n.Has("dtype"):
+		n.Child("dtype").Errorf("a pointer has that of its argument (delete it)")
+	case has[0] == "pointer":
+	case f.DType == "":
+		n.Child("dtype").Errorf("is required (write e.g. dtype: f32)")
+	default:
+		checkByValue(n, f.DType)
+	}
+	if has := n.Has("vector"); has {
+		checkLanes(n.Child("vector"), len(f.Vector))
+	}
+	if n.Has("array") && (len(f.Array) == 0 || len(f.Array) > maxFields) {
+		n.Child("array").Errorf("has %d elements (write 1 to %d)", len(f.Array), maxFields)
+	}
+}
+
+func checkByValue(n *strict.Node, d DType) {
+	if !slices.Contains(scalarDTypes, d) {
+		n.Child("dtype").Errorf("%q is no format of a scalar (write one of %s)", d, strict.JoinWords(scalarDTypes))
+	}
+}
+
+func checkLanes(at *strict.Node, lanes int) {
+	if lanes < 2 || lanes > 4 {
+		at.Errorf("has %d lanes (write 2 to 4)", lanes)
+	}
+}
+
+// exprs are all expressions of a field.
+func (f *Field) exprs() []*Expr {
+	var all []*Expr
+	if f.Value != nil {
+		all = append(all, f.Value)
+	}
+	for i := range f.Vector {
+		all = append(all, &f.Vector[i])
+	}
+	for i := range f.Array {
+		all = append(all, &f.Array[i])
+	}
+	return all
+}
+
+// A Composite is a parameter by value of several parts, as C lays it out: a struct, or a vector type.
+type Composite struct {
+	Parts       []Part
+	Size, Align int
+	definition  string // of its type in C, without the name
+}
+
+// A Part is one scalar or pointer of a composite.
+type Part struct {
+	Name    string // with the argument's: params.grid.y
+	Offset  int
+	DType   DType // of a scalar
+	Value   *Expr // of a scalar; nil for a pointer
+	Pointer string
+}
+
+// Composite is an argument's layout; false for arguments that are arrays or single scalars.
+func (a *Argument) Composite(m *Manifest) (Composite, bool) {
+	var c Composite
+	switch {
+	case a.Access == Struct:
+		var members []string
+		for i := range a.Fields {
+			members = append(members, c.add(m, a.Name+"."+a.Fields[i].Name, &a.Fields[i]))
+		}
+		c.definition = "{ " + strings.Join(members, " ") + " }"
+	case a.Access == Scalar && len(a.Vector) > 0:
+		f := &Field{Name: a.Name, DType: a.DType, Vector: a.Vector}
+		c.definition = "{ " + c.add(m, a.Name, f) + " }"
+	default:
+		return c, false
+	}
+	c.Size = aligned(c.Size, c.Align)
+	return c, true
+}
+
+var laneNames = []string{"x", "y", "z", "w"}
+
+// add lays a field behind the others, and returns its declaration in C.
+func (c *Composite) add(m *Manifest, path string, f *Field) string {
+	size, align := pointerSize, pointerSize
+	if f.DType != "" {
+		size, align = f.DType.Size(), f.DType.Size()
+	}
+	whole := align
+	switch len(f.Vector) {
+	case 2, 4:
+		// CUDA's vector types of two and four lanes are aligned as a whole, up to 16 bytes.
+		whole = min(16, size*len(f.Vector))
+	}
+	c.Align = max(c.Align, whole)
+	c.Size = aligned(c.Size, whole)
+	part := func(name string, value *Expr) {
+		c.Parts = append(c.Parts, Part{Name: name, Offset: c.Size, DType: f.DType, Value: value, Pointer: f.Pointer})
+		c.Size += size
+	}
+	ctype := cTypes[f.DType]
+	switch {
+	case f.Pointer != "":
+		part(path, nil)
+		if target, ok := m.argument(f.Pointer); ok {
+			return pointerTo(target) + f.Name + ";"
+		}
+		return "const void *" + f.Name + ";"
+	case f.Value != nil:
+		part(path, f.Value)
+		return ctype + " " + f.Name + ";"
+	case len(f.Vector) > 0:
+		for i := range f.Vector {
+			part(path+"."+laneNames[i], &f.Vector[i])
+		}
+		return fmt.Sprintf("struct { %s %s; } __attribute__((aligned(%d))) %s;", ctype, strings.Join(laneNames[:len(f.Vector)], ", "), whole, f.Name)
+	}
+	for i := range f.Array {
+		part(fmt.Sprintf("%s[%d]", path, i), &f.Array[i])
+	}
+	return fmt.Sprintf("%s %s[%d];", ctype, f.Name, len(f.Array))
+}
+
+// PartValue is what a part that is no pointer holds.
+func (m *Manifest) PartValue(p Part, dims Dims, toggles map[string]int) (float64, error) {
+	return p.Value.as(p.DType, m.Env(dims, toggles))
+}
+
+// Inside tells whether an array is passed by a struct's field, and not as a parameter of its own.
+func (m *Manifest) Inside(name string) bool {
+	return slices.ContainsFunc(m.Arguments, func(a Argument) bool {
+		return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Pointer == name && name != NoPointer })
+	})
+}
+
+// checkFields sees to it that a struct's fields have names of their own and point to arrays.
+func (c *checker) checkFields(a *Argument, at *strict.Node) {
+	for i, f := range a.Fields {
+		place := itemOf(at.Child("fields"), i)
+		if slices.ContainsFunc(a.Fields[:i], func(other Field) bool { return other.Name == f.Name }) {
+			c.errorf(place.Child("name"), "%q is the name of an earlier field too (choose another)", f.Name)
+		}
+		if f.Pointer == "" || f.Pointer == NoPointer {
+			continue
+		}
+		target, ok := c.m.argument(f.Pointer)
+		switch {
+		case !ok:
+			c.errorf(place.Child("pointer"), "%q is no argument (declare the array among the arguments, or write %s for a null pointer)", f.Pointer, NoPointer)
+		case !target.array():
+			c.errorf(place.Child("pointer"), "%s is no array (name an argument with a shape)", f.Pointer)
+		case target.TensorMap != nil:
+			c.errorf(place.Child("pointer"), "%s is passed as a tensor map (delete its tensor_map)", f.Pointer)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package tensor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// outlineParts finds the parts of structs and vectors. Each scalar in one gets a place of its own in the list, so that whoever
+// passes arguments one by one (a C program that fills in a struct) has all of them there.
+func (p *Problem) outlineParts(m *kernels.Manifest, toggles map[string]int) error {
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		p.Args[i].Inside = m.Inside(a.Name)
+		composite, ok := a.Composite(m)
+		if !ok {
+			continue
+		}
+		p.Args[i].Extent, p.Args[i].Align, p.Args[i].Elements = composite.Size, composite.Align, 0
+		for _, part := range composite.Parts {
+			at := -1
+			switch {
+			case part.Value != nil:
+				value, err := m.PartValue(part, p.Shape.Dims, toggles)
+				if err != nil {
+					return fmt.Errorf("preparing %s of %s for %s: %w", part.Name, m.Name, p.Shape, err)
+				}
+				leaf := Arg{Name: part.Name, DType: part.DType, Access: kernels.Scalar, Elements: 1, Scales: -1, Inside: true, OfComposite: true}
+				leaf.set(value)
+				at = len(p.Args)
+				p.Args = append(p.Args, leaf)
+			case part.Pointer != kernels.NoPointer:
+				at = slices.IndexFunc(m.Arguments, func(o kernels.Argument) bool { return o.Name == part.Pointer })
+			}
+			p.Args[i].Parts = append(p.Args[i].Parts, Part{Offset: part.Offset, Arg: at})
+		}
+	}
+	return nil
+}
+
+// Passed is the bytes of a parameter by value, little endian: a scalar, a null pointer, or a struct or vector put together from its parts,
+// with zeros between them. address is where an array lies.
+func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
+	switch {
+	case a.Access == kernels.Absent:
+		return make([]byte, 8)
+	case a.Parts == nil:
+		return a.Bytes
+	}
+	out := make([]byte, a.Extent)
+	for _, p := range a.Parts {
+		switch {
+		case p.Arg < 0:
+		case args[p.Arg].Array():
+			le.PutUint64(out[p.Offset:], address(p.Arg))
+		default:
+			copy(out[p.Offset:], args[p.Arg].Bytes)
+		}
+	}
+	return out
+}
+
+// Alignment is what C aligns a parameter by value to.
+func (a Arg) Alignment() int {
+	switch {
+	case a.Access == kernels.Absent:
+		return 8
+	case a.Parts == nil:
+		return a.DType.Size()
+	}
+	return a.Align
+}

@@ -1,0 +1,87 @@
+package toolchain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// A template that nothing instantiates is no code, and the compiler alone knows which function a name with aliases, enumerators
+// or default arguments means. Where the plain build has no kernel of an entry's name, a second one reads this source behind the
+// author's: it has an empty kernel, the marker, instantiated with the number and the address of each entry. That makes
+// the compiler generate the entry's code, and the marker's mangled name tells which function it took.
+//
+// The author's source comes first and can make anything of these lines by macros, but nothing that it could not have
+// written itself: what is launched is a kernel of that source in any case. The entry's own text cannot become other code,
+// since kernels.ParseEntry puts it together from names, integers and types.
+const (
+	markerName     = "kernelgate_entry"
+	markerFileName = markerName + ".cu"
+)
+
+// markerSource is empty where no entry needs a marker.
+func markerSource(entries []kernels.Entry) string {
+	var lines strings.Builder
+	for i, e := range entries {
+		if e.Plain() {
+			continue
+		}
+		kind := e.Signature()
+		if kind == "" {
+			kind = "decltype(" + e.Address() + ")"
+		}
+		fmt.Fprintf(&lines, "template __global__ void %s<%d, %s, %s>();\n", markerName, i, kind, e.Address())
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return "template <int number, typename T, T kernel> __global__ void " + markerName + "() {}\n" + lines.String()
+}
+
+// marked tells the markers from the other functions: by the number of an entry, the function that its marker names. The author's
+// source may define markers of its own; two for one number are none.
+func marked(names []functionName) (others []functionName, byNumber map[int]functionName) {
+	byNumber = map[int]functionName{}
+	markers := map[int][]string{}
+	for _, n := range names {
+		number, meant, ok := n.marker()
+		if !ok {
+			others = append(others, n)
+			continue
+		}
+		markers[number] = append(markers[number], meant)
+	}
+	for number, meant := range markers {
+		same := slices.DeleteFunc(slices.Clone(others), func(n functionName) bool { return n.whole != meant[0] })
+		if len(meant) == 1 && len(same) == 1 {
+			byNumber[number] = same[0]
+		}
+	}
+	return others, byNumber
+}
+
+// marker reads kernelgate_entry<number, type, &function>.
+func (n functionName) marker() (number int, meant string, ok bool) {
+	t, ok := n.tree.(*demangle.Template)
+	if !ok || n.bare != markerName || len(t.Args) != 3 {
+		return 0, "", false
+	}
+	literal, isLiteral := t.Args[0].(*demangle.Literal)
+	address, isAddress := t.Args[2].(*demangle.Unary)
+	if !isLiteral || !isAddress || literal.Neg {
+		return 0, "", false
+	}
+	number, err := strconv.Atoi(literal.Val)
+	typed, isTyped := address.Expr.(*demangle.Typed)
+	if err != nil || !isTyped {
+		return 0, "", false
+	}
+	var function functionName
+	function.take(typed)
+	return number, function.whole, function.whole != ""
+}
