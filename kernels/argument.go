@@ -51,6 +51,8 @@ type Argument struct {
 
 	TensorMap *TensorMap `yaml:"tensor_map" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
 
+	Infinities bool `yaml:"infinities" eg:"true" default:"false" doc:"The problem allows ±Inf in this input: where the policy names the distribution infinite, it has some."`
+
 	// ScaleOf names the argument whose scales this one receives; most have none.
 	ScaleOf string `yaml:"-"`
 }
@@ -81,7 +83,7 @@ func (a *Argument) ValidateStrict(n *strict.Node) {
 }
 
 func (a *Argument) validateScalar(n *strict.Node) {
-	for _, field := range []string{"shape", "init", "quantize", "tensor_map"} {
+	for _, field := range []string{"shape", "init", "quantize", "tensor_map", "infinities"} {
 		if n.Has(field) {
 			n.Child(field).Errorf("a scalar has none (delete it, or write access: in)")
 		}
@@ -111,6 +113,7 @@ func (a *Argument) validateArray(n *strict.Node) {
 		a.Init = ByPolicy
 	}
 	a.validateMap(n)
+	a.validateInfinities(n)
 	if a.Quantize == nil {
 		return
 	}
