@@ -137,7 +137,7 @@ func boundsProblem(b policies.ErrorBounds, e Errors) string {
 	case b.MeanAbs != nil && !b.MeanAbs.Holds(e.MeanAbs):
 		return fmt.Sprintf("mean |err| %.4g (asked %s)", e.MeanAbs, b.MeanAbs)
 	case b.Bad != nil && !b.Bad.Holds(share):
-		return fmt.Sprintf("%.3g%% of the elements are beyond tolerance (asked %s)", share*100, b.Bad)
+		return fmt.Sprintf("%d of %d elements (%.3g%%) are beyond the manifest's tolerance (asked %s)", e.Bad, e.Elements, share*100, b.Bad)
 	}
 	return ""
 }
