@@ -85,7 +85,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		Short: "A gatekeeper for GPU kernels: a PASS is proven, a DEFER says what is missing",
 		Long: "kernelgate builds and measures a change to a kernel, judges the evidence against a\n" +
 			"policy, and says PASS or DEFER.\n\n" +
-			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault).",
+			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault, or the setup's).",
 		Example:       "  kernelgate check    # the work tree against its merge base\n  kernelgate demo     # the whole story on this machine",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),

@@ -119,7 +119,7 @@ func TestVerdicts(t *testing.T) {
 		{"does not compile", func(e *Evidence) {
 			e.Candidate = &Build{Error: `k.cu:3: identifier "x" is undefined`, Diagnostics: []Diagnostic{{File: "k.cu", Line: 3, Severity: "error", Message: `identifier "x" is undefined`}}}
 		}, Defer, ReasonBuild, `The candidate does not build: k.cu:3: identifier "x" is undefined`},
-		{"the baseline does not compile", func(e *Evidence) { e.Baseline = &Build{Error: "no such file"} }, Error, ReasonRunner,
+		{"the baseline does not compile", func(e *Evidence) { e.Baseline = &Build{Error: "no such file"} }, Error, ReasonSetup,
 			"The baseline does not build on this runner: no such file"},
 
 		{"the kernel is gone", func(e *Evidence) { e.Removed, e.Candidate = true, nil }, Defer, ReasonSuspicious,

@@ -66,6 +66,13 @@ func (j Job) evidence() *gates.Evidence {
 	}
 }
 
+// SameCode tells whether both sides are the same to whoever runs them: equal machine
+// code, started in the same way.
+func (j Job) SameCode(baseline, candidate *gates.Build) bool {
+	return baseline != nil && j.Baseline != nil && !j.Noise && baseline.OK && candidate.OK && baseline.Code != "" &&
+		baseline.Code == candidate.Code && j.Manifest.SameLaunch(j.Baseline.Variant, j.Candidate.Variant)
+}
+
 // A Role is a side's part in the comparison.
 type Role string
 

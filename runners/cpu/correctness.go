@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -108,8 +109,11 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err == nil && failure == nil {
 		failure, err = d.again(in, c, &evidence, first)
 	}
-	if err != nil || failure != nil {
+	if err == nil && failure != nil {
 		evidence.Failure = failure
+		return evidence, d.beside(&evidence, p, in, nil, want)
+	}
+	if err != nil {
 		return evidence, err
 	}
 	if evidence.Errors, err = d.compare(p.Args, first, want); err != nil {
@@ -178,8 +182,9 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 	return in.layout.Outputs(in.slot(m, len(seeds)-1)), nil, nil
 }
 
-// beside adds what the baseline makes of the same input. A baseline that dies
-// here says nothing about the candidate and is not asked again.
+// beside adds what the baseline makes of the same input, by the same rules: what it
+// does wrong, the change has not brought. One that dies is not asked again. Without
+// the candidate's output there is nothing to compare it with.
 func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
 	if d.baseline == nil {
 		return nil
@@ -189,13 +194,24 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 		return err
 	}
 	if failure != nil {
+		evidence.BaselineFailure = failure
 		d.baseline.close()
 		d.baseline = nil
 		return nil
 	}
-	out := in.layout.Outputs(in.slot(d.baseline.memory, 0))
-	parity := equal(out, candidate)
-	evidence.BitParity = &parity
+	slot := in.slot(d.baseline.memory, 0)
+	image := make([]byte, in.layout.Size)
+	in.layout.image(image, 0, p.Args)
+	if inputs, outside := in.layout.changed(slot, image, in.args); outside || d.baseline.memory.beyond() {
+		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}
+	} else if len(inputs) > 0 {
+		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}
+	}
+	out := in.layout.Outputs(slot)
+	if candidate != nil {
+		parity := equal(out, candidate)
+		evidence.BitParity = &parity
+	}
 	evidence.Baseline, err = d.compare(p.Args, out, want)
 	return err
 }
@@ -225,7 +241,7 @@ func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
 		return nil, err
 	}
 	if failure != nil {
-		return nil, fmt.Errorf("the base's reference failed: %s", failure.Detail)
+		return nil, runners.SetupErrorf("the base's reference failed: %s", failure.Detail)
 	}
 	var want [][]float64
 	for _, out := range l.Outputs(reference.memory.data[:l.Size]) {

@@ -88,27 +88,9 @@ func TestToleranceDecidesUnderTheDefaultPolicy(t *testing.T) {
 			for i := range p.Rules {
 				p.Rules[i].Gates.Sanitize, p.Rules[i].Gates.Performance = nil, nil // comes behind, and takes long
 			}
-			root := t.TempDir()
-			for file, text := range map[string]string{
+			e := gatherFiles(t, m, p, map[string]string{
 				"base/softmax.c": honest, "base/reference.c": softmaxReference, "head/softmax.c": c.candidate,
-			} {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			base := runners.Side{Dir: filepath.Join(root, "base"), Variant: m.DefaultVariant}
-			job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant}}
-			w, err := NewWorker(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := runners.Gather(t.Context(), job, w, silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			})
 			v := gates.Judge(p, "default.yaml", e)
 			if c.says == "" {
 				if v.Outcome != gates.Pass || len(e.Correctness.Cases) != 2*3*5+5 {
@@ -126,4 +108,29 @@ func TestToleranceDecidesUnderTheDefaultPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gatherFiles takes the files of base and head through the policy's gates.
+func gatherFiles(t *testing.T, m *kernels.Manifest, p *policies.Policy, files map[string]string) *gates.Evidence {
+	t.Helper()
+	root := t.TempDir()
+	for file, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := runners.Side{Dir: filepath.Join(root, "base"), Variant: m.DefaultVariant}
+	job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant}}
+	w, err := NewWorker(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := runners.Gather(t.Context(), job, w, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -127,7 +127,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	}
 	arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant))
 	if err != nil {
-		return gates.Build{}, fmt.Errorf("variant %s of %s %w", side.Variant, m.Name, err)
+		return gates.Build{}, runners.SetupErrorf("variant %s of %s %w", side.Variant, m.Name, err)
 	}
 	build := gates.Build{
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),

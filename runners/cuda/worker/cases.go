@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -164,7 +165,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	}
 	for _, l := range launches {
 		if err := d.launch(d.cand, l.room, l.reset); err != nil {
-			return evidence, err
+			return evidence, errors.Join(err, d.without(&evidence, p, sheet, reference, c))
 		}
 	}
 	room := func(i int) oracle.Target { return oracle.TargetOf(p, sheet.Layout, d.places.Slice(i, 1)) }
@@ -197,13 +198,10 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if evidence.Errors, err = reference.Compare(room(first), d.tolerance()); err != nil {
 		return evidence, err
 	}
-	if d.base != nil {
-		if err := d.launch(d.base, first, true); err != nil {
-			return evidence, err
-		}
-		if evidence.Baseline, err = reference.Compare(room(candidateRooms), d.tolerance()); err != nil {
-			return evidence, err
-		}
+	if err := d.beside(&evidence, p, sheet, reference); err != nil {
+		return evidence, err
+	}
+	if evidence.Baseline != nil {
 		parity, err := equal(first, candidateRooms)
 		if err != nil {
 			return evidence, err
@@ -222,6 +220,36 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		return evidence, err
 	}
 	return evidence, sheet.Free()
+}
+
+// beside adds what the baseline makes of the case; the reference has been asked. One that
+// fails is not asked again: its context is gone.
+func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference) error {
+	if d.base == nil {
+		return nil
+	}
+	err := d.launch(d.base, first, true)
+	if failed, ok := errors.AsType[*side.Failure](err); ok {
+		evidence.BaselineFailure = &failed.Failure
+		d.base = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.tolerance())
+	return err
+}
+
+// without asks the baseline about a case that the candidate did not survive.
+func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference, c Case) error {
+	if d.base == nil {
+		return nil
+	}
+	if err := d.expect(reference, sheet, 0, c.Shape.Dims, false); err != nil {
+		return err
+	}
+	return d.beside(evidence, p, sheet, reference)
 }
 
 // calibrate finds the time of a launch on every planned shape, of the faster
