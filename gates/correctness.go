@@ -91,6 +91,15 @@ func (e *Evidence) Replay(k Case) string {
 	return command + " " + k.flags()
 }
 
+// Problem is the first thing wrong with the case under a gate, or nothing. Without a gate
+// no element may be beyond the tolerance.
+func (k Case) Problem(gate *policies.CorrectnessGate) string {
+	if gate == nil {
+		gate = &policies.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
+	}
+	return caseProblem(gate, k)
+}
+
 // Wrong is the cases that fail the gate, by their number in the evidence, from 1.
 func (e *Evidence) Wrong(gate *policies.CorrectnessGate) []int {
 	var numbers []int

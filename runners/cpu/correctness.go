@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -43,12 +44,41 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 	return result, nil
 }
 
+// Look runs one case and keeps what both sides made of it. Both are built.
+func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+	desk, err := w.openDesk(ctx, []runners.Case{c})
+	if err != nil {
+		return nil, err
+	}
+	defer desk.close()
+	desk.look = &runners.Look{}
+	if desk.look.Case, err = desk.run(c); err != nil {
+		return nil, fmt.Errorf("case %s: %w", c.Name(), err)
+	}
+	return desk.look, nil
+}
+
+// show keeps a side's outputs for whoever looks.
+func (d *desk) show(outputs [][]byte, keep func(*runners.LookedOutput, []byte)) {
+	if d.look == nil || outputs == nil {
+		return
+	}
+	at := 0
+	for _, bytes := range outputs {
+		if bytes != nil {
+			keep(&d.look.Outputs[at], slices.Clone(bytes))
+			at++
+		}
+	}
+}
+
 // A desk has the three processes side by side that a comparison needs: the
 // reference, the baseline where there is one, and the candidate.
 type desk struct {
 	worker                         *Worker
 	candidate, baseline, reference *child
 	toggles                        map[string]int
+	look                           *runners.Look // of the case, where somebody wants to see it
 }
 
 func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, error) {
@@ -105,7 +135,11 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
+	if d.look != nil {
+		d.look.Outputs = runners.LookedOutputs(p.Args, want)
+	}
 	first, failure, err := d.fresh(in, c, &evidence)
+	d.show(first, func(o *runners.LookedOutput, bytes []byte) { o.Candidate = bytes })
 	if err == nil && failure == nil {
 		failure, err = d.again(in, c, &evidence, first)
 	}
@@ -208,6 +242,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}
 	}
 	out := in.layout.Outputs(slot)
+	d.show(out, func(o *runners.LookedOutput, bytes []byte) { o.Baseline = bytes })
 	if candidate != nil {
 		parity := equal(out, candidate)
 		evidence.BitParity = &parity

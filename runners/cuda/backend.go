@@ -203,6 +203,28 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	})
 }
 
+// Look runs one case and keeps what both sides made of it. Both are built.
+func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+	request, err := b.request(ctx, worker.TaskCases)
+	if err != nil {
+		return nil, err
+	}
+	request.Cases = []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	var l *runners.Look
+	err = b.start(ctx, request, func(r worker.Reply) {
+		switch {
+		case r.Look != nil:
+			l = r.Look
+		case r.Case != nil && l == nil:
+			l = &runners.Look{Case: *r.Case} // it failed, and left nothing to look at
+		}
+	})
+	if err == nil && l == nil {
+		err = fmt.Errorf("the worker said nothing of the case %s", c.Name())
+	}
+	return l, err
+}
+
 // cases compares outputs, and finds out on the way how long launches take on the
 // shapes that are timed.
 func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gates.Case)) error {

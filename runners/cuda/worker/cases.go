@@ -58,6 +58,7 @@ type desk struct {
 	*session
 	cand, base *side.Process
 	places     oracle.Places // the candidate's rooms, then the baseline's
+	rooms      []driver.Buffer
 }
 
 func (s *session) openDesk() (*desk, error) {
@@ -85,6 +86,7 @@ func (s *session) openDesk() (*desk, error) {
 		rooms, err := p.NewRooms(s.ctx, 0, count, size)
 		for _, r := range rooms {
 			addresses = append(addresses, r.Ptr)
+			d.rooms = append(d.rooms, r)
 		}
 		return err
 	}
@@ -207,6 +209,11 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 			return evidence, err
 		}
 		evidence.BitParity = &parity
+	}
+	if c.Look {
+		if err := d.look(evidence, p, sheet, reference); err != nil {
+			return evidence, err
+		}
 	}
 	if c.EndToEnd {
 		if err := d.expect(reference, sheet, 0, c.Shape.Dims, true); err != nil {
