@@ -85,7 +85,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		Short: "A gatekeeper for GPU kernels: a PASS is proven, a DEFER says what is missing",
 		Long: "kernelgate builds and measures a change to a kernel, judges the evidence against a\n" +
 			"policy, and says PASS or DEFER.\n\n" +
-			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault).",
+			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault, or the setup's).",
 		Example:       "  kernelgate check    # the work tree against its merge base\n  kernelgate demo     # the whole story on this machine",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
@@ -93,7 +93,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stderr), gpuWorkerCommand())
+	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), replayCommand(stdout, stderr), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stderr), gpuWorkerCommand())
 	return root
 }
 

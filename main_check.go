@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
@@ -21,6 +22,7 @@ import (
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now}
 	asJSON, onGitHub := false, false
+	one := check.One{Inputs: string(kernels.Normal)}
 	cmd := &cobra.Command{
 		Use:   "check [KERNEL...]",
 		Short: "Gate the work tree (or a commit) against its merge base on this machine",
@@ -33,7 +35,8 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2\n" +
 			"  kernelgate check sdpa_fp8 --baseline-variant stage5 --variant stage5,NUM_STAGES=4 --static\n" +
 			"  kernelgate check --runner cpu        # on a host without a GPU: the CPU kernels alone\n" +
-			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's",
+			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's\n" +
+			"  kernelgate check softmax --shape R=5,C=63 --seed 7 --inputs peaks   # one case, element by element",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Kernels = args
 			if onGitHub {
@@ -44,6 +47,14 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			if err := measureHere(&opt.Config); err != nil {
 				return err
+			}
+			if one.Shape != "" {
+				return repeat(cmd, opt, one, stdout, stderr)
+			}
+			for _, flag := range []string{"seed", "inputs"} {
+				if cmd.Flags().Changed(flag) {
+					return strict.Mistakef("--%s belongs to --shape, which repeats a single case (add e.g. --shape R=5,C=63)", flag)
+				}
 			}
 			status := exitPass
 			checked, leftOut := 0, 0
@@ -62,6 +73,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				}
 				fmt.Fprint(stdout, report.Terminal(r.Verdict, terminalOptions(stdout)))
 				fmt.Fprintf(stdout, "\nWritten to %s\n", r.Dir)
+				printReplays(stdout, r)
 				return nil
 			})
 			live.Clear()
@@ -95,6 +107,16 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
 	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
+	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")
+	f.Uint64Var(&one.Seed, "seed", 0, "with --shape: what the case's inputs are drawn from")
+	f.StringVar(&one.Inputs, "inputs", one.Inputs, "with --shape: how they are drawn, one of "+strict.JoinWords(kernels.Distributions()))
+	_ = cmd.RegisterFlagCompletionFunc("inputs", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var words []string
+		for _, d := range kernels.Distributions() {
+			words = append(words, string(d))
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
 	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")

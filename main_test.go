@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
+var update = flag.Bool("update", false, "rewrite what the scripts compare with")
+
 func TestMain(m *testing.M) {
 	sandbox.Init()
 	testscript.Main(m, map[string]func(){"kernelgate": main})
@@ -21,7 +24,8 @@ func TestMain(m *testing.M) {
 // codes and files.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "runners/check/testdata/script",
+		Dir:           "runners/check/testdata/script",
+		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 			env.Setenv("GIT_AUTHOR_NAME", "someone")

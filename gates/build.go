@@ -6,7 +6,8 @@ import (
 )
 
 // build asks that the candidate compiled. A baseline that does not is the
-// base's own trouble and cannot be blamed on the change.
+// base's own trouble and cannot be blamed on the change, nor can what keeps both of
+// them from it.
 func (j *judgement) build() GateResult {
 	c, b := j.evidence.Candidate, j.evidence.Baseline
 	switch {
@@ -20,6 +21,8 @@ func (j *judgement) build() GateResult {
 		return GateResult{Status: Passed, Text: "the report says that it was built"}
 	case c == nil:
 		return GateResult{Status: Missing, Text: "no build was recorded"}
+	case !c.OK && sameRefusal(b, c):
+		return j.neitherBuilds()
 	case !c.OK:
 		errors := slices.DeleteFunc(slices.Clone(c.Diagnostics), func(d Diagnostic) bool { return d.Severity != "error" })
 		j.findings = append(j.findings, errors...)
@@ -31,10 +34,13 @@ func (j *judgement) build() GateResult {
 		for _, d := range errors {
 			r.Details = append(r.Details, d.String())
 		}
+		if b != nil && !b.OK {
+			r.Details = append(r.Details, "the baseline does not build either: "+b.Error)
+		}
 		return r
 	case b != nil && !b.OK:
 		return GateResult{
-			Status: Failed, Reason: ReasonRunner,
+			Status: Failed, Reason: ReasonSetup,
 			Text:   fmt.Sprintf("The baseline does not build on this runner: %s", b.Error),
 			ToPass: []string{"mend the base branch or the runner's compiler, then run again"},
 		}

@@ -37,9 +37,11 @@ type Evidence struct {
 	Profile     *Profile     `json:"profile,omitempty"`
 	Rivals      []Rival      `json:"rivals,omitempty"`
 
-	// Fault is what went wrong with the runner itself. It ends the run as ERROR,
-	// whatever else was seen.
-	Fault string `json:"fault,omitempty"`
+	// Fault is what went wrong with the runner itself, or with what the base brings. It
+	// ends the run as ERROR, whatever else was seen.
+	Fault   string       `json:"fault,omitempty"`
+	Setup   bool         `json:"setup,omitempty"`    // the fault is the base's: its reference, manifest or sources
+	FaultAt []Diagnostic `json:"fault_at,omitempty"` // the lines at fault, where they are known
 }
 
 // Provenance is where evidence comes from.
@@ -168,9 +170,11 @@ type Case struct {
 	Distribution string `json:"distribution"`
 	Secret       bool   `json:"secret,omitempty"`
 
-	Errors        *Errors  `json:"errors,omitempty"`         // against the reference on what the kernel was given
-	EndToEnd      *Errors  `json:"end_to_end,omitempty"`     // against the reference on the inputs before quantisation
-	Baseline      *Errors  `json:"baseline,omitempty"`       // the baseline's own errors on the same input
+	Errors          *Errors  `json:"errors,omitempty"`           // against the reference on what the kernel was given
+	EndToEnd        *Errors  `json:"end_to_end,omitempty"`       // against the reference on the inputs before quantisation
+	Baseline        *Errors  `json:"baseline,omitempty"`         // the baseline's own errors on the same input
+	BaselineFailure *Failure `json:"baseline_failure,omitempty"` // how the baseline failed on it, where it did
+
 	Deterministic *bool    `json:"deterministic,omitempty"`  // two launches agree bit for bit
 	StateKept     bool     `json:"state_kept,omitempty"`     // a launch that finds what earlier ones left behind gives other bits
 	BitParity     *bool    `json:"bit_parity,omitempty"`     // equal to the baseline bit for bit
@@ -232,6 +236,7 @@ type SanitizerRun struct {
 	With          string    `json:"with,omitempty"`           // the program behind it, such as compute-sanitizer 2025.3.1
 	Findings      []Finding `json:"findings,omitempty"`       // the like together
 	Hidden        int       `json:"hidden,omitempty"`         // findings beyond those that are listed
+	Baseline      []Finding `json:"baseline,omitempty"`       // what it finds in the baseline, which is looked at where it finds something in the candidate
 	NotApplicable string    `json:"not_applicable,omitempty"` // why there is nothing that it could find in any such kernel
 	Skipped       string    `json:"skipped,omitempty"`        // why this runner does not have it, with the remedy; known before the candidate ran
 	Failure       *Failure  `json:"failure,omitempty"`        // how its run ended where that was not well
@@ -251,6 +256,7 @@ type Finding struct {
 	Kernel    string      `json:"kernel,omitempty"` // the function
 	Shape     string      `json:"shape,omitempty"`  // the case, where the tool can tell
 	Count     int         `json:"count,omitempty"`
+	Before    bool        `json:"before,omitempty"` // in a verdict: the baseline has it as well
 }
 
 // Performance is every timing sample in the order it was taken, or summaries

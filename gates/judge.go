@@ -74,7 +74,7 @@ func (j *judgement) run() {
 	step := func(name Gate, enforcement policies.Enforcement, judge func() GateResult) {
 		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
 		if !stopped {
-			r = judge()
+			r = j.unlessSame(name, judge)
 		}
 		r.Gate, r.Required = name, enforcement.Decides()
 		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
@@ -114,7 +114,14 @@ func (j *judgement) result(gate Gate) (GateResult, bool) {
 
 // conclude is the one place where gate results become an outcome.
 func (v *Verdict) conclude(e *Evidence) {
-	if e.Fault != "" {
+	switch {
+	case e.Fault != "" && e.Setup:
+		v.Outcome, v.Reason = Error, ReasonSetup
+		v.Summary = "The setup is at fault, not the change: " + e.Fault
+		v.Findings = append(v.Findings, e.FaultAt...)
+		v.ToPass = []string{mendSetup}
+		return
+	case e.Fault != "":
 		v.Outcome, v.Reason = Error, ReasonRunner
 		v.Summary = "The runner could not do its work: " + e.Fault
 		return
@@ -128,7 +135,7 @@ func (v *Verdict) conclude(e *Evidence) {
 		switch r.Status {
 		case Failed, Open:
 			v.Outcome, v.Reason, v.Summary, v.ToPass = Defer, r.Reason, r.Text, r.ToPass
-			if r.Reason == ReasonRunner {
+			if r.Reason == ReasonRunner || r.Reason == ReasonSetup {
 				v.Outcome = Error
 			}
 			return

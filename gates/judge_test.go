@@ -119,7 +119,7 @@ func TestVerdicts(t *testing.T) {
 		{"does not compile", func(e *Evidence) {
 			e.Candidate = &Build{Error: `k.cu:3: identifier "x" is undefined`, Diagnostics: []Diagnostic{{File: "k.cu", Line: 3, Severity: "error", Message: `identifier "x" is undefined`}}}
 		}, Defer, ReasonBuild, `The candidate does not build: k.cu:3: identifier "x" is undefined`},
-		{"the baseline does not compile", func(e *Evidence) { e.Baseline = &Build{Error: "no such file"} }, Error, ReasonRunner,
+		{"the baseline does not compile", func(e *Evidence) { e.Baseline = &Build{Error: "no such file"} }, Error, ReasonSetup,
 			"The baseline does not build on this runner: no such file"},
 
 		{"the kernel is gone", func(e *Evidence) { e.Removed, e.Candidate = true, nil }, Defer, ReasonSuspicious,
@@ -150,8 +150,12 @@ func TestVerdicts(t *testing.T) {
 		{"Inf", func(e *Evidence) { e.Correctness.Cases[1].Errors.Inf = 3 }, Defer, ReasonCorrectness, "3 of 1000 elements are infinite"},
 		{"norm error", func(e *Evidence) { e.Correctness.Cases[0].Errors.Norm = 0.02 }, Defer, ReasonCorrectness, "norm error 2% (asked <= 1%)"},
 		{"max error", func(e *Evidence) { e.Correctness.Cases[0].Errors.MaxAbs = 2.4 }, Defer, ReasonCorrectness, "max |err| 2.4 (asked <= 0.06)"},
+		{"one element beyond the tolerance", func(e *Evidence) { e.Correctness.Cases[0].Errors.Bad = 1 }, Defer, ReasonCorrectness,
+			"1 of 1000 elements (0.1%) are beyond the manifest's tolerance (asked <= 0%)"},
+		{"one element beyond the tolerance while timed", func(e *Evidence) { series(e, "small").Worst.Bad = 1 }, Defer, ReasonCorrectness,
+			"on small in round 1: 1 of 100 elements (1%) are beyond the manifest's tolerance (asked <= 0%)"},
 		{"end to end", func(e *Evidence) { e.Correctness.Cases[0].EndToEnd.Bad = 11 }, Defer, ReasonCorrectness,
-			"against the unquantised inputs: 1.1% of the elements are beyond tolerance (asked <= 1%)"},
+			"against the unquantised inputs: 11 of 1000 elements (1.1%) are beyond the manifest's tolerance (asked <= 1%)"},
 		{"not deterministic", func(e *Evidence) { e.Correctness.Cases[0].Deterministic = some(false) }, Defer, ReasonCorrectness,
 			"two launches on the same input gave different bits"},
 		{"a case was left out", func(e *Evidence) { e.Correctness.Cases = e.Correctness.Cases[1:] }, Defer, ReasonInconclusive,

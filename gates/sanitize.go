@@ -117,6 +117,7 @@ func (l *search) tool(name string) SanitizerRow {
 			continue
 		}
 		f.Tool = name
+		f.Before = slices.ContainsFunc(run.Baseline, func(b Finding) bool { return b.Kind == f.Kind && b.Text == f.Text })
 		row.Status, row.Findings = Failed, append(row.Findings, f)
 	}
 	l.found, l.hidden = append(l.found, row.Findings...), l.hidden+run.Hidden
@@ -138,8 +139,11 @@ func (l *search) tool(name string) SanitizerRow {
 // faulty names the first finding in one line.
 func (l *search) faulty() GateResult {
 	r := GateResult{Status: Failed, Reason: ReasonCorrectness, ToPass: []string{"mend what the sanitizers found; every finding stands on its line"}}
+	before := 0
+	slices.SortStableFunc(l.found, func(a, b Finding) int { return boolOrder(a.Before) - boolOrder(b.Before) })
 	for _, f := range l.found {
 		r.Details = append(r.Details, f.String())
+		before += boolOrder(f.Before)
 	}
 	if len(l.found) == 0 {
 		r.Text = fmt.Sprintf("The sanitizers found %d faults and list none", l.hidden)
@@ -148,6 +152,10 @@ func (l *search) faulty() GateResult {
 	r.Text = r.Details[0]
 	if more := len(l.found) - 1 + l.hidden; more > 0 {
 		r.Text += fmt.Sprintf("; %d more", more)
+	}
+	if before == len(l.found) && l.hidden == 0 {
+		r.Text += ". It was there before this change"
+		r.ToPass = []string{"mend it in this change or on the base branch first: the baseline has it as well"}
 	}
 	return r
 }
@@ -213,6 +221,9 @@ func (f Finding) String() string {
 			unit = "hazards"
 		}
 		text += fmt.Sprintf(" (%s %s)", thousands(f.Count), unit)
+	}
+	if f.Before {
+		text += " (the baseline has it as well)"
 	}
 	return text
 }

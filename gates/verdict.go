@@ -11,7 +11,7 @@ type Outcome string
 const (
 	Pass  Outcome = "PASS"  // proven
 	Defer Outcome = "DEFER" // not proven, or disproven; the reason says which
-	Error Outcome = "ERROR" // the runner's fault, never the code's
+	Error Outcome = "ERROR" // the runner's fault, or the setup's, never the change's
 )
 
 // A Reason says why a change is deferred.
@@ -27,6 +27,7 @@ const (
 	ReasonSuspicious   Reason = "suspicious"
 	ReasonProfile      Reason = "profile"
 	ReasonRunner       Reason = "runner" // with ERROR alone
+	ReasonSetup        Reason = "setup"  // with ERROR alone: what fails on both sides is not the change's
 )
 
 // A Verdict is everything that may be said of a run, in the order in which it

@@ -57,6 +57,8 @@ type Argument struct {
 
 	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
 
+	Infinities bool `yaml:"infinities" eg:"true" default:"false" doc:"The problem allows ±Inf in this input: where the policy names the distribution infinite, it has some."`
+
 	// ScaleOf names the argument whose scales this one receives; most have none.
 	ScaleOf string `yaml:"-"`
 }
@@ -102,7 +104,7 @@ func refuseFields(n *strict.Node, why string, fields ...string) {
 }
 
 func (a *Argument) validateStruct(n *strict.Node) {
-	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "tensor_map", "value", "vector")
+	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector")
 	switch {
 	case a.Access == Absent:
 		refuseFields(n, "absent has none (delete it, or write access: struct)", "fields")
@@ -114,7 +116,7 @@ func (a *Argument) validateStruct(n *strict.Node) {
 }
 
 func (a *Argument) validateScalar(n *strict.Node) {
-	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "tensor_map")
+	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "infinities", "tensor_map")
 	refuseFields(n, "a scalar has none (delete it, or write access: struct)", "fields")
 	switch {
 	case n.Has("vector") && n.Has("value"):
@@ -155,6 +157,7 @@ func (a *Argument) validateArray(n *strict.Node) {
 		a.Init = ByPolicy
 	}
 	a.validateMap(n)
+	a.validateInfinities(n)
 	if a.Quantize == nil {
 		return
 	}

@@ -43,6 +43,18 @@ var valueMistakes = []mistake{
 	{"dim is a function", goodCommand, "N: 1024", "max: 1024", []string{
 		`kernel.yaml:5:18: shapes.small.max: "max" means something else in expressions (choose another name)`,
 	}},
+	{"infinities of an output", goodCPU, "access: out, shape: [B, H, S, D]", "access: out, shape: [B, H, S, D], infinities: true", []string{
+		"kernel.yaml:10:73: arguments[2].infinities: an output is not drawn (delete it, or write access: inout)",
+	}},
+	{"infinities quantised", goodCPU, "scale: q_scale}", "scale: q_scale}, infinities: true", []string{
+		"kernel.yaml:8:111: arguments[0].infinities: a quantised array has none: its scale would be infinite (delete it)",
+	}},
+	{"infinities of integers", goodCUDA, "dtype: f16, access: in", "dtype: i32, access: in, infinities: true", []string{
+		"kernel.yaml:8:51: arguments[0].infinities: i32 keeps no infinities (delete it, or write one of f16, bf16, f32, f64)",
+	}},
+	{"infinities that the problem does not allow", goodCUDA, "access: in", "access: in, init: infinite", []string{
+		"kernel.yaml:8:45: arguments[0].init: infinite draws ±Inf, which the problem must allow (add infinities: true)",
+	}},
 	{"limits unknown", goodCPU, "limits: {S: 1..4096", "limits: {T: 1..4096", []string{
 		"kernel.yaml:17:10: limits.T: is no dim of the shapes (write one of B, H, S, D)",
 	}},

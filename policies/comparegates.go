@@ -118,6 +118,9 @@ func compareErrors(l *compare.List, path string, old, new ErrorBounds) {
 // compareShapes notes shapes; wider is what more of them mean.
 func compareShapes(l *compare.List, path string, old, new Shapes, wider compare.Direction) {
 	within := func(a, b Shapes) bool {
+		if a.First || b.First { // nobody knows here which one that is
+			return b.All && !b.First || a.First && b.First
+		}
 		return b.All || !a.All && !slices.ContainsFunc(a.Names, func(name string) bool { return !slices.Contains(b.Names, name) })
 	}
 	more, less := within(old, new), within(new, old)

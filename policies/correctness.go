@@ -11,13 +11,13 @@ import (
 type CorrectnessGate struct {
 	Enforcement
 	Deadline
-	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest."`
+	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest: all, first (the one that it names first), or a list."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
 	Distributions []kernels.Distribution            `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
 	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Cases with shapes and seeds drawn anew for every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
-	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance."`
+	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" default:"<= 0%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance, in cases and in timed launches. none takes the tolerance away, and needs max_abs_error."`
 	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required where the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
 	BitParity     bool                              `yaml:"bit_parity" eg:"true" default:"false" doc:"The output equals the baseline's bit for bit."`
 	Determinism   bool                              `yaml:"determinism" eg:"true" default:"false" doc:"Two launches on the same input agree bit for bit."`
@@ -51,6 +51,10 @@ func (g *CorrectnessGate) fill(n *strict.Node) {
 	if !n.Has("distributions") {
 		g.Distributions = []kernels.Distribution{kernels.Normal}
 	}
+	// The manifest's tolerance holds unless the policy says otherwise.
+	if !n.Has("bad_elements") {
+		g.Bad = &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}
+	}
 }
 
 func (g *CorrectnessGate) check(n *strict.Node) {
@@ -62,6 +66,9 @@ func (g *CorrectnessGate) check(n *strict.Node) {
 		n.Child("norm_error").Errorf("is required: an absolute bound alone passes a kernel that writes zeros (write e.g. norm_error: \"<= 1%%\")")
 	case g.Norm != nil && !g.Norm.Lower() && g.Norm.Holds(1):
 		n.Child("norm_error").Errorf("%q passes a kernel that writes zeros (write e.g. \"<= 1%%\")", g.Norm)
+	}
+	if g.Bad == nil && g.MaxAbs == nil && g.Decides() {
+		n.Child("bad_elements").Errorf("takes the manifest's tolerance away, and nothing else bounds an element (add e.g. max_abs_error: \"<= 0.06\", or delete it)")
 	}
 	g.Bounds().check(n)
 	if e := g.EndToEnd; e != nil {

@@ -127,7 +127,11 @@ func (b ErrorBounds) asked() []string {
 	if b.MeanAbs != nil {
 		asked = append(asked, "mean |err| "+b.MeanAbs.String())
 	}
-	if b.Bad != nil {
+	switch {
+	case b.Bad == nil:
+	case b.Bad.String() == "<= 0%":
+		asked = append(asked, "no element beyond the tolerance")
+	default:
 		asked = append(asked, "bad elements "+b.Bad.String())
 	}
 	if b.Norm != nil {

@@ -250,7 +250,7 @@ rules:
 		`p.yaml:8:37: gates.ptxas.registers.increase: "8" has no comparison (write e.g. "<= 128" or ">= 128")`,
 		`p.yaml:9:5: gates.ptxas.smem: unknown field (known here: blocks_per_sm, code_size, dynamic_shared_memory, registers, required, shared_memory, spill_loads, spill_stores, stack, static_shared_memory)`,
 		`p.yaml:10:19: gates.ptxas.spill_stores: ">= 0B" is not an upper limit (write "<= 0B")`,
-		`p.yaml:12:13: gates.correctness.shapes: "every" is not a list of shapes (write all, or [mission, long])`,
+		`p.yaml:12:13: gates.correctness.shapes: "every" is not a list of shapes (write all, first, or [mission, long])`,
 		`p.yaml:13:16: gates.correctness.seeds[1]: "one" is not a whole number (write e.g. 128)`,
 		`p.yaml:15:15: gates.performance.baseline: "main" is not a baseline (write merge-base, ref:main, tag:v1.2 or variant:stage1)`,
 		`p.yaml:16:23: gates.performance.target.speedup: "10%" has no comparison (write e.g. "<= 10%" or ">= 10%")`,

@@ -134,7 +134,7 @@ rules:
 		PTXAS: &policies.PTXASGate{},
 		Correctness: &policies.CorrectnessGate{
 			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []kernels.Distribution{kernels.Normal},
-			Norm: bound[quantity.Percent]("<=", 0.01),
+			Bad: bound[quantity.Percent]("<=", 0), Norm: bound[quantity.Percent]("<=", 0.01),
 		},
 		Performance: &policies.PerformanceGate{
 			Baseline:   policies.Baseline{Kind: "merge-base"},

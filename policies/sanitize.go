@@ -73,8 +73,8 @@ func (g *SanitizeGate) fill(n *strict.Node) {
 
 func (g *SanitizeGate) check(n *strict.Node) {
 	// All shapes would be a default that no long problem survives.
-	if !g.Shapes.All && len(g.Shapes.Names) == 0 {
-		n.Child("shapes").Errorf("is required: only you know which shapes are small (write e.g. [small])")
+	if g.Shapes.none() {
+		n.Child("shapes").Errorf("is required: only you know which shapes are small (write e.g. [small], or first)")
 	}
 	tools, distributed := n.Child("tools"), n.Child("distributions")
 	if len(g.Tools) == 0 {

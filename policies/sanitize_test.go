@@ -43,7 +43,7 @@ func TestSanitizeDefaults(t *testing.T) {
 
 func TestSanitizeMistakes(t *testing.T) {
 	for _, tt := range []struct{ gate, says string }{
-		{"{}", "18:13: gates.sanitize.shapes: is required: only you know which shapes are small (write e.g. [small])"},
+		{"{}", "18:13: gates.sanitize.shapes: is required: only you know which shapes are small (write e.g. [small], or first)"},
 		{"{shapes: [small], tools: []}", "18:38: gates.sanitize.tools: is empty (write e.g. [memcheck, racecheck, initcheck, synccheck], or sanitize: none)"},
 		{"{shapes: [small], tools: [memcheck, valgrind]}", `18:49: gates.sanitize.tools[1]: "valgrind" is not one of memcheck, racecheck, initcheck, synccheck`},
 		{"{shapes: [small], tools: [memcheck, memcheck]}", `18:49: gates.sanitize.tools[1]: "memcheck" is named twice (delete one)`},

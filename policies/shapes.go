@@ -7,24 +7,27 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Shapes names shapes of the kernel's manifest; All stands for every one.
+// Shapes names shapes of the kernel's manifest; All stands for every one, First for
+// the one that the manifest names first, whatever it is called.
 type Shapes struct {
 	All   bool
+	First bool
 	Names []string
 }
 
 const (
-	allShapes = "all"
-	maxShapes = 64 // as many as a manifest may have
+	allShapes  = "all"
+	firstShape = "first"
+	maxShapes  = 64 // as many as a manifest may have
 )
 
 func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 	if text, ok := n.Text(); ok {
-		if text != allShapes {
-			n.Errorf("%q is not a list of shapes (write all, or [mission, long])", text)
+		if text != allShapes && text != firstShape {
+			n.Errorf("%q is not a list of shapes (write all, first, or [mission, long])", text)
 			return
 		}
-		*s = Shapes{All: true}
+		*s = Shapes{All: text == allShapes, First: text == firstShape}
 		return
 	}
 	*s = Shapes{}
@@ -54,20 +57,25 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 }
 
 func (s *Shapes) JSONSchema() map[string]any {
-	return map[string]any{"title": "all, or a list of shapes", "anyOf": []any{
-		map[string]any{"const": allShapes},
+	return map[string]any{"title": "all, first, or a list of shapes", "anyOf": []any{
+		map[string]any{"enum": []any{allShapes, firstShape}},
 		map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1, "maxItems": maxShapes},
 	}}
 }
 
 // fill takes every shape where none was named.
-func (s *Shapes) fill() { s.All = s.All || len(s.Names) == 0 }
+func (s *Shapes) fill() { s.All = s.All || s.none() }
+
+func (s Shapes) none() bool { return !s.All && !s.First && len(s.Names) == 0 }
 
 // Pick is the shapes that are meant, out of those that the manifest has, in
 // the manifest's order.
 func (s Shapes) Pick(known []string) []string {
 	if s.All {
 		return known
+	}
+	if s.First {
+		return known[:min(1, len(known))]
 	}
 	var picked []string
 	for _, k := range known {
@@ -92,6 +100,9 @@ func (s Shapes) Unknown(known []string) []string {
 func (s Shapes) String() string {
 	if s.All {
 		return "all shapes"
+	}
+	if s.First {
+		return "the first shape"
 	}
 	return strings.Join(s.Names, ", ")
 }

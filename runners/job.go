@@ -81,6 +81,13 @@ func (j Job) evidence() *gates.Evidence {
 	}
 }
 
+// SameCode tells whether both sides are the same to whoever runs them: equal machine
+// code, started in the same way.
+func (j Job) SameCode(baseline, candidate *gates.Build) bool {
+	return baseline != nil && baseline.OK && candidate.OK && baseline.Code != "" &&
+		baseline.Code == candidate.Code && j.Equal()
+}
+
 // A Role is a side's part in the comparison.
 type Role string
 

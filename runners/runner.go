@@ -5,6 +5,7 @@ package runners
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -96,6 +97,9 @@ func (g *gatherer) step(ctx context.Context, do func() error) error {
 	if err != nil {
 		g.evidence.Fault = err.Error()
 	}
+	if setup, ok := errors.AsType[*SetupError](err); ok {
+		g.evidence.Setup, g.evidence.FaultAt = true, setup.At
+	}
 	return nil
 }
 
@@ -125,11 +129,18 @@ func limit(ctx context.Context, timeout quantity.Duration) (context.Context, con
 }
 
 func (g *gatherer) build(ctx context.Context) error {
-	within, cancel := limit(ctx, g.rule.Gates.Build.Timeout)
-	defer cancel()
+	// What a backend begins ahead, such as the other side, ends with the step.
+	whole, stop := context.WithCancel(ctx)
+	defer stop()
 	build := func(role Role, side Side) (*gates.Build, error) {
 		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
+		within, cancel := limit(whole, g.rule.Gates.Build.Timeout)
+		context.AfterFunc(whole, cancel)
+		start := time.Now()
 		b, err := g.backend.Build(within, role, side)
+		if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
+			return g.late(b, side, time.Since(start)), nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("compiling the %s: %w", role, err)
 		}
@@ -147,10 +158,21 @@ func (g *gatherer) build(ctx context.Context) error {
 		return err
 	}
 	g.evidence.Candidate = c
-	if b := g.evidence.Baseline; b != nil {
-		g.evidence.SameCode = b.OK && c.OK && b.Code != "" && b.Code == c.Code && g.job.Equal()
+	if b := g.evidence.Baseline; b != nil && !g.job.Noise {
+		g.evidence.SameCode = g.job.SameCode(b, c)
 	}
 	return nil
+}
+
+// late is a build that took longer than the policy allows: that is the side's own
+// doing.
+func (g *gatherer) late(b gates.Build, side Side, took time.Duration) *gates.Build {
+	b.Variant, b.OK, b.Seconds = side.Variant, false, took.Seconds()
+	if v, err := g.job.Manifest.Variant(side.Variant); err == nil {
+		b.Source = v.Source
+	}
+	b.Error = fmt.Sprintf("the build took longer than %v and was stopped (make it cheaper, or raise gates.build.timeout)", g.rule.Gates.Build.Timeout)
+	return &b
 }
 
 func (g *gatherer) correctness(ctx context.Context) error {

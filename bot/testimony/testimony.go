@@ -155,7 +155,7 @@ func (c checker) builds() error {
 			return differs(s.field+".toggles", s.build.Toggles, m.ToggleValues(variant))
 		}
 	}
-	equal := e.Baseline != nil && e.Baseline.OK && e.Candidate.OK && e.Baseline.Code == e.Candidate.Code && job.Equal()
+	equal := job.SameCode(e.Baseline, e.Candidate)
 	if e.SameCode != equal {
 		return fmt.Errorf("same_code: it is %v, and by the hashes and the launches of both sides it is %v", e.SameCode, equal)
 	}

@@ -50,6 +50,7 @@ type Result struct {
 	Kernel  string
 	Verdict *gates.Verdict
 	Dir     string // where it was written
+	Wrong   []int  // cases that are wrong, by their number in the evidence
 	LeftOut string // why the runner did not measure it; there is nothing else then
 }
 
@@ -163,5 +164,6 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 		return Result{}, err
 	}
 	result.Verdict = gates.Judge(job.Policy, job.PolicyFile, result.Evidence)
+	result.Wrong = result.Evidence.Wrong(job.Rule().Gates.Correctness)
 	return result, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -314,21 +315,23 @@ KERNELGATE_SAMPLES=4
 	}
 }
 
-// A build that never ends is the side's fault, not the runner's: it is stopped
-// before the gate's own time is up.
+// A build that never ends is the side's fault, not the runner's; where neither ends,
+// the setup's.
 func TestBuildNeverEnds(t *testing.T) {
 	t.Parallel()
 	job, config := trial{}.job(t)
 	job.Manifest.Command.Build = []string{"sleep", "100"}
+	job.Policy.Rules[0].Gates.Build.Timeout = quantity.Duration(time.Second)
 	w, err := NewWorker(t.Context(), job, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-	defer cancel()
-	b, err := w.Build(ctx, runners.Baseline, *job.Baseline)
-	if err != nil || b.OK || !strings.HasPrefix(b.Error, "the build command was stopped: killed at the ") {
-		t.Errorf("got %v, %q", err, b.Error)
+	e, err := runners.Gather(t.Context(), job, w, silent{})
+	if err != nil || e.Fault != "" || e.Baseline.OK || e.Candidate.OK {
+		t.Fatalf("%v, fault %q", err, e.Fault)
+	}
+	if v := gates.Judge(job.Policy, "p.yaml", e); v.Outcome != gates.Error || v.Reason != gates.ReasonSetup {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -42,12 +44,41 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 	return result, nil
 }
 
+// Look runs one case and keeps what both sides made of it. Both are built.
+func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+	desk, err := w.openDesk(ctx, []runners.Case{c})
+	if err != nil {
+		return nil, err
+	}
+	defer desk.close()
+	desk.look = &runners.Look{}
+	if desk.look.Case, err = desk.run(c); err != nil {
+		return nil, fmt.Errorf("case %s: %w", c.Name(), err)
+	}
+	return desk.look, nil
+}
+
+// show keeps a side's outputs for whoever looks.
+func (d *desk) show(outputs [][]byte, keep func(*runners.LookedOutput, []byte)) {
+	if d.look == nil || outputs == nil {
+		return
+	}
+	at := 0
+	for _, bytes := range outputs {
+		if bytes != nil {
+			keep(&d.look.Outputs[at], slices.Clone(bytes))
+			at++
+		}
+	}
+}
+
 // A desk has the three processes side by side that a comparison needs: the
 // reference, the baseline where there is one, and the candidate.
 type desk struct {
 	worker                         *Worker
 	candidate, baseline, reference *child
 	toggles                        map[string]int
+	look                           *runners.Look // of the case, where somebody wants to see it
 }
 
 func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, error) {
@@ -104,12 +135,19 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
+	if d.look != nil {
+		d.look.Outputs = runners.LookedOutputs(p.Args, want)
+	}
 	first, failure, err := d.fresh(in, c, &evidence)
+	d.show(first, func(o *runners.LookedOutput, bytes []byte) { o.Candidate = bytes })
 	if err == nil && failure == nil {
 		failure, err = d.again(in, c, &evidence, first)
 	}
-	if err != nil || failure != nil {
+	if err == nil && failure != nil {
 		evidence.Failure = failure
+		return evidence, d.beside(&evidence, p, in, nil, want)
+	}
+	if err != nil {
 		return evidence, err
 	}
 	if evidence.Errors, err = d.compare(p.Args, first, want); err != nil {
@@ -178,8 +216,9 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 	return in.layout.Outputs(in.slot(m, len(seeds)-1)), nil, nil
 }
 
-// beside adds what the baseline makes of the same input. A baseline that dies
-// here says nothing about the candidate and is not asked again.
+// beside adds what the baseline makes of the same input, by the same rules: what it
+// does wrong, the change has not brought. One that dies is not asked again. Without
+// the candidate's output there is nothing to compare it with.
 func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
 	if d.baseline == nil {
 		return nil
@@ -189,13 +228,25 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 		return err
 	}
 	if failure != nil {
+		evidence.BaselineFailure = failure
 		d.baseline.close()
 		d.baseline = nil
 		return nil
 	}
-	out := in.layout.Outputs(in.slot(d.baseline.memory, 0))
-	parity := equal(out, candidate)
-	evidence.BitParity = &parity
+	slot := in.slot(d.baseline.memory, 0)
+	image := make([]byte, in.layout.Size)
+	in.layout.image(image, 0, p.Args)
+	if inputs, outside := in.layout.changed(slot, image, in.args); outside || d.baseline.memory.beyond() {
+		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}
+	} else if len(inputs) > 0 {
+		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}
+	}
+	out := in.layout.Outputs(slot)
+	d.show(out, func(o *runners.LookedOutput, bytes []byte) { o.Baseline = bytes })
+	if candidate != nil {
+		parity := equal(out, candidate)
+		evidence.BitParity = &parity
+	}
 	evidence.Baseline, err = d.compare(p.Args, out, want)
 	return err
 }
@@ -225,7 +276,7 @@ func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
 		return nil, err
 	}
 	if failure != nil {
-		return nil, fmt.Errorf("the base's reference failed: %s", failure.Detail)
+		return nil, runners.SetupErrorf("the base's reference failed: %s", failure.Detail)
 	}
 	var want [][]float64
 	for _, out := range l.Outputs(reference.memory.data[:l.Size]) {

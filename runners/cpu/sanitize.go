@@ -56,7 +56,15 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 		return gates.SanitizerRun{Skipped: fmt.Sprintf("%s has no sanitizer for reads of unwritten memory (set CC=clang, which has one)", w.cc.Version)}, nil
 	}
 	run := gates.SanitizerRun{With: filepath.Base(w.cc.Path) + " " + s.Flag()}
-	err := w.look(ctx, tool, s, cases, &run)
+	err := w.look(ctx, tool, s, w.job.Candidate, cases, &run)
+	if err == nil && len(run.Findings) > 0 && w.job.Baseline != nil {
+		// What the baseline has as well, the change has not brought.
+		var before gates.SanitizerRun
+		if err := w.look(ctx, tool, s, *w.job.Baseline, cases, &before); err != nil {
+			return late(ctx, run, err)
+		}
+		run.Baseline = before.Findings
+	}
 	if err != nil || run.Failure == nil || len(run.Findings) > 0 {
 		return late(ctx, run, err)
 	}
@@ -75,17 +83,17 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 	return run, nil
 }
 
-// look builds the candidate with the sanitizer and runs it on the cases.
-func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, cases []runners.Case, run *gates.SanitizerRun) error {
-	exe, failure, err := w.buildSanitized(ctx, tool, s)
+// look builds a side with the sanitizer and runs it on the cases.
+func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, side runners.Side, cases []runners.Case, run *gates.SanitizerRun) error {
+	exe, failure, err := w.buildSanitized(ctx, tool, s, side)
 	if err != nil || failure != nil {
 		run.Failure = failure
 		return err
 	}
 	var all sanitize.Report
-	files := sanitize.FilesOf(w.job.Candidate.Dir)
+	files := sanitize.FilesOf(side.Dir)
 	for _, c := range cases {
-		report, failure, err := w.runSanitized(ctx, exe, s, c, files)
+		report, failure, err := w.runSanitized(ctx, exe, s, side, c, files)
 		if err != nil {
 			return err
 		}
@@ -150,10 +158,10 @@ func lastLine(said string) string {
 	return ""
 }
 
-// buildSanitized compiles the candidate with the sanitizer. What compiled for the
-// build gate and does not so here is a failure of the candidate.
-func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C) (string, *gates.Failure, error) {
-	m, side := w.job.Of(w.job.Candidate), w.job.Candidate
+// buildSanitized compiles a side with the sanitizer. What compiled for the
+// build gate and does not so here is a failure of the side.
+func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C, side runners.Side) (string, *gates.Failure, error) {
+	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
 		return "", nil, err
@@ -197,9 +205,9 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 
 // runSanitized calls the kernel once on one case, in a process of its own: a
 // sanitizer ends it at the first finding.
-func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
-	m := w.job.Of(w.job.Candidate)
-	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(w.job.Candidate.Variant), c.Distribution, c.Seed)
+func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, side runners.Side, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
+	m := w.job.Of(side)
+	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(side.Variant), c.Distribution, c.Seed)
 	if err != nil {
 		return sanitize.Report{}, nil, err
 	}

@@ -157,7 +157,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	m := w.job.Manifest
 	object, err := w.compile(ctx, "reference", w.job.Trusted, m.Reference.Source, m.Reference.Entry, []string{"-O2"})
 	if err != nil {
-		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
+		return nil, setupFault(err, "the reference %s of the base does not compile: %w", m.Reference.Source, err)
 	}
 	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
 	if err != nil {
@@ -165,10 +165,19 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	}
 	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false)))
 	if err != nil {
-		return nil, fmt.Errorf("linking the reference %s of the base: %w", m.Reference.Source, err)
+		return nil, setupFault(err, "the reference %s of the base does not link: %w", m.Reference.Source, err)
 	}
 	w.ref = &executable{path: exe}
 	return w.ref, nil
+}
+
+// setupFault blames the base for what a compiler says of it, and nobody else for
+// anything else.
+func setupFault(err error, format string, args ...any) error {
+	if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		return runners.SetupErrorf(format, args...)
+	}
+	return fmt.Errorf(format, args...)
 }
 
 // An object is one compiled source.

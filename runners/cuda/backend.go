@@ -128,7 +128,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	}
 	arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant))
 	if err != nil {
-		return gates.Build{}, fmt.Errorf("variant %s of %s %w", side.Variant, m.Name, err)
+		return gates.Build{}, runners.SetupErrorf("variant %s of %s %w", side.Variant, m.Name, err)
 	}
 	build := gates.Build{
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
@@ -217,6 +217,28 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 		result.Cases = append(result.Cases, c)
 		report()
 	})
+}
+
+// Look runs one case and keeps what both sides made of it. Both are built.
+func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+	request, err := b.request(ctx, worker.TaskCases)
+	if err != nil {
+		return nil, err
+	}
+	request.Cases = []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	var l *runners.Look
+	err = b.start(ctx, request, func(r worker.Reply) {
+		switch {
+		case r.Look != nil:
+			l = r.Look
+		case r.Case != nil && l == nil:
+			l = &runners.Look{Case: *r.Case} // it failed, and left nothing to look at
+		}
+	})
+	if err == nil && l == nil {
+		err = fmt.Errorf("the worker said nothing of the case %s", c.Name())
+	}
+	return l, err
 }
 
 // cases compares outputs, and finds out on the way how long launches take on the

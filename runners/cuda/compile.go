@@ -48,7 +48,7 @@ func (b *Backend) begin(ctx context.Context, name string, build toolchain.NVCCBu
 func (b *Backend) compile(ctx context.Context, name string, build toolchain.NVCCBuild) (*toolchain.Cubin, error) {
 	c := b.begin(ctx, name, build)
 	<-c.done
-	if c.err != nil && ctx.Err() == nil && errors.Is(c.err, context.Canceled) {
+	if c.err != nil && ctx.Err() == nil && (errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)) {
 		delete(b.compiling, name)
 		c = b.begin(ctx, name, build)
 		<-c.done
@@ -109,10 +109,13 @@ func (b *Backend) referenceBuild() toolchain.NVCCBuild {
 func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	m := b.job.Manifest
 	if !m.ReferenceOnDevice() {
-		return nil, fmt.Errorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
+		return nil, runners.SetupErrorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
 	}
 	cubin, err := b.compile(ctx, "reference", b.referenceBuild())
 	if err != nil {
+		if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
+			return nil, runners.SetupErrorf("the reference %s of the base does not compile: %w", m.Reference.Source, err)
+		}
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
 	if differs := compareParameters(cubin.Kernels[0], m.ReferenceParameters()); differs != nil {

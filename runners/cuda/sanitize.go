@@ -70,6 +70,16 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		} else {
 			run, err = b.troubled(ctx, program, tool, request, run, o.report.Trouble)
 		}
+		if err == nil && len(run.Findings) > 0 && b.job.Baseline != nil && b.sides[runners.Baseline] != nil {
+			// What the baseline has as well, the change has not brought.
+			request := request
+			request.Candidate = b.sides[runners.Baseline]
+			before, err := b.sanitizeTask(ctx, program, tool, request, sanitize.FilesOf(b.job.Baseline.Dir))
+			if _, err := tooLate(ctx, run, err); err != nil {
+				return nil, err
+			}
+			run.Baseline = before.Findings
+		}
 		if err != nil {
 			return nil, err
 		}

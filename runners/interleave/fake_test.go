@@ -17,6 +17,7 @@ type fake struct {
 
 	wrongDraw, wrongLaunch int     // the timed launch whose output is wrong; -1: none
 	wrongBy                float64 // against the baseline's, where others are off by at most 0.01
+	wrongBad               int     // elements beyond the tolerance
 	state                  bool    // the candidate keeps some
 
 	seeds   map[uint64]int
@@ -84,7 +85,7 @@ func (f *fake) Compare(launches int) ([]Difference, error) {
 	for i := range all {
 		all[i] = Difference{Errors: gates.Errors{Elements: 8, MaxAbs: float64(f.current[i]%100) / 1e4}}
 		if f.wrong(f.timed, i) {
-			all[i].Errors.MaxAbs = f.wrongBy
+			all[i].Errors.MaxAbs, all[i].Errors.Bad = f.wrongBy, f.wrongBad
 		}
 	}
 	f.timed++

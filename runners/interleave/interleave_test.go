@@ -143,6 +143,22 @@ func TestOneWrongLaunch(t *testing.T) {
 	}
 }
 
+// So is one that is wrong where little is expected: no figure of it is large, but
+// elements are beyond the tolerance.
+func TestOneWrongLaunchWithinTheOthersSpread(t *testing.T) {
+	for n := range uint64(100) {
+		f := newFake()
+		f.wrongDraw, f.wrongLaunch, f.wrongBy, f.wrongBad = 0, 0, 1e-9, 1
+		s, _, err := measure(f, rand.New(rand.NewPCG(n, 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Worst.Bad != 8 || s.Beside.Bad != 1 {
+			t.Fatalf("run %d: the reference saw %+v, the baseline %+v", n, s.Worst, s.Beside)
+		}
+	}
+}
+
 // What cannot be measured is farther than everything that can.
 func TestDistance(t *testing.T) {
 	far := distance(Difference{Errors: gates.Errors{MaxAbs: 1e200, Norm: 1e200}})

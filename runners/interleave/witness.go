@@ -9,15 +9,26 @@ import (
 // A witness sees every output of the candidate's timed launches. All of them are
 // compared with the baseline's on the same input. With the reference, which is
 // slow, it compares those of a random choice, made before anything was run, and
-// of each distribution the one that is farthest from the baseline's: a kernel
-// that is wrong now and then is farthest from it then.
+// of each distribution the one that is farthest from the baseline's, and the one
+// with the most elements beyond the manifest's tolerance of it: a kernel that is
+// wrong now and then is farthest from it then, or bad in most places where what
+// should be small is wrong.
 type witness struct {
 	run      *Run
 	chosen   map[int]bool // launches, counted over the series
 	seen     int
 	kept     []Kept
-	farthest map[kernels.Distribution]*outlier
+	farthest map[extreme]*outlier
 }
+
+// An extreme is a distribution and one of the measures of how far an output is.
+type extreme struct {
+	dist    kernels.Distribution
+	measure int
+}
+
+// measures are how far an output is from the baseline's.
+var measures = []func(Difference) float64{distance, bad}
 
 type outlier struct {
 	distance float64
@@ -25,7 +36,7 @@ type outlier struct {
 }
 
 func newWitness(r *Run) *witness {
-	w := &witness{run: r, chosen: map[int]bool{}, farthest: map[kernels.Distribution]*outlier{}}
+	w := &witness{run: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
 	launches := 2 * r.plan.Pairs * r.series.Batch
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
@@ -47,17 +58,16 @@ func distance(d Difference) float64 {
 	}
 }
 
+// bad is how many elements are beyond the tolerance.
+func bad(d Difference) float64 { return float64(d.Errors.Bad) }
+
 // see compares the outputs of the last draw.
 func (w *witness) see(dist kernels.Distribution) error {
 	all, err := w.run.bench.Compare(w.run.series.Batch)
 	if err != nil {
 		return err
 	}
-	far := 0
 	for i, d := range all {
-		if distance(d) > distance(all[far]) {
-			far = i
-		}
 		if w.chosen[w.seen+i] {
 			k, err := w.run.bench.Keep(i)
 			if err != nil {
@@ -69,8 +79,28 @@ func (w *witness) see(dist kernels.Distribution) error {
 	}
 	w.seen += len(all)
 	w.run.series.Verified += len(all)
-	was := w.farthest[dist]
-	if was != nil && distance(all[far]) <= was.distance {
+	for m, measure := range measures {
+		if err := w.seeFarthest(extreme{dist, m}, measure, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seeFarthest keeps the output that is farthest by a measure, where it is farther
+// than those before it. One that no element of is bad need not be kept for that.
+func (w *witness) seeFarthest(at extreme, measure func(Difference) float64, all []Difference) error {
+	far := 0
+	for i, d := range all {
+		if measure(d) > measure(all[far]) {
+			far = i
+		}
+	}
+	was := w.farthest[at]
+	switch {
+	case was != nil && measure(all[far]) <= was.distance:
+		return nil
+	case at.measure > 0 && measure(all[far]) == 0:
 		return nil
 	}
 	k, err := w.run.bench.Keep(far)
@@ -80,7 +110,7 @@ func (w *witness) see(dist kernels.Distribution) error {
 	if was != nil {
 		was.kept.Drop()
 	}
-	w.farthest[dist] = &outlier{distance(all[far]), k}
+	w.farthest[at] = &outlier{measure(all[far]), k}
 	return nil
 }
 

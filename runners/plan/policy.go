@@ -11,14 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // policy finds what the kernel is judged by: the file that was named, the
-// base's, or one that is shipped for this kind of kernel.
+// base's, or the shipped one that suits any kernel.
 func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	file, text, err := p.policyText(ctx, job)
 	if err != nil {
@@ -53,10 +52,7 @@ func (p *Plan) policyText(ctx context.Context, job *runners.Job) (string, []byte
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	name := "l4"
-	if job.Manifest.Mode == kernels.ModeCPU {
-		name = "cpu"
-	}
+	const name = "default"
 	job.Notes = append(job.Notes, fmt.Sprintf("The base has no %s: the shipped policy %s is used.", PolicyFile, name))
 	text, err = policies.Shipped(name)
 	return name + ".yaml", text, err

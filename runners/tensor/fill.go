@@ -12,6 +12,7 @@ const (
 	dominance    = 6
 	largeSigma   = 8
 	integerSigma = 16
+	peak         = 128
 )
 
 // Fill writes pseudo-random values into dst, which has the given shape in row-major order. The same dist, seed,
@@ -39,6 +40,12 @@ func Fill(dst []float64, dist kernels.Distribution, seed uint64, stream string, 
 	case kernels.Constant:
 		x := r.uniform(0)
 		set(dst, math.Copysign(0.5+float64(1.5*math.Abs(x)), x))
+	case kernels.Peaks:
+		r.normal(dst, 1)
+		r.raisePeaks(dst, shape)
+	case kernels.Edges, kernels.Infinite:
+		r.normal(dst, 1)
+		r.sharpen(dst, dist == kernels.Infinite)
 	case kernels.Zero:
 		set(dst, 0)
 	case kernels.Ones:
@@ -82,14 +89,20 @@ func fillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint
 	}
 }
 
-func raiseRows(dst []float64, seed uint64, shape []int) {
-	rows, columns := 1, 1
+// Matrix is the rows and columns of the last two axes; a vector is one column.
+func Matrix(shape []int) (rows, columns int) {
+	rows, columns = 1, 1
 	switch n := len(shape); {
 	case n >= 2:
 		rows, columns = shape[n-2], shape[n-1]
 	case n == 1:
 		rows = shape[0]
 	}
+	return rows, columns
+}
+
+func raiseRows(dst []float64, seed uint64, shape []int) {
+	rows, columns := Matrix(shape)
 	if len(dst) == 0 {
 		return
 	}
@@ -99,6 +112,46 @@ func raiseRows(dst []float64, seed uint64, shape []int) {
 		for i := start; i < start+columns; i++ {
 			dst[i] *= dominance
 		}
+	}
+}
+
+// places is where the draws begin that are none of normal's.
+const places = 1 << 63
+
+// raisePeaks makes one element of every row large. A single column is one row.
+func (k Key) raisePeaks(dst []float64, shape []int) {
+	rows, width := Matrix(shape)
+	if width == 1 {
+		width = rows
+	}
+	for row := 0; row*width < len(dst); row++ {
+		at, _ := bits.Mul64(k.bits(places+uint64(row)), uint64(width))
+		dst[row*width+int(at)] = peak
+	}
+}
+
+// sharpen makes normal values zero, small or, where asked, infinite.
+func (k Key) sharpen(dst []float64, infinite bool) {
+	for i, x := range dst {
+		draw := k.bits(places + uint64(i))
+		switch draw & 7 {
+		case 0:
+			x = 0
+		case 1:
+			x = math.Copysign(0, -1)
+		case 2:
+			x *= 0x1p-8
+		case 3:
+			x *= 0x1p-16
+		case 4:
+			x *= 0x1p-132
+		case 5:
+			x *= 0x1p-1040
+		}
+		if infinite && draw>>3&63 == 0 {
+			x = math.Inf(1 - int(draw>>9&1)<<1)
+		}
+		dst[i] = x
 	}
 }
 

@@ -35,6 +35,7 @@ type Arg struct {
 	OfComposite bool // a scalar that is in the list for a struct alone
 
 	Fixed  kernels.Distribution // how it is drawn whatever the policy says; "" where the policy decides
+	Finite bool                 // the problem allows no infinity in it
 	Scales int                  // the argument that holds its scales; -1 where it is not quantised
 	Groups Grouping             // of what shares a scale
 
@@ -120,6 +121,7 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 	if arg.Elements, err = Elements(arg.Shape); err != nil {
 		return arg, err
 	}
+	arg.Finite = !a.Infinities
 	if a.Init != kernels.ByPolicy && a.Init != "" {
 		arg.Fixed = kernels.Distribution(a.Init)
 	}
@@ -131,7 +133,11 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 
 // Distribution is how an argument is drawn where the policy asks for one.
 func (a Arg) Distribution(asked kernels.Distribution) kernels.Distribution {
-	return cmp.Or(a.Fixed, asked)
+	d := cmp.Or(a.Fixed, asked)
+	if d == kernels.Infinite && a.Finite {
+		return kernels.Edges
+	}
+	return d
 }
 
 // NewProblem draws the arguments. The same manifest, shape, distribution and seed give

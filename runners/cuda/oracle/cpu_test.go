@@ -137,6 +137,8 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 	for _, c := range []struct{ arg, name string }{
 		{"dtype: f32, access: in, shape: [B, H, N]", "f32"},
 		{"dtype: f64, access: in, shape: [N]", "f64 vector"},
+		{"dtype: f32, access: in, shape: [H, N], infinities: true", "f32 with infinities"},
+		{"dtype: f16, access: in, shape: [N], infinities: true", "f16 with infinities"},
 		{"dtype: f16, access: in, shape: [B, N, H]", "f16"},
 		{"dtype: bf16, access: in, shape: [H, N]", "bf16"},
 		{"dtype: e5m2, access: in, shape: [H, N]", "e5m2 as drawn"},

@@ -11,7 +11,7 @@ typedef long long i64;
 typedef unsigned char byte;
 
 enum { E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, BOOL };
-enum { NORMAL, UNIFORM, DOMINANT, LARGE, CONSTANT, ZERO, ONES };
+enum { NORMAL, UNIFORM, DOMINANT, LARGE, CONSTANT, ZERO, ONES, PEAKS, EDGES, INFINITE };
 
 // How elements fall into groups that share a scale: see tensor.Grouping.
 struct Grouping { u64 run, axes, lengths[8], strides[8]; };
@@ -66,6 +66,24 @@ __device__ static double logarithm(double x)
     return (double)exponent * 0.693147180559945309417232121458176568 + 2 * t * series;
 }
 
+#define PLACES (1ULL << 63) // where the draws begin that are none of normal's
+
+// A normal value made zero, small or infinite: see tensor.Fill.
+__device__ static double sharpened(double x, u64 draw, int infinite)
+{
+    switch (draw & 7) {
+    case 0: x = 0; break;
+    case 1: x = double_of(1ULL << 63); break;
+    case 2: x *= 0x1p-8; break;
+    case 3: x *= 0x1p-16; break;
+    case 4: x *= 0x1p-132; break;
+    case 5: x *= 0x1p-1040; break;
+    }
+    if (infinite && (draw >> 3 & 63) == 0)
+        x = double_of(0x7FF0000000000000ULL | (draw >> 9 & 1) << 63);
+    return x;
+}
+
 // The two values of a pair of elements, as drawn.
 __device__ static void values(const Draw &d, const u64 *key, u64 pair, double out[2])
 {
@@ -75,6 +93,9 @@ __device__ static void values(const Draw &d, const u64 *key, u64 pair, double ou
         sigma = 8;
     case NORMAL:
     case DOMINANT:
+    case PEAKS:
+    case EDGES:
+    case INFINITE:
         for (u64 at = pair * 64;; at++) {
             u64 draw = draw_bits(key, at);
             double x = (double)(int)draw * 0x1p-31, y = (double)(int)(draw >> 32) * 0x1p-31;
@@ -99,12 +120,19 @@ __device__ static void values(const Draw &d, const u64 *key, u64 pair, double ou
     default:
         out[0] = out[1] = d.dist == ONES ? 1 : 0;
     }
-    if (d.dist != DOMINANT)
-        return;
     for (int k = 0; k < 2; k++) {
-        u64 row = (2 * pair + k) / d.columns, matrix = row / d.rows;
-        if (row % d.rows == __umul64hi(mix(key[2] + matrix), d.rows))
-            out[k] *= 6;
+        u64 i = 2 * pair + k;
+        if (d.dist == DOMINANT) {
+            u64 row = i / d.columns, matrix = row / d.rows;
+            if (row % d.rows == __umul64hi(mix(key[2] + matrix), d.rows))
+                out[k] *= 6;
+        } else if (d.dist == PEAKS) {
+            u64 width = d.columns == 1 ? d.rows : d.columns;
+            if (i % width == __umul64hi(draw_bits(key, PLACES + i / width), width))
+                out[k] = 128;
+        } else if (d.dist == EDGES || d.dist == INFINITE) {
+            out[k] = sharpened(out[k], draw_bits(key, PLACES + i), d.dist == INFINITE);
+        }
     }
 }
 

@@ -95,13 +95,7 @@ const maxAxes = 8
 // spec is the device code's struct Draw for an input of the launches from one on.
 func (s *Sheet) spec(in input, launch int) []byte {
 	a := s.problem.Args[in.arg]
-	rows, columns := 1, 1
-	switch n := len(a.Shape); {
-	case n >= 2:
-		rows, columns = a.Shape[n-2], a.Shape[n-1]
-	case n == 1:
-		rows = a.Shape[0]
-	}
+	rows, columns := tensor.Matrix(a.Shape)
 	quantized, largest := uint64(0), float32(0)
 	if a.Scales >= 0 {
 		quantized = 1

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -57,6 +58,7 @@ type desk struct {
 	*session
 	cand, base *side.Process
 	places     oracle.Places // the candidate's rooms, then the baseline's
+	rooms      []driver.Buffer
 }
 
 func (s *session) openDesk() (*desk, error) {
@@ -84,6 +86,7 @@ func (s *session) openDesk() (*desk, error) {
 		rooms, err := p.NewRooms(s.ctx, 0, count, size)
 		for _, r := range rooms {
 			addresses = append(addresses, r.Ptr)
+			d.rooms = append(d.rooms, r)
 		}
 		return err
 	}
@@ -164,7 +167,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	}
 	for _, l := range launches {
 		if err := d.launch(d.cand, l.room, l.reset); err != nil {
-			return evidence, err
+			return evidence, errors.Join(err, d.without(&evidence, p, sheet, reference, c))
 		}
 	}
 	room := func(i int) oracle.Target { return oracle.TargetOf(p, sheet.Layout, d.places.Slice(i, 1)) }
@@ -197,18 +200,20 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if evidence.Errors, err = reference.Compare(room(first), d.tolerance()); err != nil {
 		return evidence, err
 	}
-	if d.base != nil {
-		if err := d.launch(d.base, first, true); err != nil {
-			return evidence, err
-		}
-		if evidence.Baseline, err = reference.Compare(room(candidateRooms), d.tolerance()); err != nil {
-			return evidence, err
-		}
+	if err := d.beside(&evidence, p, sheet, reference); err != nil {
+		return evidence, err
+	}
+	if evidence.Baseline != nil {
 		parity, err := equal(first, candidateRooms)
 		if err != nil {
 			return evidence, err
 		}
 		evidence.BitParity = &parity
+	}
+	if c.Look {
+		if err := d.look(evidence, p, sheet, reference); err != nil {
+			return evidence, err
+		}
 	}
 	if c.EndToEnd {
 		if err := d.expect(reference, sheet, 0, c.Shape.Dims, true); err != nil {
@@ -222,6 +227,36 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		return evidence, err
 	}
 	return evidence, sheet.Free()
+}
+
+// beside adds what the baseline makes of the case; the reference has been asked. One that
+// fails is not asked again: its context is gone.
+func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference) error {
+	if d.base == nil {
+		return nil
+	}
+	err := d.launch(d.base, first, true)
+	if failed, ok := errors.AsType[*side.Failure](err); ok {
+		evidence.BaselineFailure = &failed.Failure
+		d.base = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.tolerance())
+	return err
+}
+
+// without asks the baseline about a case that the candidate did not survive.
+func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference, c Case) error {
+	if d.base == nil {
+		return nil
+	}
+	if err := d.expect(reference, sheet, 0, c.Shape.Dims, false); err != nil {
+		return err
+	}
+	return d.beside(evidence, p, sheet, reference)
 }
 
 // calibrate finds the time of a launch on every planned shape, of the faster

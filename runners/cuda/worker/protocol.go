@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 )
 
@@ -58,6 +59,7 @@ type Case struct {
 	Distribution kernels.Distribution `json:"distribution"`
 	Secret       bool                 `json:"secret,omitempty"`
 	EndToEnd     bool                 `json:"end_to_end,omitempty"` // compare with the inputs before quantisation as well
+	Look         bool                 `json:"look,omitempty"`       // send the outputs themselves as well
 }
 
 // A Plan is how one shape is measured: so many launches a sample.
@@ -70,6 +72,7 @@ type Plan struct {
 type Reply struct {
 	Progress string             `json:"progress,omitempty"`
 	Case     *gates.Case        `json:"case,omitempty"`
+	Look     *runners.Look      `json:"look,omitempty"`
 	Micros   map[string]float64 `json:"micros,omitempty"`   // time of a launch by planned shape, of the faster side
 	Measured bool               `json:"measured,omitempty"` // nothing is timed any more; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`

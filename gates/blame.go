@@ -1,0 +1,137 @@
+package gates
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// What goes wrong with both sides is not the change's doing, and what went wrong
+// before it is told so.
+
+const (
+	mendSetup    = "mend it on the base branch: it is not this change that brings it"
+	sameCodeText = "The machine code is the same as the baseline's"
+)
+
+// unlessSame judges a gate, unless it asks about a candidate that is the baseline,
+// byte for byte: that was decided when the baseline was merged. What such a change
+// gains is the performance gate's own question.
+func (j *judgement) unlessSame(gate Gate, judge func() GateResult) GateResult {
+	if !j.evidence.SameCode || gate == GateBuild || gate == GatePerformance {
+		return judge()
+	}
+	if gate == GateProfile && j.evidence.Performance != nil {
+		return judge() // an absolute time was asked, so that it was run
+	}
+	if j.has(gate) {
+		judge() // what was seen is shown
+	}
+	return GateResult{Status: Passed, Text: sameCodeText + ", which is merged"}
+}
+
+// sameRefusal tells whether both sides were refused for one reason, whatever lines the
+// change has moved it to.
+func sameRefusal(b, c *Build) bool {
+	if b == nil || b.OK || c.OK {
+		return false
+	}
+	was, is := firstError(b), firstError(c)
+	if was == nil || is == nil {
+		return b.Error == c.Error
+	}
+	return was.Message == is.Message && path.Base(was.File) == path.Base(is.File)
+}
+
+func firstError(b *Build) *Diagnostic {
+	i := slices.IndexFunc(b.Diagnostics, func(d Diagnostic) bool { return d.Severity == "error" })
+	if i < 0 {
+		return nil
+	}
+	return &b.Diagnostics[i]
+}
+
+func (j *judgement) neitherBuilds() GateResult {
+	c := j.evidence.Candidate
+	r := GateResult{
+		Status: Failed, Reason: ReasonSetup,
+		Text:   "Neither the baseline nor the candidate builds, for the same reason: " + c.Error,
+		ToPass: []string{mendSetup},
+	}
+	for _, d := range c.Diagnostics {
+		if d.Severity == "error" {
+			r.Details = append(r.Details, d.String())
+		}
+	}
+	return r
+}
+
+// baselineProblem is what is wrong with the baseline on the same case, by the same
+// bounds.
+func baselineProblem(gate *policies.CorrectnessGate, k Case) string {
+	switch {
+	case k.BaselineFailure != nil:
+		return k.BaselineFailure.Detail
+	case k.Baseline == nil:
+		return ""
+	}
+	return caseProblem(gate, Case{Errors: k.Baseline})
+}
+
+// A wrongCase is one that the candidate fails.
+type wrongCase struct {
+	Case
+	problem, already string // of the candidate; of the baseline, where it fails too
+}
+
+func (w wrongCase) String() string {
+	text := fmt.Sprintf("%s: %s", w.label(), w.problem)
+	switch w.already {
+	case "":
+		return text
+	case w.problem:
+		return text + " (the baseline has it as well)"
+	}
+	return fmt.Sprintf("%s (the baseline is wrong there too: %s)", text, w.already)
+}
+
+// wrong judges cases that the candidate fails, those that the baseline does not fail
+// first.
+func (j *judgement) wrong(cases []wrongCase, total int) GateResult {
+	slices.SortStableFunc(cases, func(a, b wrongCase) int { return boolOrder(a.already != "") - boolOrder(b.already != "") })
+	before := 0
+	r := GateResult{Status: Failed, Reason: ReasonCorrectness}
+	for _, c := range cases {
+		r.Details = append(r.Details, fmt.Sprintf("%s [%s]", c, c.flags()))
+		before += boolOrder(c.already != "")
+	}
+	first := cases[0]
+	if before == total {
+		return GateResult{
+			Status: Failed, Reason: ReasonSetup, Details: r.Details,
+			Text: fmt.Sprintf("Baseline and candidate are both wrong in every case (%d); first: %s", total, first),
+			ToPass: []string{
+				"hold kernel.yaml against the kernel's parameters (order, dtype, shape) and the reference against what the kernel computes, and mend what is wrong on the base branch",
+				"see for yourself: " + j.evidence.Replay(first.Case),
+			},
+		}
+	}
+	r.Text = fmt.Sprintf("The output is wrong in %d of %d cases; first: %s", len(cases), total, first)
+	switch {
+	case before == len(cases):
+		r.Text += ". They were wrong before this change"
+	case before > 0:
+		r.Text += fmt.Sprintf(". %d of them were wrong before this change", before)
+	}
+	r.ToPass = []string{"make every case agree with the reference; reproduce the first one: " + j.evidence.Replay(first.Case)}
+	return r
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

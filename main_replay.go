@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+func replayCommand(stdout, stderr io.Writer) *cobra.Command {
+	dir, device := "", 0
+	cmd := &cobra.Command{
+		Use:   "replay RESULTS#CASE",
+		Short: "Repeat one case of a check and show which elements are wrong, on both sides",
+		Long: "Builds what the check compared once more, runs the case with the same inputs, secret or not, and\n" +
+			"shows the first bad elements, how they lie together, and what the baseline made of them.\n" +
+			"A case's number is its place in the evidence, from 1; check prints it. Of a change that was not\n" +
+			"committed the work tree as it is now is taken.\n\n" +
+			"Exit status: 0 the candidate is right on it, 1 it is wrong, 2 bad input, 3 ERROR.",
+		Example: "  kernelgate replay results/20260102T030405Z#3\n" +
+			"  kernelgate replay evidence.json#12\n" +
+			"  kernelgate check softmax --shape R=5,C=63 --seed 7 --inputs peaks   # any other case",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt, one, err := check.Again(args[0])
+			if err != nil {
+				return err
+			}
+			opt.Dir, opt.Version, opt.Now = dir, version(), time.Now
+			opt.Device = device
+			if err := measureHere(&opt.Config); err != nil {
+				return err
+			}
+			return repeat(cmd, opt, one, stdout, stderr)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "folder in the repository (default: the current one)")
+	cmd.Flags().IntVar(&device, "device", 0, "which GPU to run on")
+	return cmd
+}
+
+// repeat shows one case.
+func repeat(cmd *cobra.Command, opt check.Options, one check.One, stdout, stderr io.Writer) error {
+	live := liveProgress(stderr)
+	text, right, err := check.Replay(cmd.Context(), opt, one, live)
+	live.Clear()
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, text)
+	if !right {
+		return exit(exitDefer)
+	}
+	return nil
+}
+
+// maxReplays is how many commands are printed; the others differ in their number.
+const maxReplays = 5
+
+// printReplays names the command that repeats each wrong case.
+func printReplays(w io.Writer, r check.Result) {
+	if len(r.Wrong) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "Repeat a wrong case, element by element:")
+	for i, n := range r.Wrong {
+		if i == maxReplays {
+			fmt.Fprintf(w, "  … and %d more\n", len(r.Wrong)-i)
+			break
+		}
+		k := r.Evidence.Correctness.Cases[n-1]
+		fmt.Fprintf(w, "  kernelgate replay %s#%d   # %s, seed %d, %s inputs\n", r.Dir, n, k.Dims, k.Seed, k.Distribution)
+	}
+}

@@ -1,0 +1,162 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/replay"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// One is a single case, as flags name it.
+type One struct {
+	Shape  string // dims such as R=5,C=63, or the name of a shape
+	Seed   uint64
+	Inputs string // a distribution
+}
+
+// Replay repeats one case of one kernel and shows it in full. It tells whether the
+// candidate is right.
+func Replay(ctx context.Context, opt Options, one One, progress runners.Progress) (text string, right bool, err error) {
+	c, err := open(ctx, opt)
+	if err != nil {
+		return "", false, err
+	}
+	defer c.close()
+	folders, err := c.plan.Kernels(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	if len(folders) != 1 {
+		return "", false, strict.Mistakef("--shape repeats one case of one kernel, and the change touches %d (name one, e.g. kernelgate check NAME --shape R=5,C=63)", len(folders))
+	}
+	job, err := c.plan.Job(ctx, folders[0])
+	if err != nil {
+		return "", false, err
+	}
+	if job.Removed {
+		return "", false, strict.Mistakef("the change removes %s: there is nothing to repeat", job.Manifest.Name)
+	}
+	k, err := one.on(job)
+	if err != nil {
+		return "", false, err
+	}
+	l, err := opt.Look(ctx, job, k, filepath.Join(filepath.Dir(job.Trusted), "build"), progress)
+	if err != nil {
+		return "", false, err
+	}
+	problem := l.Case.Problem(job.Rule().Gates.Correctness)
+	m := job.Manifest
+	text, err = replay.Text(l, tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, problem)
+	return text, problem == "", err
+}
+
+// on is the case for a kernel that is there.
+func (o One) on(job runners.Job) (runners.Case, error) {
+	m := job.Manifest
+	k := runners.Case{Seed: o.Seed, Distribution: kernels.Distribution(o.Inputs)}
+	if !slices.Contains(kernels.Distributions(), k.Distribution) {
+		return k, strict.Mistakef("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(kernels.Distributions()))
+	}
+	if s, ok := m.Shape(o.Shape); ok {
+		k.Shape = s
+	} else {
+		dims, err := parseDims(o.Shape, m.Shapes[0].Dims)
+		if err != nil {
+			return k, strict.Mistakef("--shape: %w (write e.g. %s, or one of %s)", err, strings.ReplaceAll(m.Shapes[0].Dims.String(), " ", ","), strings.Join(m.ShapeNames(), ", "))
+		}
+		k.Shape = kernels.Shape{Name: "a shape", Dims: dims}
+		for _, s := range m.Shapes {
+			if s.Dims.String() == dims.String() {
+				k.Shape.Name = s.Name
+			}
+		}
+	}
+	for _, side := range []*runners.Side{job.Baseline, &job.Candidate} {
+		if side != nil && !m.Supports(side.Variant, k.Shape.Dims) {
+			return k, strict.Mistakef("--shape: %s is beyond the limits of %s, variant %s", k.Shape.Dims, m.Name, side.Variant)
+		}
+	}
+	return k, nil
+}
+
+// parseDims reads R=5,C=63 in any order; like has every dim.
+func parseDims(text string, like kernels.Dims) (kernels.Dims, error) {
+	given := map[string]int{}
+	for _, part := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		n, err := strconv.ParseInt(value, 10, 32)
+		if _, known := like.Get(name); !ok || err != nil || n < 0 || !known {
+			return nil, fmt.Errorf("%q is not a dim of the kernel with a size", part)
+		}
+		if _, twice := given[name]; twice {
+			return nil, fmt.Errorf("%s is given twice", name)
+		}
+		given[name] = int(n)
+	}
+	dims := slices.Clone(like)
+	for i, d := range dims {
+		n, ok := given[d.Name]
+		if !ok {
+			return nil, fmt.Errorf("%s is missing", d.Name)
+		}
+		dims[i].Value = n
+	}
+	return dims, nil
+}
+
+// Again is how to repeat a case of a stored run: what the run compared, and its case.
+func Again(target string) (Options, One, error) {
+	path, number, ok := strings.Cut(target, "#")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 {
+		return Options{}, One{}, strict.Mistakef("%q does not name a case (write e.g. results/20260102T030405Z#3: a folder of results or an evidence.json, and the case's number)", target)
+	}
+	if filepath.Ext(path) != ".json" {
+		path = filepath.Join(path, "evidence.json")
+	}
+	e, err := ReadEvidence(path)
+	if err != nil {
+		return Options{}, One{}, err
+	}
+	if e.Correctness == nil || n > len(e.Correctness.Cases) {
+		cases := 0
+		if e.Correctness != nil {
+			cases = len(e.Correctness.Cases)
+		}
+		return Options{}, One{}, strict.Mistakef("%s has %d cases, and no #%d", path, cases, n)
+	}
+	k := e.Correctness.Cases[n-1]
+	return optionsOf(e), One{Shape: strings.ReplaceAll(k.Dims, " ", ","), Seed: k.Seed, Inputs: k.Distribution}, nil
+}
+
+// optionsOf is what evidence compared. Of a head that was not committed the work tree is
+// taken.
+func optionsOf(e *gates.Evidence) Options {
+	at := e.Provenance
+	opt := Options{Kernels: []string{e.Kernel}, Change: e.Change}
+	if at.Head.Variant != "" && at.Base.Variant != "" {
+		opt.Variant, opt.BaselineVariant = at.Head.Variant, at.Base.Variant
+	} else {
+		opt.Base = at.Base.SHA
+	}
+	if !at.Head.Dirty {
+		opt.Head = at.Head.SHA
+	}
+	words := strings.Fields(at.Command)
+	if len(words) > 0 {
+		opt.Kernels[0] = words[len(words)-1] // as the repository calls it
+	}
+	if i := slices.Index(words, "--policy"); i >= 0 && i+1 < len(words) {
+		opt.Policy = words[i+1]
+	}
+	return opt
+}

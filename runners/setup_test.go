@@ -1,0 +1,112 @@
+package runners
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// slow builds some sides until it is stopped.
+type slow struct {
+	*scripted
+	roles []Role
+}
+
+func (s slow) Build(ctx context.Context, role Role, side Side) (gates.Build, error) {
+	if slices.Contains(s.roles, role) {
+		<-ctx.Done()
+		return gates.Build{}, ctx.Err()
+	}
+	return s.scripted.Build(ctx, role, side)
+}
+
+// A build that takes too long is its side's own, and where both do, nobody's but the
+// setup's.
+func TestLateBuildIsTheSides(t *testing.T) {
+	for _, c := range []struct {
+		roles   []Role
+		outcome gates.Outcome
+		reason  gates.Reason
+		says    string
+	}{
+		{[]Role{Candidate}, gates.Defer, gates.ReasonBuild, "The candidate does not build: the build took longer than 20ms and was stopped"},
+		{[]Role{Baseline}, gates.Error, gates.ReasonSetup, "The baseline does not build on this runner: the build took longer than 20ms"},
+		{[]Role{Baseline, Candidate}, gates.Error, gates.ReasonSetup, "Neither the baseline nor the candidate builds, for the same reason: the build took longer"},
+	} {
+		j := job(t)
+		j.Policy.Rules[0].Gates.Build.Timeout = quantity.Duration(20 * time.Millisecond)
+		e, err := Gather(t.Context(), j, slow{&scripted{job: j, compile: true, ratio: 1}, c.roles}, silence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := gates.Judge(j.Policy, "p.yaml", e)
+		if v.Outcome != c.outcome || v.Reason != c.reason || !strings.Contains(v.Summary, c.says) {
+			t.Errorf("%v: %s (%s): %s", c.roles, v.Outcome, v.Reason, v.Summary)
+		}
+	}
+}
+
+type silence struct{}
+
+func (silence) Report(Event) {}
+
+// broken has a setup that cannot be measured.
+type broken struct{ *scripted }
+
+func (b broken) Correctness(context.Context, *policies.CorrectnessGate, Progress) (*gates.Correctness, error) {
+	return nil, errors.Join(SetupErrorf("the reference r.c does not compile: %w", &toolchain.CompileError{
+		Summary: "r.c:3: 'x' undeclared", Diagnostics: []gates.Diagnostic{{File: "r.c", Line: 3, Severity: "error", Message: "'x' undeclared"}},
+	}))
+}
+
+// What the base brings is neither the runner's fault nor the change's, and its lines are
+// named.
+func TestSetupIsNotTheRunners(t *testing.T) {
+	j := job(t)
+	e, err := Gather(t.Context(), j, broken{&scripted{job: j, compile: true, ratio: 1}}, silence{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gates.Judge(j.Policy, "p.yaml", e)
+	if v.Outcome != gates.Error || v.Reason != gates.ReasonSetup || !strings.Contains(v.Summary, "The setup is at fault, not the change: comparing outputs: the reference r.c does not compile: r.c:3: 'x' undeclared") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+	if len(v.Findings) != 1 || v.Findings[0].Line != 3 {
+		t.Errorf("findings %+v", v.Findings)
+	}
+}
+
+// equal builds both sides to the same code.
+type equal struct{ *scripted }
+
+func (s equal) Build(ctx context.Context, role Role, side Side) (gates.Build, error) {
+	b, err := s.scripted.Build(ctx, role, side)
+	b.Code = "1"
+	return b, err
+}
+
+// Equal machine code is decided by that alone: nothing runs, whatever the baseline is
+// like.
+func TestEqualCodeRunsNothing(t *testing.T) {
+	j := job(t)
+	j.Policy.Rules[0].Gates.Performance.Target = nil
+	s := &scripted{job: j, compile: true, wrong: true}
+	e, err := Gather(t.Context(), j, equal{s}, silence{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked := strings.Join(s.asked, ", "); asked != "build baseline, build candidate" {
+		t.Errorf("asked for %s", asked)
+	}
+	if v := gates.Judge(j.Policy, "p.yaml", e); v.Outcome != gates.Pass || !strings.Contains(v.Summary, "The machine code is the same as the baseline's") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+}
