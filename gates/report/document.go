@@ -34,7 +34,7 @@ type (
 	bullets   struct{ items []line }
 	listing   struct{ text string } // verbatim
 	details   struct {              // folded, where the form can fold
-		summary string
+		summary line
 		blocks  []block
 	}
 	table struct {
