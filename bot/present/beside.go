@@ -98,7 +98,7 @@ func (v View) worst(own standing) standing {
 		return own
 	}
 	lead := fmt.Sprintf("GitHub asks for this check by commit, and #%d has the same head. So the check says the worst of both, until one of them is closed or has another head.\n\n"+
-		"#%d: %s %s.\n\nThis pull request by itself: %s %s.", other.Number, other.Number, other.sign, clause(other.title), own.sign, clause(own.title))
+		"#%d: %s %s.\n\nThis pull request by itself: %s %s.", other.Number, other.Number, other.sign, clause(other.title), own.sign, clause(own.heading))
 	status, conclusion := completed, failure
 	switch other.distance {
 	case unfinished:

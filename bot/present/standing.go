@@ -55,8 +55,8 @@ func (v View) ofKernels() standing {
 	if o == nil || own.conclusion == success {
 		return own
 	}
-	lead := fmt.Sprintf("**Overridden** by %s%s, for this commit alone: %s\n\nWithout the override: %s %s.",
-		report.Escape("@"+o.By), when(o.At), report.Escape(report.Clip(report.Plain(o.Reason), 500)), own.sign, report.Escape(strings.TrimSuffix(own.title, ".")))
+	lead := fmt.Sprintf("For this commit alone%s: %s\n\nWithout the override: %s %s.",
+		when(o.At), report.Escape(report.Clip(report.Plain(o.Reason), 500)), own.sign, clause(own.heading))
 	at := newStanding(signPass, completed, success, "Overridden by @"+o.By+": "+o.Reason, lead)
 	at.heading = report.Clip(report.Plain("Overridden by @"+o.By), titleRunes) // the reason follows
 	return at
@@ -92,9 +92,12 @@ func mistakes(plan *change.Plan) standing {
 	for i, p := range plan.Problems {
 		items[i] = "- " + report.EscapeCode(place(p)) + ": " + report.EscapeProse(report.Clip(p.Message, 1000))
 	}
-	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), list(items, 12_000, "mistakes")+
+	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), spill(items, leadRoom, "mistakes")+
 		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
 }
+
+// leadRoom is for what must be read before anything else.
+const leadRoom = 1500
 
 func place(p gates.Diagnostic) string {
 	if p.Line > 0 {
@@ -181,7 +184,11 @@ func (v View) together() standing {
 		if len(faulty) > 0 {
 			title += fmt.Sprintf("; runner trouble with %d more", len(faulty))
 		}
-		return newStanding(signDefer, completed, failure, title, "")
+		sign := signDefer
+		if slices.ContainsFunc(deferred, func(r change.Run) bool { return v.done(r).sign == signFail }) {
+			sign = signFail
+		}
+		return newStanding(sign, completed, failure, title, "")
 	case len(faulty) > 0:
 		return newStanding(signError, completed, failure, fmt.Sprintf("%s%s could not be judged (%s)", runnerTitle, of(faulty), reasons(faulty)), "")
 	case len(abandoned) > 0:

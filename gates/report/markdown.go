@@ -12,9 +12,18 @@ type Options struct {
 	// MaxBytes is how long the text may be; none or less is no limit. GitHub takes
 	// 65,536 characters for a comment and 65,535 for a check run.
 	MaxBytes int
-	// Above leaves out what is folded.
-	Above bool
+	Part     Part
 }
+
+// A Part of the Markdown form. Both parts together are the whole, but for the title,
+// which is above.
+type Part int
+
+const (
+	Whole  Part = iota
+	Above       // what stands in sight
+	Folded      // what is folded below it
+)
 
 // Markdown is the verdict for a comment, a check run, a step summary or a file.
 // Text from the verdict is shown and never acts: it cannot break a table, ping
@@ -22,8 +31,8 @@ type Options struct {
 // sections are left out, and a line at the end says so.
 func Markdown(v *gates.Verdict, opt Options) string {
 	d := build(v)
-	if opt.Above {
-		d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return !s.above() })
+	if opt.Part != Whole {
+		d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return s.above() != (opt.Part == Above) })
 	}
 	return shorten(d, opt.MaxBytes)
 }

@@ -34,7 +34,13 @@ func shorten(d document, limit int) string {
 			return s
 		}
 	}
-	return shortest(kept[0].blocks[0].(heading), limit)
+	if len(kept) == 0 {
+		return ""
+	}
+	if title, ok := kept[0].blocks[0].(heading); ok {
+		return shortest(title, limit)
+	}
+	return ""
 }
 
 func leftOut(names []string) paragraph {
