@@ -148,6 +148,9 @@ const maxInSight = 8000
 // maxReports is more than a comment has room for.
 const maxReports = 40
 
+// manyReports are folded together once more.
+const manyReports = 8
+
 func (v View) fold(list []*folded, r change.Run, title string, text func(limit int) string) []*folded {
 	if v.Verdicts[r.Job] == nil {
 		return list
@@ -220,14 +223,18 @@ const (
 )
 
 func (c *composition) join() string {
-	parts := []string{c.always}
+	var reports []string
 	for _, f := range c.reports {
 		if c.open {
-			parts = append(parts, f.now)
+			reports = append(reports, f.now)
 			continue
 		}
-		parts = append(parts, f.details())
+		reports = append(reports, f.details())
 	}
+	if len(reports) > manyReports {
+		reports = []string{details(fmt.Sprintf("Reports of %d kernels", len(reports)), joined(reports...))}
+	}
+	parts := append([]string{c.always}, reports...)
 	parts = append(parts, c.tried, c.side)
 	for _, f := range c.sides {
 		parts = append(parts, f.details())

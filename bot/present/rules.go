@@ -88,7 +88,7 @@ func ruleList(r *change.RuleChange) string {
 	}
 	var text string
 	if loose != nil {
-		text = spill(loose, leadRoom, "differences")
+		text = "**What it does to the rules**\n\n" + spill(loose, leadRoom, "differences")
 	}
 	if r.More > 0 {
 		text = joined(text, fmt.Sprintf("… and %d more differences.\n", r.More))

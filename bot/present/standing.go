@@ -30,6 +30,14 @@ func newStanding(sign, status, conclusion, title, lead string) standing {
 	return standing{sign, title, title, lead, status, conclusion}
 }
 
+// whole is what a check's title was too short for.
+func (at standing) whole() string {
+	if !strings.HasSuffix(at.title, "…") || len(at.heading) <= len(at.title) {
+		return ""
+	}
+	return at.sign + " **" + report.Escape(at.heading) + "**\n"
+}
+
 const (
 	signPass      = "✅"
 	signFail      = "❌"

@@ -66,7 +66,7 @@ func spanOf(c gates.Comparison) span {
 		if math.Abs(d) < 1e-12 {
 			return 0
 		}
-		return math.Copysign(math.Log1p(math.Abs(d)/0.01), d)
+		return math.Copysign(math.Log1p(min(math.Abs(d), 1e6)/0.01), d)
 	}
 	s := span{lower: at(c.Speedup.Lower), value: at(&c.Speedup.Value), upper: at(c.Speedup.Upper), drawn: true}
 	s.lower, s.upper = min(s.lower, s.value), max(s.upper, s.value)

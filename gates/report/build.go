@@ -41,6 +41,11 @@ func shapes(v *gates.Verdict) []block {
 	if shown, _ := speedRows(v); len(shown) > 0 {
 		blocks = append(blocks, stanza{shown})
 	}
+	for _, g := range v.Gates {
+		if why, _ := detailsOf(v, g); len(why) > 0 {
+			blocks = append(blocks, bullets{proseLines(why)})
+		}
+	}
 	if v.Imported != "" {
 		blocks = append(blocks, paragraph{imported(v)})
 	}

@@ -53,7 +53,7 @@ func figures(v *gates.Verdict) []block {
 			{title: "GB/s", right: true, optional: true},
 			{title: "of roofline", right: true, optional: true},
 			{title: "A/A control", optional: true, wrap: true},
-			{title: "company", optional: true, wrap: true},
+			{title: "beside/alone", optional: true, wrap: true},
 			{title: "detectable", optional: true, wrap: true, spare: 1},
 		}, rates), paragraph{legend(rates)})
 	}
@@ -114,7 +114,7 @@ func legend(rates [][]line) line {
 		s += " A/A control: a second copy of the baseline, measured as if it were the candidate."
 	}
 	if said(7) {
-		s += " Company: how much slower the baseline is beside the candidate than alone."
+		s += " Beside/alone: how much slower the baseline is beside the candidate than alone."
 	}
 	if said(8) {
 		s += " Detectable: the smallest difference from the goal that this run could show."

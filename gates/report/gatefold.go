@@ -16,9 +16,9 @@ func gateFold(v *gates.Verdict, g gates.GateResult) []block {
 		return nil
 	}
 	var inner []block
-	if len(g.Details) > 0 && stoppedBuild(v) == nil { // there the build's details are already
+	if _, rest := detailsOf(v, g); len(rest) > 0 {
 		var items []line
-		for _, d := range g.Details {
+		for _, d := range rest {
 			items = append(items, prose(orDash(d)))
 		}
 		inner = append(inner, bullets{items})
@@ -46,6 +46,28 @@ func gateFold(v *gates.Verdict, g gates.GateResult) []block {
 	}
 	return []block{details{summary, inner}}
 }
+
+// detailsOf is a gate's details: those of shapes that are not as asked, which say why,
+// and the rest. Those of a build that failed are the compiler's words, which are shown.
+func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
+	if stoppedBuild(v) != nil {
+		return nil, nil
+	}
+	for _, d := range g.Details {
+		missed := g.Gate == gates.GatePerformance && speedDecides(v) && slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
+			return c.Status != gates.Passed && strings.HasPrefix(d, c.Shape)
+		})
+		if missed && len(why) < detailsShown {
+			why = append(why, d)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	return why, rest
+}
+
+// detailsShown is as many of a gate's details as stand in sight.
+const detailsShown = 3
 
 // gist is what a fold tells before it is opened. What the top of the report says
 // already is not repeated.

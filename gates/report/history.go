@@ -103,7 +103,7 @@ func historyTable(steps []step) block {
 	for _, shape := range shapes {
 		columns = append(columns, column{title: shape, right: true})
 	}
-	columns = append(columns, column{title: "against the goal", optional: true}, column{title: "speedup"}, column{title: "factor", right: true}, column{title: "registers", right: true},
+	columns = append(columns, column{title: "┆ goal", optional: true}, column{title: "speedup"}, column{title: "factor", right: true}, column{title: "registers", right: true},
 		column{title: "shared memory", right: true}, column{title: "verdict"})
 	targets := make([]gates.Comparison, len(steps))
 	for i, s := range steps {

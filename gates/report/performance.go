@@ -29,7 +29,8 @@ func performance(v *gates.Verdict) []block {
 // performanceGist is the time that the verdict hangs on, and how much measuring there was.
 func performanceGist(v *gates.Verdict) string {
 	var parts []string
-	if c := decidingShape(v); c != nil {
+	// Where kinds of input differ, the p50 of all can say the opposite of the speedup.
+	if c := decidingShape(v); c != nil && (c.Candidate.P50 < c.Baseline.P50) == (c.Speedup.Value > 0) {
 		goal := goalFigures(c.Goal)
 		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", clip(strings.TrimSpace(clean(c.Shape)), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
 	}

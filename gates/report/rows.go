@@ -86,7 +86,7 @@ func speedRow(c gates.Comparison, bar string) line {
 		l = append(l, text("not measured"))
 	}
 	if asked := askedWords(c.Goal); asked != "" {
-		l = append(l, text(" ┆ goal "+asked))
+		l = append(l, text(" ┆"+string(nbsp)+"goal"+string(nbsp)+asked))
 	}
 	return l
 }
