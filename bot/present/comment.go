@@ -103,7 +103,7 @@ func (v View) compose() *composition {
 			c.reports = v.fold(c.reports, r, "", func(limit int) string { return v.reportOf(r.Job, report.Folded, limit) })
 			continue
 		}
-		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(word(r)+" — "+r.Kernel, 200)),
+		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Kernel, nameRunes)),
 			func(limit int) string { return joined(v.about(r), v.again(r), v.reportOf(r.Job, report.Whole, limit)) })
 	}
 	for _, r := range s.Side {

@@ -18,10 +18,12 @@ func (v View) withRules(own standing) standing {
 	}
 	rules, at := plan.RuleChange, own
 	var word string
+	list := ruleList(rules)
 	switch approved := s.ApprovedRules(plan); {
 	case s.RulesWait(plan):
 		role := v.approvers(plan)
 		word = v.howToApprove(role)
+		list = "**What it does to the rules**\n\n" + list
 		if own.conclusion == success {
 			at = newStanding(signWaits, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
 			word += "\n\nApart from that: " + own.sign + " " + clause(own.heading) + "."
@@ -29,11 +31,12 @@ func (v View) withRules(own standing) standing {
 	case rules.Loosens:
 		word = fmt.Sprintf("This change may loosen the gate's own rules. **Approved** by %s%s, for this commit alone.", report.Escape("@"+approved.By), when(approved.At))
 		at.add("; what it does to the rules is approved by @" + approved.By)
+		list = details("What it does to the rules", list)
 	default:
 		word = "This change tightens the gate's own rules and loosens nothing: that needs nobody's approval."
 		at.add("; the rules are tightened")
 	}
-	at.lead = joined(word, own.lead, ruleList(rules), pastTable(rules))
+	at.lead = joined(word, own.lead, list, pastTable(rules))
 	return at
 }
 
@@ -88,7 +91,7 @@ func ruleList(r *change.RuleChange) string {
 	}
 	var text string
 	if loose != nil {
-		text = "**What it does to the rules**\n\n" + spill(loose, leadRoom, "differences")
+		text = spill(loose, leadRoom, "differences")
 	}
 	if r.More > 0 {
 		text = joined(text, fmt.Sprintf("… and %d more differences.\n", r.More))
