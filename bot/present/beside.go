@@ -78,7 +78,7 @@ func distanceOf(status, conclusion string) distance {
 }
 
 func (r distance) sign() string {
-	return [...]string{passes: signPass, unfinished: signWorking, waits: signWaits, ended: signCancelled, fails: signFail}[r]
+	return [...]string{passes: signPass, unfinished: signWorking, waits: signDefer, ended: signCancelled, fails: signFail}[r]
 }
 
 // worst is what the required check says, given how the change itself stands: the worst

@@ -87,7 +87,7 @@ func (v View) kernelCheck(r change.Run) Check {
 	var annotated string
 	c.Annotations, annotated = v.annotations(r)
 	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r))
-	c.Summary = joined(at.whole(), at.lead, v.again(r), v.reportOf(r.Job, report.Whole, maxOutput-outsideReport), v.about(r), c.Mark)
+	c.Summary = joined(at.whole(), at.lead, v.again(r), v.reportOf(r, report.Whole, maxOutput-outsideReport), v.about(r), c.Mark)
 	c.Actions = v.actions(c)
 	return c
 }

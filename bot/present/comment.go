@@ -100,16 +100,16 @@ func (v View) compose() *composition {
 	}
 	for _, r := range done {
 		if c.open {
-			c.reports = v.fold(c.reports, r, "", func(limit int) string { return v.reportOf(r.Job, report.Folded, limit) })
+			c.reports = v.fold(c.reports, r, "", func(limit int) string { return v.reportOf(r, report.Folded, limit) })
 			continue
 		}
 		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Kernel, nameRunes)),
-			func(limit int) string { return joined(v.about(r), v.again(r), v.reportOf(r.Job, report.Whole, limit)) })
+			func(limit int) string { return joined(v.done(r).whole(), v.about(r), v.again(r), v.reportBelow(r, limit)) })
 	}
 	for _, r := range s.Side {
 		if r.Phase == change.Done {
 			c.sides = v.fold(c.sides, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+onTheSide(r), 200)),
-				func(limit int) string { return v.reportOf(r.Job, report.Whole, limit) })
+				func(limit int) string { return v.reportOf(r, report.Whole, limit) })
 		}
 	}
 	return c
@@ -139,7 +139,7 @@ func (v View) inSight() string {
 	} else if v.forInformation() { // the heading is about something else
 		named = v.done(*r).sign + " **" + report.Escape(report.Headline(verdict)) + "**\n"
 	}
-	return joined(named, v.again(*r), v.reportOf(r.Job, report.Above, maxInSight))
+	return joined(named, v.again(*r), v.reportOf(*r, report.Above, maxInSight))
 }
 
 // maxInSight is far more than a verdict has to say above its folds.

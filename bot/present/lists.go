@@ -34,7 +34,7 @@ func (v View) kernelRows() string {
 		parts := []string{"-", at.sign, bars[i], kernelCode(r), report.Escape(report.Clip(v.kernelWords(r, at), 160))}
 		rows[i] = strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 	}
-	if rows == nil {
+	if len(rows) == 0 {
 		return ""
 	}
 	return spill(rows, kernelRoom, "kernels")

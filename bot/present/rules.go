@@ -25,7 +25,7 @@ func (v View) withRules(own standing) standing {
 		word = v.howToApprove(role)
 		list = "**What it does to the rules**\n\n" + list
 		if own.conclusion == success {
-			at = newStanding(signWaits, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
+			at = newStanding(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
 			word += "\n\nApart from that: " + own.sign + " " + clause(own.heading) + "."
 		}
 	case rules.Loosens:

@@ -124,14 +124,20 @@ func closedTitle(s *change.State) string {
 	return "The pull request was closed"
 }
 
-// about is where a kernel's verdict comes from.
+// about is where a kernel's verdict comes from, beside what its report says of that.
 func (v View) about(r change.Run) string {
 	parts := []string{fmt.Sprintf("Attempt %d", r.Count())}
-	if r.Rule != "" {
-		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
-	}
 	if len(r.Labels) > 0 {
 		parts = append(parts, "runners labelled "+report.EscapeCode(strings.Join(r.Labels, " or ")))
+	}
+	if v.known(r) != nil {
+		if r.Runner != "" {
+			parts = append(parts, "on "+report.EscapeCode(report.Clip(r.Runner, 60)))
+		}
+		return strings.Join(parts, " · ") + "\n"
+	}
+	if r.Rule != "" {
+		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
 	}
 	if where := measuredOn(r); where != dash {
 		parts = append(parts, "on "+where)
@@ -154,9 +160,22 @@ func measuredOn(r change.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// reportOf is a part of a verdict without its title, which stands above it already.
-func (v View) reportOf(job string, part report.Part, limit int) string {
-	verdict := v.Verdicts[job]
+// reportOf is a part of a run's verdict without its title, which stands above it already.
+func (v View) reportOf(r change.Run, part report.Part, limit int) string {
+	return untitled(v.Verdicts[r.Job], part, limit)
+}
+
+// reportBelow is the report of one of several kernels: their steps stand above, together.
+func (v View) reportBelow(r change.Run, limit int) string {
+	verdict := v.Verdicts[r.Job]
+	if verdict != nil {
+		bare := *verdict
+		bare.ToPass, verdict = nil, &bare
+	}
+	return untitled(verdict, report.Whole, limit)
+}
+
+func untitled(verdict *gates.Verdict, part report.Part, limit int) string {
 	if verdict == nil {
 		return ""
 	}

@@ -45,7 +45,6 @@ const (
 	signError     = "⚠️"
 	signInform    = "ℹ️"
 	signWorking   = "⏳"
-	signWaits     = "✋"
 	signCancelled = "🚫"
 )
 
@@ -134,7 +133,7 @@ func (v View) waits() bool {
 func (v View) held() standing {
 	plan := v.plan()
 	if plan.NeverForks() {
-		return newStanding(signWaits, completed, actionRequired, notFromForks,
+		return newStanding(signDefer, completed, actionRequired, notFromForks,
 			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
 				"`/override` with the reason.")
 	}
@@ -144,7 +143,7 @@ func (v View) held() standing {
 			role = p.Commands.OKToTest
 		}
 	}
-	return newStanding(signWaits, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
+	return newStanding(signDefer, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
 		fmt.Sprintf("This commit comes from a fork, and none of its code is run before somebody approves it. Read it; then someone with %s access comments %s. "+
 			"A new push needs a new approval.", report.EscapeCode(string(role)), report.EscapeCode("/ok-to-test "+v.State.Facts.Head)))
 }
