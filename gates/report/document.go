@@ -36,6 +36,7 @@ type (
 	details   struct {              // folded, where the form can fold
 		summary line
 		blocks  []block
+		asked   bool // for by whoever sits at the terminal
 	}
 	table struct {
 		columns []column

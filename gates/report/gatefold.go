@@ -44,7 +44,7 @@ func gateFold(v *gates.Verdict, g gates.GateResult) []block {
 	if inner == nil {
 		return []block{paragraph{summary}}
 	}
-	return []block{details{summary, inner}}
+	return []block{details{summary: summary, blocks: inner}}
 }
 
 // detailsOf is a gate's details: those of shapes that are not as asked, which say why,

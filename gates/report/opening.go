@@ -158,7 +158,7 @@ func some(texts []string, n int, what string) []block {
 	n = min(n, len(texts))
 	blocks := []block{bullets{proseLines(texts[:n])}}
 	if rest := texts[n:]; len(rest) > 0 {
-		blocks = append(blocks, details{cell(fmt.Sprintf("%d more %s", len(rest), what)), []block{bullets{proseLines(rest)}}})
+		blocks = append(blocks, details{summary: cell(fmt.Sprintf("%d more %s", len(rest), what)), blocks: []block{bullets{proseLines(rest)}}})
 	}
 	return blocks
 }

@@ -27,7 +27,7 @@ func provenance(v *gates.Verdict) []block {
 	if inner == nil {
 		return nil
 	}
-	return []block{details{cell(summary), inner}}
+	return []block{details{summary: cell(summary), blocks: inner}}
 }
 
 // runRows is what both sides share.

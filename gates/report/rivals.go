@@ -63,7 +63,7 @@ func rivals(v *gates.Verdict) []block {
 	if len(failures) > 0 {
 		blocks = append(blocks, bullets{failures})
 	}
-	return []block{details{cell("Beside other implementations (for information)"), blocks}}
+	return []block{details{summary: cell("Rivals (for information)"), blocks: blocks, asked: true}}
 }
 
 // fold is how many times as long as b is a.

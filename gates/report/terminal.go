@@ -76,7 +76,10 @@ func (w *terminalWriter) block(bl block) {
 func (w *terminalWriter) fold(d details) {
 	said := len(d.summary) > 0 && d.summary[0].style == symbol
 	switch {
-	case w.details:
+	case w.details || d.asked:
+		if !w.details {
+			w.b.WriteByte('\n')
+		}
 		for _, s := range wrap(w.line(d.summary), w.width) {
 			w.b.WriteString(w.bold(s) + "\n")
 		}
