@@ -212,7 +212,7 @@ func duration(seconds float64) string {
 	case !finite(seconds) || seconds <= 0:
 		return dash
 	case seconds < 0.01:
-		return "<" + string(nbsp) + "0.01" + string(nbsp) + "s"
+		return "0.00" + string(nbsp) + "s"
 	case seconds < 120:
 		return significant(seconds, 2) + string(nbsp) + "s"
 	case seconds < 7200:
