@@ -41,7 +41,11 @@ func gateFold(v *gates.Verdict, g gates.GateResult) []block {
 	if !g.Required {
 		summary = append(summary, text(" (for information)"))
 	}
-	if inner == nil {
+	switch {
+	case inner != nil:
+	case told(v, g):
+		return nil
+	default:
 		return []block{paragraph{summary}}
 	}
 	return []block{details{summary: summary, blocks: inner}}
@@ -69,13 +73,18 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 // detailsShown is as many of a gate's details as stand in sight.
 const detailsShown = 3
 
+// told tells whether the headline says all that a gate has to say in words.
+func told(v *gates.Verdict, g gates.GateResult) bool {
+	return g.Required && g.Status != gates.Passed && g.Text == v.Summary
+}
+
 // gist is what a fold tells before it is opened. What the top of the report says
 // already is not repeated.
 func gist(v *gates.Verdict, g gates.GateResult) string {
 	switch {
 	case g.Gate == gates.GatePerformance && len(v.Comparisons) > 0:
 		return performanceGist(v)
-	case g.Required && g.Status != gates.Passed && g.Text == v.Summary:
+	case told(v, g):
 		return "what was found"
 	}
 	return clip(plainText(prose(g.Text)), gistRunes)
