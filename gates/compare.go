@@ -232,6 +232,11 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 		if s.samples.strata.differs() {
 			r.Details = append(r.Details, fmt.Sprintf("%s by inputs: %s", s.shape.Name, &s.samples.strata))
 		}
+		for _, more := range []string{s.waits, s.slowTail(c.alpha)} {
+			if more != "" {
+				r.Details = append(r.Details, s.shape.Name+": "+strings.TrimPrefix(more, "but "))
+			}
+		}
 	}
 	return r
 }

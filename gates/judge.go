@@ -39,7 +39,7 @@ func judge(p *policies.Policy, file string, e *Evidence, resamples int) *Verdict
 		}
 	}
 	v.conclude(e)
-	v.Headlines = j.headlines()
+	v.ToPass = append(v.ToPass, j.fittingRules(p, v)...)
 	return v
 }
 
@@ -103,15 +103,6 @@ func (j *judgement) run() {
 	}
 }
 
-// result finds a gate's result; ok is false where the rule does not ask for it.
-func (j *judgement) result(gate Gate) (GateResult, bool) {
-	i := slices.IndexFunc(j.results, func(r GateResult) bool { return r.Gate == gate })
-	if i < 0 {
-		return GateResult{}, false
-	}
-	return j.results[i], true
-}
-
 // conclude is the one place where gate results become an outcome.
 func (v *Verdict) conclude(e *Evidence) {
 	switch {
@@ -155,31 +146,4 @@ func (v *Verdict) conclude(e *Evidence) {
 	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
 		v.Summary = v.Gates[i].Text
 	}
-}
-
-func (j *judgement) headlines() []Headline {
-	var lines []Headline
-	for _, h := range []struct {
-		name   string
-		gate   Gate
-		absent string
-	}{
-		{"Resources", GatePTXAS, "no limits asked"},
-		{"Correctness", GateCorrectness, "not asked"},
-		{"Performance", GatePerformance, "not asked"},
-	} {
-		r, ok := j.result(h.gate)
-		if b, _ := j.result(GateBuild); h.gate == GatePTXAS && b.Status == Failed {
-			r, ok = b, true
-		}
-		// A kernel that races is not right, whatever its cases say.
-		if s, _ := j.result(GateSanitize); h.gate == GateCorrectness && s.Status == Failed {
-			r, ok = s, true
-		}
-		if !ok {
-			r = GateResult{Status: NotRun, Text: h.absent}
-		}
-		lines = append(lines, Headline{Name: h.name, Status: r.Status, Text: r.Text})
-	}
-	return lines
 }

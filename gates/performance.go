@@ -41,7 +41,7 @@ func (j *judgement) performance() GateResult {
 		}
 		return GateResult{
 			Status: Open, Reason: ReasonInconclusive,
-			Text:   fmt.Sprintf("%d rounds were measured; the first look is after %d", len(p.Rounds), first),
+			Text:   fmt.Sprintf("%d rounds were measured; the first decision is after %d", len(p.Rounds), first),
 			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
 		}
 	}
@@ -106,8 +106,7 @@ func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) 
 		if goal.P50 != nil || goal.P90 != nil {
 			return GateResult{}, false
 		}
-		gains := goal.Speedup != nil && !goal.Speedup.Holds(0) || goal.LatencyReduction != nil && !goal.LatencyReduction.Holds(0)
-		if gains {
+		if gains(goal) {
 			return GateResult{
 				Status: Failed, Reason: ReasonTooSlow,
 				Text:   fmt.Sprintf("Too slow: the machine code is the same as the baseline's, so nothing was gained (asked %s)", goal),

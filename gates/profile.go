@@ -63,7 +63,7 @@ func (j *judgement) profileShape(gate *policies.ProfileGate, p *Profile, shape s
 		}
 	}
 	var tried, unknown []string
-	met := len(gate.Any) == 0
+	met, first := len(gate.Any) == 0, len(j.metrics)
 	for _, c := range gate.Any {
 		status, text := check(c)
 		switch status {
@@ -77,6 +77,12 @@ func (j *judgement) profileShape(gate *policies.ProfileGate, p *Profile, shape s
 	}
 	switch {
 	case met:
+		// One is enough: what the others are stands in nobody's way.
+		for i := range j.metrics[first:] {
+			if row := &j.metrics[first+i]; row.Status != Passed {
+				row.Status = Informs
+			}
+		}
 	case len(unknown) > 0:
 		missing = append(missing, unknown...)
 	default:

@@ -121,14 +121,13 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-// A race is told in the summary, on both of its lines, and in the line about
-// correctness.
+// A race is told in the summary, and on both of its lines.
 func TestSanitizeIsShown(t *testing.T) {
 	e := sanitized()
 	e.Sanitize.Tools[1].Findings = []Finding{race()}
 	v := Judge(sanitizePolicy(t, "{shapes: [small], tools: [memcheck, racecheck]}"), "p.yaml", e)
-	if v.Headlines[1].Status != Failed || v.Headlines[1].Text != v.Summary {
-		t.Errorf("headline %+v, summary %s", v.Headlines[1], v.Summary)
+	if !strings.Contains(v.Summary, "a race") {
+		t.Errorf("summary %s", v.Summary)
 	}
 	var lines []int
 	for _, d := range v.Findings {

@@ -44,7 +44,6 @@ type Verdict struct {
 	Provenance Provenance `json:"provenance"`
 	Device     Device     `json:"device"`
 
-	Headlines   []Headline     `json:"headlines"` // resources, correctness, performance
 	Gates       []GateResult   `json:"gates"`
 	Resources   []ResourceRow  `json:"resources,omitempty"`
 	Correctness []CaseRow      `json:"correctness,omitempty"`
@@ -57,13 +56,6 @@ type Verdict struct {
 	ToPass      []string       `json:"to_pass,omitempty"` // what would make it pass
 	Notes       []string       `json:"notes,omitempty"`
 	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
-}
-
-// A Headline is one of the three lines that a reader sees first.
-type Headline struct {
-	Name   string `json:"name"`
-	Status Status `json:"status"`
-	Text   string `json:"text"`
 }
 
 // A Status is how one gate, row or goal came out.

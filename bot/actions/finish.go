@@ -98,8 +98,12 @@ func (s *session) summary(c present.Check) string {
 			verdicts = append(verdicts, v)
 		}
 	}
+	part := report.Whole
+	if len(s.state.Runs) == 1 {
+		part = report.Folded // the check's text has the rest
+	}
 	for _, v := range verdicts {
-		head += report.Markdown(v, report.Options{MaxBytes: max(1, (maxSummary-len(head))/len(verdicts))}) + "\n"
+		head += report.Markdown(v, report.Options{Part: part, MaxBytes: max(1, (maxSummary-len(head))/len(verdicts))}) + "\n"
 	}
 	return head
 }

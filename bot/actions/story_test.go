@@ -109,7 +109,7 @@ func TestRemovedKernel(t *testing.T) {
 	j := w.act("pull_request")
 	w.must(j, "DEFER", string(gates.ReasonSuspicious), 1)
 	c := w.check(pr.HeadSHA(), "kernelgate / scale", "failure")
-	w.holds(c.Summary, "The change removes the kernel's manifest, and with it the gate")
+	w.holds(c.Title, "The change removes the kernel's manifest, and with it the gate")
 	w.holds(j.summary, "keep kernel.yaml where it is")
 }
 
@@ -187,7 +187,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.must(j, "DEFER", "inconclusive", 1)
 	w.counted("documents and a remark", all, 1, 2, 3)
 	w.holds(j.summary, "Attempt 3 at this machine code")
-	w.holds(pr.Comments()[0].Body, "| 3 |")
+	w.holds(pr.Comments()[0].Body, "attempt 3")
 
 	// What is killed after it has begun leaves nothing but its check.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -284,7 +284,7 @@ func TestCancelled(t *testing.T) {
 	w.check(pr.HeadSHA(), "kernelgate", "cancelled")
 	w.measure = measureScripted
 	w.must(w.act("pull_request"), "PASS", "", 0)
-	w.holds(pr.Comments()[0].Body, "ended early", "| 2 |")
+	w.holds(pr.Comments()[0].Body, "ended early", "attempt 2")
 }
 
 // A workflow may speak as another App. Its jobs know their own comment, and leave alone

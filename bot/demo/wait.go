@@ -95,7 +95,7 @@ func (w *world) lastAttempt(pr *embedded.PR) (a attempt, err error) {
 
 // commented waits until the sticky comment tells of an attempt too.
 func (w *world) commented(pr *embedded.PR, a attempt) error {
-	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("| %d | `%s`", a.Attempt, a.Runner)
+	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("attempt %d on `%s`", a.Attempt, a.Runner)
 	return w.wait(pr, "a comment", soon, func() bool {
 		for _, c := range pr.Comments() {
 			if c.Author == w.app.Login() && strings.HasPrefix(c.Body, marker) && strings.Contains(c.Body, row) {

@@ -122,7 +122,7 @@ func TestRunnerFault(t *testing.T) {
 	close(w.hold)
 	w.rebench(pr, "/rebench", "success")
 	w.expect("after two that failed", w.attempts(pr.HeadSHA()), "333333")
-	w.said(pr, "| 3 | `runner`")
+	w.said(pr, "attempt 3 on `runner`")
 	w.no(pr.Merge("olga"))
 }
 

@@ -94,11 +94,11 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.golden("same-code", []*embedded.PR{pr})
 	w.rebench(pr, "/rebench rounds=3", "failure")
 	w.expect("a rebench", w.attempts(pr.HeadSHA()), rounds+"222")
-	w.said(pr, "| 2 | `runner`")
+	w.said(pr, "attempt 2 on `runner`")
 	w.expect("documents again", w.attempts(w.push(pr, "close", "README.md", "Best.\n", "failure")), rounds+"222")
-	w.said(pr, "| 2 | `runner`")
+	w.said(pr, "attempt 2 on `runner`")
 	w.expect("other code", w.attempts(w.push(pr, "close", sourceFile, "// speed 1.3\n", "success")), "111111")
-	w.said(pr, "| 1 | `runner`")
+	w.said(pr, "attempt 1 on `runner`")
 }
 
 // What was cancelled or superseded after its first round is an attempt, in whatever
@@ -153,7 +153,7 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 			w := newWorld(t, worldOptions{})
 			pr := c.story(w, w.propose("early", held, embedded.PROptions{Title: "Early"}))
 			w.expect(name, w.attempts(pr.HeadSHA()), c.want)
-			w.said(pr, fmt.Sprintf("| %.1s | `runner`", c.want))
+			w.said(pr, fmt.Sprintf("attempt %.1s on `runner`", c.want))
 			w.said(pr, fmt.Sprintf("Attempt %.1s at this machine code", c.want))
 		})
 	}

@@ -78,7 +78,7 @@ func distanceOf(status, conclusion string) distance {
 }
 
 func (r distance) sign() string {
-	return [...]string{passes: signPass, unfinished: signWorking, waits: signWaits, ended: signCancelled, fails: signFail}[r]
+	return [...]string{passes: signPass, unfinished: signWorking, waits: signDefer, ended: signCancelled, fails: signFail}[r]
 }
 
 // worst is what the required check says, given how the change itself stands: the worst
@@ -98,7 +98,7 @@ func (v View) worst(own standing) standing {
 		return own
 	}
 	lead := fmt.Sprintf("GitHub asks for this check by commit, and #%d has the same head. So the check says the worst of both, until one of them is closed or has another head.\n\n"+
-		"#%d: %s %s.\n\nThis pull request by itself: %s %s.", other.Number, other.Number, other.sign, clause(other.title), own.sign, clause(own.title))
+		"#%d: %s %s.\n\nThis pull request by itself: %s %s.", other.Number, other.Number, other.sign, clause(other.title), own.sign, clause(own.heading))
 	status, conclusion := completed, failure
 	switch other.distance {
 	case unfinished:

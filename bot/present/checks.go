@@ -64,7 +64,7 @@ func (v View) aggregate() Check {
 			c.CompletedAt = r.Ended
 		}
 	}
-	c.Summary = joined(at.lead, v.kernelTable(), v.toPass(), v.howToAsk())
+	c.Summary = joined(at.whole(), at.lead, v.inSight(), v.foot())
 	p := v.plan()
 	if p == nil {
 		c.Mark = "unplanned"
@@ -87,7 +87,7 @@ func (v View) kernelCheck(r change.Run) Check {
 	var annotated string
 	c.Annotations, annotated = v.annotations(r)
 	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r))
-	c.Summary = joined(at.lead, v.about(r), v.reportOf(r.Job, maxOutput-outsideReport), c.Mark)
+	c.Summary = joined(at.whole(), at.lead, v.again(r), v.reportOf(r, report.Whole, maxOutput-outsideReport), v.about(r), c.Mark)
 	c.Actions = v.actions(c)
 	return c
 }

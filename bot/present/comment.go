@@ -1,7 +1,6 @@
 package present
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,9 +67,9 @@ func (v View) commented() bool {
 // A composition is a comment in its parts, the most important first. Each part
 // that always stays is bounded, so that together they fit.
 type composition struct {
-	always  string // from the marker to the table of kernels
+	always  string // in sight
 	reports []*folded
-	open    bool // the one report stands unfolded
+	open    bool // the one report stands by itself: its gates are folds of their own
 	tried   string
 	side    string
 	sides   []*folded
@@ -91,50 +90,72 @@ type folded struct {
 func (v View) compose() *composition {
 	s, at := v.State, v.overall()
 	c := &composition{
-		tried: v.tried(s.Runs), side: v.sideTable(), past: v.past(), audit: v.audit(), foot: v.howToAsk(),
-		open: len(s.Runs) == 1,
+		always: joined(Marker(s.ID)+"\n### "+at.sign+" "+report.Escape(at.heading)+"\n", at.lead, v.inSight()),
+		open:   v.alone() != nil,
+		tried:  v.tried(s.Runs), side: v.sideTable(), past: v.past(), audit: v.audit(), foot: v.foot(),
 	}
-	steps := ""
-	if !c.open {
-		steps = v.toPass()
-	}
-	c.always = joined(Marker(s.ID)+"\n## "+at.sign+" "+report.Escape(at.heading)+"\n", v.compared(), at.lead, v.kernelTable(), steps)
-	done := slices.DeleteFunc(slices.Clone(s.Runs), func(r change.Run) bool { return r.Phase != change.Done })
-	// What somebody has to act on comes first.
-	slices.SortStableFunc(done, func(a, b change.Run) int { return cmp.Compare(passRank(a), passRank(b)) })
+	done := slices.DeleteFunc(v.inOrder(), func(r change.Run) bool { return r.Phase != change.Done })
 	if len(done) > maxReports {
 		done, c.left = done[:maxReports], append(c.left, fmt.Sprintf("reports of %d kernels", len(done)-maxReports))
 	}
 	for _, r := range done {
-		c.reports = v.fold(c.reports, r, v.done(r).sign, word(r)+" — "+r.Kernel)
+		if c.open {
+			c.reports = v.fold(c.reports, r, "", func(limit int) string { return v.reportOf(r, report.Folded, limit) })
+			continue
+		}
+		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Kernel, nameRunes)),
+			func(limit int) string { return joined(v.done(r).whole(), v.about(r), v.again(r), v.reportBelow(r, limit)) })
 	}
 	for _, r := range s.Side {
 		if r.Phase == change.Done {
-			c.sides = v.fold(c.sides, r, signInform, "For information — "+r.Kernel+": "+onTheSide(r))
+			c.sides = v.fold(c.sides, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+onTheSide(r), 200)),
+				func(limit int) string { return v.reportOf(r, report.Whole, limit) })
 		}
 	}
 	return c
 }
 
+// alone is the one run of a change whose verdict is there.
+func (v View) alone() *change.Run {
+	if runs := v.State.Runs; len(runs) == 1 && runs[0].Phase == change.Done {
+		return &runs[0]
+	}
+	return nil
+}
+
+// inSight is what the kernels' verdicts are in sight of everybody: of one kernel a row for
+// each shape, of several a row for each, and what would make them pass.
+func (v View) inSight() string {
+	r := v.alone()
+	switch {
+	case r == nil && len(v.State.Runs) < 2 && !v.forInformation():
+		return "" // the heading says it
+	case r == nil:
+		return joined(v.kernelRows(), v.toPass())
+	}
+	named := ""
+	if verdict := v.known(*r); verdict == nil {
+		named = v.kernelRows()
+	} else if v.forInformation() { // the heading is about something else
+		named = v.done(*r).sign + " **" + report.Escape(report.Headline(verdict)) + "**\n"
+	}
+	return joined(named, v.again(*r), v.reportOf(*r, report.Above, maxInSight))
+}
+
+// maxInSight is far more than a verdict has to say above its folds.
+const maxInSight = 8000
+
 // maxReports is more than a comment has room for.
 const maxReports = 40
 
-func passRank(r change.Run) int {
-	if outcome(r) == gates.Pass {
-		return 1
-	}
-	return 0
-}
+// manyReports are folded together once more.
+const manyReports = 8
 
-func (v View) fold(list []*folded, r change.Run, sign, title string) []*folded {
-	f := &folded{
-		title: sign + " " + report.EscapeSummary(report.Clip(title, 200)), pass: outcome(r) == gates.Pass,
-		text: func(limit int) string { return v.reportOf(r.Job, limit) },
-	}
-	if f.now = f.text(0); f.now == "" {
+func (v View) fold(list []*folded, r change.Run, title string, text func(limit int) string) []*folded {
+	if v.Verdicts[r.Job] == nil {
 		return list
 	}
-	return append(list, f)
+	return append(list, &folded{title: title, pass: outcome(r) == gates.Pass, text: text, now: text(0)})
 }
 
 // text leaves out what matters least until the rest fits.
@@ -202,14 +223,18 @@ const (
 )
 
 func (c *composition) join() string {
-	parts := []string{c.always}
+	var reports []string
 	for _, f := range c.reports {
 		if c.open {
-			parts = append(parts, f.now)
+			reports = append(reports, f.now)
 			continue
 		}
-		parts = append(parts, f.details())
+		reports = append(reports, f.details())
 	}
+	if len(reports) > manyReports {
+		reports = []string{details(fmt.Sprintf("Reports of %d kernels", len(reports)), joined(reports...))}
+	}
+	parts := append([]string{c.always}, reports...)
 	parts = append(parts, c.tried, c.side)
 	for _, f := range c.sides {
 		parts = append(parts, f.details())
@@ -223,10 +248,6 @@ func (c *composition) join() string {
 
 func (f *folded) details() string { return details(f.title, f.now) }
 
-func details(summary, text string) string {
-	return "<details><summary>" + summary + "</summary>\n\n" + text + "\n</details>\n"
-}
-
 // compared says which commits this is about.
 func (v View) compared() string {
 	s := v.State
@@ -237,5 +258,14 @@ func (v View) compared() string {
 			text += " of " + report.EscapeCode(s.Facts.Base)
 		}
 	}
-	return text + ".\n"
+	if r := v.alone(); r != nil {
+		text += fmt.Sprintf(", attempt %d", r.Count())
+		if r.Runner != "" {
+			text += " on " + report.EscapeCode(report.Clip(r.Runner, 60))
+		}
+	}
+	return text + "."
 }
+
+// foot is what it was about, and how to ask for more.
+func (v View) foot() string { return strings.TrimSpace(v.compared()+" "+v.howToAsk()) + "\n" }

@@ -16,9 +16,9 @@ func TestShortening(t *testing.T) {
 	const (
 		commands = "<details><summary>Commands ("
 		attempts = "<details><summary>Earlier attempts ("
-		side     = "### For information"
-		passed   = "<details><summary>✅ PASS — "
-		deferred = "<details><summary>⏸️ DEFER (too-slow) — "
+		side     = "<details><summary>Measured beside the policy ("
+		passed   = "<details><summary>✅ kernel"
+		deferred = "<details><summary>⏸️ kernel"
 	)
 	for _, c := range []struct {
 		name           string
@@ -28,9 +28,9 @@ func TestShortening(t *testing.T) {
 	}{
 		{"all fits", 1, 1, []string{commands, attempts, side, passed, deferred}, nil, ""},
 		{"the history goes", 4, 4, []string{passed, deferred}, []string{commands, attempts, "ℹ️ For information"}, "Left out, since a comment holds no more: the commands, the earlier attempts, reports for information"},
-		{"reports of what passed go", 6, 4, []string{deferred}, []string{commands, side, passed + "kernel5<"}, "reports of kernels that passed"},
+		{"reports of what passed go", 6, 4, []string{deferred}, []string{commands, side, passed + "5<"}, "reports of kernels that passed"},
 		{"reports of what failed are shortened", 0, 9, []string{deferred, "Shortened: see `report.md`"}, nil, "the commands"},
-		{"many share the room", 3, 20, []string{"### Tried before", deferred + "kernel22<"}, []string{passed}, "reports of kernels that passed"},
+		{"many share the room", 3, 20, []string{"<summary>Tried before", deferred + "22<"}, []string{passed}, "reports of kernels that passed"},
 		{"the table is cut after a row", 0, 160, []string{"… and ", " more kernels."}, nil, "reports of 120 kernels"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,24 +11,66 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// kernelTable has a row for each kernel of the change.
-func (v View) kernelTable() string {
-	var rows []string
-	for _, r := range v.State.Runs {
-		at := v.ofRun(r)
-		verdict, found := string(r.Phase), at.title
-		switch {
-		case r.Phase == change.Done:
-			verdict, found = word(r), v.finding(r)
-		case at.conclusion == cancelled:
-			verdict, found = cancelled, dash
-		case at.conclusion == actionRequired:
-			verdict, found = "waits", dash
+// Room in sight: what is left of it is folded.
+const (
+	kernelRoom = 1000
+	stepRoom   = 700
+)
+
+// kernelRows has a row for each kernel of the change, with what somebody has to act on
+// first, and the bar of the shape that decided.
+func (v View) kernelRows() string {
+	runs := v.inOrder()
+	verdicts := make([]*gates.Verdict, len(runs))
+	for i, r := range runs {
+		if r.Phase == change.Done {
+			verdicts[i] = v.Verdicts[r.Job]
 		}
-		rows = append(rows, row(kernelCode(r), at.sign+" "+report.Escape(verdict), report.Escape(report.Clip(found, 200)),
-			fmt.Sprint(r.Count()), measuredOn(r)))
 	}
-	return table([]string{"kernel", "verdict", "in one line", "attempt", "measured on"}, rows, 20_000, "kernels")
+	bars := report.KernelBars(verdicts)
+	rows := make([]string, len(runs))
+	for i, r := range runs {
+		at := v.ofRun(r)
+		parts := []string{"-", at.sign, bars[i], kernelCode(r), report.Escape(report.Clip(v.kernelWords(r, at), 160))}
+		rows[i] = strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	return spill(rows, kernelRoom, "kernels")
+}
+
+func (v View) kernelWords(r change.Run, at standing) string {
+	switch {
+	case r.Phase == change.Done:
+		words := word(r)
+		if found := v.finding(r); found != "" {
+			words += ": " + found
+		}
+		return words
+	case at.conclusion == cancelled:
+		return cancelled
+	case at.conclusion == actionRequired:
+		return "waits"
+	}
+	return string(r.Phase) + ": " + at.title
+}
+
+// inOrder is the runs with what somebody has to act on first.
+func (v View) inOrder() []change.Run {
+	runs := slices.Clone(v.State.Runs)
+	slices.SortStableFunc(runs, func(a, b change.Run) int { return urgency(b) - urgency(a) })
+	return runs
+}
+
+func urgency(r change.Run) int {
+	switch {
+	case r.Phase != change.Done:
+		return 1
+	case outcome(r) == gates.Pass:
+		return 0
+	}
+	return 2
 }
 
 // toPass is what stands between the kernels and a pass, where their reports are
@@ -47,7 +89,7 @@ func (v View) toPass() string {
 	if items == nil {
 		return ""
 	}
-	return "### What would make it pass\n\n" + list(items, 8000, "steps")
+	return "**To pass**\n\n" + spill(items, stepRoom, "steps")
 }
 
 // tried is what others tried at the same kernels in vain.
@@ -67,7 +109,7 @@ func (v View) tried(runs []change.Run) string {
 	if items == nil {
 		return ""
 	}
-	return "### Tried before\n\n" + list(items, 8000, "attempts")
+	return details(fmt.Sprintf("Tried before in other pull requests (%d)", len(items)), list(items, 8000, "attempts"))
 }
 
 // sideTable is what was measured for information.
@@ -83,8 +125,8 @@ func (v View) sideTable() string {
 	if rows == nil {
 		return ""
 	}
-	return "### For information\n\nThese were asked for beside the policy's own measurements and change no verdict.\n\n" +
-		table([]string{"asked", "kernel", "found", "measured on"}, rows, 8000, "measurements")
+	return details(fmt.Sprintf("Measured beside the policy (%d)", len(rows)), "These were asked for beside the policy's own measurements and change no verdict.\n\n"+
+		table([]string{"asked", "kernel", "found", "measured on"}, rows, 8000, "measurements"))
 }
 
 // onTheSide is what was asked of a kernel beside the policy.
@@ -152,6 +194,26 @@ func (v View) audit() string {
 		return ""
 	}
 	return details(fmt.Sprintf("Commands (%d)", len(all)), table([]string{"when", "who", "asked", "became"}, rows, 8000, "commands"))
+}
+
+// again says what measuring once more has changed, or that it has changed nothing.
+func (v View) again(r change.Run) string {
+	if r.Phase != change.Done {
+		return ""
+	}
+	for _, before := range slices.Backward(v.State.Past) {
+		if !before.Same(r) || before.Head != r.Head || before.Phase != change.Done || before.Attempt >= r.Attempt {
+			continue
+		}
+		switch {
+		case word(before) != word(r):
+			return fmt.Sprintf("Measured again: it was %s before.\n", report.Escape(word(before)))
+		case v.finding(before) == v.finding(r):
+			return "Measured again: **nothing changed**. What the rounds before have decided, more rounds do not decide anew; a change that builds to other machine code does.\n"
+		}
+		return fmt.Sprintf("Measured again: **the verdict is the same**. Before, it was %s.\n", report.Escape(v.finding(before)))
+	}
+	return ""
 }
 
 func (v View) howToAsk() string {

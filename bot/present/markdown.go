@@ -55,6 +55,24 @@ func list(lines []string, room int, what string) string {
 	return b.String()
 }
 
+// spill is lines as far as there is room for them in sight, and the others folded.
+func spill(lines []string, room int, what string) string {
+	shown, used := 0, 0
+	for shown < len(lines) && (shown == 0 || used+len(lines[shown])+1 <= room) {
+		used += len(lines[shown]) + 1
+		shown++
+	}
+	text := strings.Join(lines[:shown], "\n") + "\n"
+	if rest := lines[shown:]; len(rest) > 0 {
+		text = joined(text, details(fmt.Sprintf("%d more %s", len(rest), what), list(rest, 12_000, what)))
+	}
+	return text
+}
+
+func details(summary, text string) string {
+	return "<details><summary>" + summary + "</summary>\n\n" + text + "\n</details>\n"
+}
+
 // short is a commit as people write it.
 func short(sha string) string { return sha[:min(len(sha), 12)] }
 

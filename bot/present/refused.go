@@ -15,6 +15,6 @@ func refused(plan *change.Plan) standing {
 			items[i] = "- " + report.EscapeCode(place(p)) + ": " + report.EscapeProse(report.Clip(p.Message, 1000))
 		}
 	}
-	return newStanding(signFail, completed, failure, "The change is more than is read", list(items, 12_000, "reasons")+
+	return newStanding(signFail, completed, failure, "The change is more than is read", spill(items, leadRoom, "reasons")+
 		"\nNothing was measured. Every change is read before anybody has approved it, so there are limits to how much that is.")
 }

@@ -2,7 +2,6 @@ package present
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -19,22 +18,25 @@ func (v View) withRules(own standing) standing {
 	}
 	rules, at := plan.RuleChange, own
 	var word string
+	list := ruleList(rules)
 	switch approved := s.ApprovedRules(plan); {
 	case s.RulesWait(plan):
 		role := v.approvers(plan)
 		word = v.howToApprove(role)
+		list = "**What it does to the rules**\n\n" + list
 		if own.conclusion == success {
-			at = newStanding(signWaits, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
-			word += "\n\nApart from that: " + own.sign + " " + report.Escape(strings.TrimSuffix(own.title, ".")) + "."
+			at = newStanding(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
+			word += "\n\nApart from that: " + own.sign + " " + clause(own.heading) + "."
 		}
 	case rules.Loosens:
 		word = fmt.Sprintf("This change may loosen the gate's own rules. **Approved** by %s%s, for this commit alone.", report.Escape("@"+approved.By), when(approved.At))
 		at.add("; what it does to the rules is approved by @" + approved.By)
+		list = details("What it does to the rules", list)
 	default:
 		word = "This change tightens the gate's own rules and loosens nothing: that needs nobody's approval."
 		at.add("; the rules are tightened")
 	}
-	at.lead = joined(word, own.lead, ruleTable(rules), pastTable(rules))
+	at.lead = joined(word, own.lead, list, pastTable(rules))
 	return at
 }
 
@@ -62,20 +64,40 @@ func (v View) howToApprove(role policies.Role) string {
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."
 	}
-	return text + fmt.Sprintf("Read the table; then someone with %s access, and not its author unless they are an administrator, comments %s. A new push, or other rules on the base, need a new approval.",
+	return text + fmt.Sprintf("Read the list; then someone with %s access, and not its author unless they are an administrator, comments %s. A new push, or other rules on the base, need a new approval.",
 		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head))
 }
 
-func ruleTable(r *change.RuleChange) string {
-	signs := map[compare.Direction]string{compare.Loosens: "⚠️ loosens", compare.Changes: "⚠️ changes", compare.Tightens: "tightens"}
-	cell := func(text string) string { return report.EscapeCode(report.Clip(report.Plain(text), 160)) }
-	var rows []string
-	for _, d := range r.Differences {
-		rows = append(rows, row(signs[d.Direction], cell(d.File), cell(d.Path), cell(d.Old), cell(d.New)))
+// ruleList is what the change does to the rules: what may loosen them in sight, and what
+// tightens them folded.
+func ruleList(r *change.RuleChange) string {
+	code := func(text string) string {
+		if text == "" {
+			return dash
+		}
+		return report.EscapeCode(report.Clip(report.Plain(text), 160))
 	}
-	text := "### What it does to the rules\n\n" + table([]string{"which way", "file", "what", "on the base", "with this change"}, rows, 9000, "differences")
+	var loose, tight []string
+	for _, d := range r.Differences {
+		what := fmt.Sprintf("%s in %s: %s → %s", code(d.Path), code(d.File), code(d.Old), code(d.New))
+		switch d.Direction {
+		case compare.Tightens:
+			tight = append(tight, "- tightens "+what)
+		case compare.Loosens:
+			loose = append(loose, "- ⚠️ loosens "+what)
+		default:
+			loose = append(loose, "- ⚠️ changes "+what)
+		}
+	}
+	var text string
+	if loose != nil {
+		text = spill(loose, leadRoom, "differences")
+	}
 	if r.More > 0 {
-		text += fmt.Sprintf("\n… and %d more differences.\n", r.More)
+		text = joined(text, fmt.Sprintf("… and %d more differences.\n", r.More))
+	}
+	if tight != nil {
+		text = joined(text, details(fmt.Sprintf("What it tightens (%d)", len(tight)), list(tight, 5000, "differences")))
 	}
 	return text
 }
@@ -93,6 +115,6 @@ func pastTable(r *change.RuleChange) string {
 		rows = append(rows, row(p.Change, report.EscapeCode(short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
 			report.Escape(p.Old), report.Escape(p.New)))
 	}
-	return fmt.Sprintf("### Verdicts that would be others\n\n%d of the last %d, by what was measured then:\n\n", len(r.Past), r.Judged) +
-		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts")
+	return details(fmt.Sprintf("By the new policy, %d of the last %d verdicts would be others", len(r.Past), r.Judged),
+		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts"))
 }

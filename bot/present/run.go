@@ -38,25 +38,42 @@ func (v View) ofRun(r change.Run) standing {
 }
 
 func (v View) done(r change.Run) standing {
-	title := v.line(r)
-	at := standing{sign: signError, conclusion: failure}
+	title, conclusion := v.line(r), failure
 	switch outcome(r) {
 	case gates.Pass:
-		at.sign, at.conclusion = signPass, success
-	case gates.Defer:
-		at.sign = signDefer
-	default:
+		conclusion = success
+	case gates.Error:
 		title = runnerTitle + strings.TrimPrefix(strings.TrimPrefix(title, "ERROR (runner) "), "ERROR ")
 	}
+	sign := report.Sign(outcome(r), reason(r))
 	if v.forInformation() {
-		return newStanding(at.sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
+		return newStanding(sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
 	}
-	return newStanding(at.sign, completed, at.conclusion, title, "")
+	at := newStanding(sign, completed, conclusion, title, "")
+	if verdict := v.known(r); verdict != nil {
+		at.heading = report.Headline(verdict) // the rows below have the figures
+	}
+	return at
+}
+
+func reason(r change.Run) gates.Reason {
+	if r.Result == nil {
+		return ""
+	}
+	return r.Result.Reason
+}
+
+// known is the verdict that a run ended with, where it is at hand.
+func (v View) known(r change.Run) *gates.Verdict {
+	if verdict := v.Verdicts[r.Job]; verdict != nil && r.Result != nil && verdict.Outcome == r.Result.Outcome {
+		return verdict
+	}
+	return nil
 }
 
 // line is the verdict in one line, which begins with its word.
 func (v View) line(r change.Run) string {
-	if verdict := v.Verdicts[r.Job]; verdict != nil && r.Result != nil && verdict.Outcome == r.Result.Outcome {
+	if verdict := v.known(r); verdict != nil {
 		return report.OneLine(verdict)
 	}
 	if r.Result != nil && report.Plain(r.Result.Line) != "" {
@@ -68,8 +85,8 @@ func (v View) line(r change.Run) string {
 // word is the verdict with its reason.
 func word(r change.Run) string {
 	text := string(outcome(r))
-	if r.Result != nil && r.Result.Reason != "" && outcome(r) != gates.Pass {
-		text += " (" + string(r.Result.Reason) + ")"
+	if reason := reason(r); reason != "" && outcome(r) != gates.Pass {
+		text += " (" + string(reason) + ")"
 	}
 	return text
 }
@@ -107,14 +124,20 @@ func closedTitle(s *change.State) string {
 	return "The pull request was closed"
 }
 
-// about is where a kernel's verdict comes from.
+// about is where a kernel's verdict comes from, beside what its report says of that.
 func (v View) about(r change.Run) string {
 	parts := []string{fmt.Sprintf("Attempt %d", r.Count())}
-	if r.Rule != "" {
-		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
-	}
 	if len(r.Labels) > 0 {
 		parts = append(parts, "runners labelled "+report.EscapeCode(strings.Join(r.Labels, " or ")))
+	}
+	if v.known(r) != nil {
+		if r.Runner != "" {
+			parts = append(parts, "on "+report.EscapeCode(report.Clip(r.Runner, 60)))
+		}
+		return strings.Join(parts, " · ") + "\n"
+	}
+	if r.Rule != "" {
+		parts = append(parts, "rule "+report.EscapeCode(r.Rule))
 	}
 	if where := measuredOn(r); where != dash {
 		parts = append(parts, "on "+where)
@@ -137,16 +160,27 @@ func measuredOn(r change.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-// reportOf is a verdict without its title, which stands above it already.
-func (v View) reportOf(job string, limit int) string {
-	verdict := v.Verdicts[job]
+// reportOf is a part of a run's verdict without its title, which stands above it already.
+func (v View) reportOf(r change.Run, part report.Part, limit int) string {
+	return untitled(v.Verdicts[r.Job], part, limit)
+}
+
+// reportBelow is the report of one of several kernels: their steps stand above, together.
+func (v View) reportBelow(r change.Run, limit int) string {
+	verdict := v.Verdicts[r.Job]
+	if verdict != nil {
+		bare := *verdict
+		bare.ToPass, verdict = nil, &bare
+	}
+	return untitled(verdict, report.Whole, limit)
+}
+
+func untitled(verdict *gates.Verdict, part report.Part, limit int) string {
 	if verdict == nil {
 		return ""
 	}
-	named := *verdict
-	named.Kernel = report.Clip(report.Plain(named.Kernel), nameRunes) // a title is never cut to fit
-	text := report.Markdown(&named, report.Options{MaxBytes: limit})
-	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "## ") {
+	text := report.Markdown(verdict, report.Options{MaxBytes: limit, Part: part})
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "### ") {
 		text = strings.TrimLeft(rest, "\n")
 	}
 	return mute(text)

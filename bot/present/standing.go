@@ -30,6 +30,14 @@ func newStanding(sign, status, conclusion, title, lead string) standing {
 	return standing{sign, title, title, lead, status, conclusion}
 }
 
+// whole is what a check's title was too short for.
+func (at standing) whole() string {
+	if !strings.HasSuffix(at.title, "…") || len(at.heading) <= len(at.title) {
+		return ""
+	}
+	return at.sign + " **" + report.Escape(at.heading) + "**\n"
+}
+
 const (
 	signPass      = "✅"
 	signFail      = "❌"
@@ -37,7 +45,6 @@ const (
 	signError     = "⚠️"
 	signInform    = "ℹ️"
 	signWorking   = "⏳"
-	signWaits     = "✋"
 	signCancelled = "🚫"
 )
 
@@ -55,8 +62,8 @@ func (v View) ofKernels() standing {
 	if o == nil || own.conclusion == success {
 		return own
 	}
-	lead := fmt.Sprintf("**Overridden** by %s%s, for this commit alone: %s\n\nWithout the override: %s %s.",
-		report.Escape("@"+o.By), when(o.At), report.Escape(report.Clip(report.Plain(o.Reason), 500)), own.sign, report.Escape(strings.TrimSuffix(own.title, ".")))
+	lead := fmt.Sprintf("For this commit alone%s: %s\n\nWithout the override: %s %s.",
+		when(o.At), report.Escape(report.Clip(report.Plain(o.Reason), 500)), own.sign, clause(own.heading))
 	at := newStanding(signPass, completed, success, "Overridden by @"+o.By+": "+o.Reason, lead)
 	at.heading = report.Clip(report.Plain("Overridden by @"+o.By), titleRunes) // the reason follows
 	return at
@@ -92,9 +99,12 @@ func mistakes(plan *change.Plan) standing {
 	for i, p := range plan.Problems {
 		items[i] = "- " + report.EscapeCode(place(p)) + ": " + report.EscapeProse(report.Clip(p.Message, 1000))
 	}
-	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), list(items, 12_000, "mistakes")+
+	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), spill(items, leadRoom, "mistakes")+
 		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
 }
+
+// leadRoom is for what must be read before anything else.
+const leadRoom = 1500
 
 func place(p gates.Diagnostic) string {
 	if p.Line > 0 {
@@ -123,7 +133,7 @@ func (v View) waits() bool {
 func (v View) held() standing {
 	plan := v.plan()
 	if plan.NeverForks() {
-		return newStanding(signWaits, completed, actionRequired, notFromForks,
+		return newStanding(signDefer, completed, actionRequired, notFromForks,
 			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
 				"`/override` with the reason.")
 	}
@@ -133,7 +143,7 @@ func (v View) held() standing {
 			role = p.Commands.OKToTest
 		}
 	}
-	return newStanding(signWaits, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
+	return newStanding(signDefer, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
 		fmt.Sprintf("This commit comes from a fork, and none of its code is run before somebody approves it. Read it; then someone with %s access comments %s. "+
 			"A new push needs a new approval.", report.EscapeCode(string(role)), report.EscapeCode("/ok-to-test "+v.State.Facts.Head)))
 }
@@ -181,7 +191,11 @@ func (v View) together() standing {
 		if len(faulty) > 0 {
 			title += fmt.Sprintf("; runner trouble with %d more", len(faulty))
 		}
-		return newStanding(signDefer, completed, failure, title, "")
+		sign := signDefer
+		if slices.ContainsFunc(deferred, func(r change.Run) bool { return v.done(r).sign == signFail }) {
+			sign = signFail
+		}
+		return newStanding(sign, completed, failure, title, "")
 	case len(faulty) > 0:
 		return newStanding(signError, completed, failure, fmt.Sprintf("%s%s could not be judged (%s)", runnerTitle, of(faulty), reasons(faulty)), "")
 	case len(abandoned) > 0:

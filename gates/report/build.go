@@ -2,8 +2,9 @@ package report
 
 import "github.com/kernelgate/kernelgate/gates"
 
-// build puts the verdict into words, once for all forms. What decides stands
-// first: many read no further than three lines.
+// build puts the verdict into words, once for all forms: the verdict and why, a row
+// for each shape, what would make it pass. Everything else is folded, a fold for each
+// gate with its finding in one line. Nothing is said twice.
 func build(v *gates.Verdict) document {
 	var d document
 	add := func(name string, keep int, blocks []block) {
@@ -11,20 +12,52 @@ func build(v *gates.Verdict) document {
 			d.sections = append(d.sections, section{name, keep, blocks})
 		}
 	}
-	add("title", 100, opening(v))
-	add("headlines", 90, headlines(v))
+	add("title", 100, []block{heading{3, line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + Headline(v))}}})
+	add("the shapes", 90, shapes(v))
+	add("what stopped the build", 88, stoppedBuild(v))
 	add("what would make it pass", 85, toPass(v))
-	add("gates", 80, gateTable(v))
-	add("performance", 70, performance(v))
-	add("rivals", 50, rivals(v))
-	add("all figures", 10, figures(v))
-	add("resources", 60, resources(v))
-	add("correctness", 55, correctness(v))
-	add("sanitizers", 65, sanitizers(v))
-	add("profile", 40, profile(v))
-	add("compiler", 75, compiler(v))
-	add("notes", 30, notes(v))
-	add("gate details", 15, gateDetails(v))
-	add("provenance", 20, provenance(v))
+	add("notes", 60, notes(v))
+	add("the rule", 50, judgedBy(v))
+	for i, g := range v.Gates {
+		keep := 45 - i
+		switch {
+		case g.Required && g.Status != gates.Passed:
+			keep = 70
+		case g.Gate == gates.GatePerformance:
+			keep = 48
+		case g.Gate == gates.GateBuild:
+			keep = 20
+		}
+		add(orDash(g.Gate), keep, gateFold(v, g))
+	}
+	add("gates that were not run", 46, notRun(v))
+	add("rivals", 30, rivals(v))
+	add("provenance", 25, provenance(v))
 	return d
+}
+
+func shapes(v *gates.Verdict) []block {
+	var blocks []block
+	if shown, _ := speedRows(v); len(shown) > 0 {
+		blocks = append(blocks, stanza{shown})
+	}
+	for _, g := range v.Gates {
+		if why, _ := detailsOf(v, g); len(why) > 0 {
+			blocks = append(blocks, bullets{proseLines(why)})
+		}
+	}
+	if v.Imported != "" {
+		blocks = append(blocks, paragraph{imported(v)})
+	}
+	return blocks
+}
+
+// above tells whether any of a section stands in sight.
+func (s section) above() bool {
+	for _, bl := range s.blocks {
+		if _, folded := bl.(details); !folded {
+			return true
+		}
+	}
+	return false
 }

@@ -47,11 +47,6 @@ func passing() *gates.Verdict {
 		Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89", UUID: "GPU-6f1c2a9e", Driver: "550.54.15", Units: 58,
 			Peak: map[string]float64{"fp16": 121e12, "fp8": 242e12}, Bandwidth: 300e9, PeakFrom: "data sheet", L2Bytes: 48 << 20,
 			ClockMHz: map[string]int{"sm": 2040, "memory": 6251}},
-		Headlines: []gates.Headline{
-			{Name: "Resources", Status: gates.Passed, Text: "88 registers, 30.3 KiB shared memory, 2 blocks per SM, 0 B spilled; within budget"},
-			{Name: "Correctness", Status: gates.Passed, Text: "36/36 cases, max |err| 0.0596, norm error 0.92%, deterministic"},
-			{Name: "Performance", Status: gates.Passed, Text: found},
-		},
 		Gates: []gates.GateResult{
 			{Gate: "build", Status: gates.Passed, Required: true, Text: "compiled with nvcc 12.2"},
 			{Gate: "ptxas", Status: gates.Passed, Required: true, Text: "88 registers, 30.3 KiB shared memory, 2 blocks per SM, 0 B spilled; within budget"},
@@ -134,15 +129,6 @@ func deferred(gate gates.Gate, status gates.Status, reason gates.Reason, found s
 	}
 	if order[gate] < 1 {
 		v.Resources = nil
-	}
-	for i := range v.Headlines {
-		h := &v.Headlines[i]
-		switch at := i + 1; {
-		case at == max(order[gate], 1):
-			h.Status, h.Text = status, found
-		case at > order[gate]:
-			h.Status, h.Text = gates.NotRun, "an earlier gate did not pass"
-		}
 	}
 	return v
 }
@@ -267,11 +253,6 @@ func importedPass() *gates.Verdict {
 	return &gates.Verdict{
 		Schema: gates.VerdictSchema, Kernel: "sdpa_fp8", Outcome: gates.Pass, Rule: "tensor-cores", Policy: "policies/l4.yaml",
 		Summary: found, Imported: "the kernel's optimisation log (stage 2)", Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89"},
-		Headlines: []gates.Headline{
-			{Name: "Resources", Status: gates.Passed, Text: "84 registers, 36.2 KiB shared memory, 0 B spilled; within budget"},
-			{Name: "Correctness", Status: gates.Passed, Text: "6/6 cases in the report, bit-identical to the baseline"},
-			{Name: "Performance", Status: gates.Passed, Text: found},
-		},
 		Gates: []gates.GateResult{
 			{Gate: "build", Status: gates.Passed, Required: true, Text: "the report says that it was built"},
 			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},

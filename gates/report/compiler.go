@@ -9,35 +9,38 @@ import (
 )
 
 const (
+	errorsShown      = 3
 	diagnosticsShown = 20
-	diagnosticRunes  = 400 // a template's error can be a book
+	diagnosticRunes  = 300 // a template's error can be a book
 )
 
-// compiler shows what stopped a build.
-func compiler(v *gates.Verdict) []block {
+// stoppedBuild is the first errors of a build, which its author wants to see at once.
+func stoppedBuild(v *gates.Verdict) []block {
 	var blocks []block
 	for i, b := range v.Builds {
-		if b.OK {
-			continue
-		}
-		intro := line{mark(signFail), text(" The " + side(v, i) + " does not build")}
-		if b.Variant != "" {
-			intro = append(intro, text(" ("), mono(b.Variant), text(")"))
-		}
-		if b.Error != "" {
-			intro = append(append(intro, text(": ")), prose(b.Error)...)
-		} else {
-			intro = append(intro, text("."))
-		}
-		blocks = append(blocks, paragraph{intro})
-		if len(b.Diagnostics) > 0 {
-			blocks = append(blocks, listing{diagnostics(b.Diagnostics)})
+		if first, _ := diagnostics(b); len(first) > 0 {
+			blocks = append(blocks, paragraph{cell("What the compiler said of the " + side(v, i) + ":")}, listing{strings.Join(first, "\n")})
 		}
 	}
-	if blocks == nil {
-		return nil
+	return blocks
+}
+
+// builds is how the sides were built, and what else the compiler said.
+func builds(v *gates.Verdict) []block {
+	var blocks []block
+	for i, b := range v.Builds {
+		if _, rest := diagnostics(b); len(rest) > 0 {
+			shown := rest[:min(len(rest), diagnosticsShown)]
+			if more := len(rest) - len(shown); more > 0 {
+				shown = append(slices.Clone(shown), fmt.Sprintf("… and %d more", more))
+			}
+			blocks = append(blocks, paragraph{cell("What else it said of the " + side(v, i) + ":")}, listing{strings.Join(shown, "\n")})
+		}
 	}
-	return append([]block{subheading("Compiler")}, blocks...)
+	if rows := buildRows(v); rows != nil {
+		blocks = append(blocks, sidesTable(rows))
+	}
+	return blocks
 }
 
 // side names a build by its place in the verdict.
@@ -51,24 +54,30 @@ func side(v *gates.Verdict, i int) string {
 	return "candidate"
 }
 
-// diagnostics puts errors first: warnings must not crowd them out.
-func diagnostics(all []gates.Diagnostic) string {
-	rank := func(d gates.Diagnostic) int {
-		if strings.Contains(strings.ToLower(d.Severity), "error") {
-			return 0
+// diagnostics is what the compiler said of a build that failed: the first errors, or
+// warnings where there is no error, and the rest. Warnings must not crowd errors out.
+func diagnostics(b gates.Build) (first, rest []string) {
+	if b.OK {
+		return nil, nil
+	}
+	failed := func(d gates.Diagnostic) bool { return strings.Contains(strings.ToLower(d.Severity), "error") }
+	for _, d := range b.Diagnostics {
+		if failed(d) && len(first) < errorsShown {
+			first = append(first, diagnostic(d))
+		} else if failed(d) {
+			rest = append(rest, diagnostic(d))
 		}
-		return 1
 	}
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b gates.Diagnostic) int { return rank(a) - rank(b) })
-	var lines []string
-	for _, d := range sorted[:min(len(sorted), diagnosticsShown)] {
-		lines = append(lines, diagnostic(d))
+	for _, d := range b.Diagnostics {
+		if !failed(d) {
+			rest = append(rest, diagnostic(d))
+		}
 	}
-	if rest := len(sorted) - diagnosticsShown; rest > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more", rest))
+	if first == nil {
+		n := min(len(rest), errorsShown)
+		return rest[:n], rest[n:]
 	}
-	return strings.Join(lines, "\n")
+	return first, rest
 }
 
 func diagnostic(d gates.Diagnostic) string {

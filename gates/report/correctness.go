@@ -8,19 +8,21 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
+// correctness shows what failed case by case, and sums up by shape what did not.
 func correctness(v *gates.Verdict) []block {
 	if len(v.Correctness) == 0 {
 		return nil
 	}
 	determinism := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.Deterministic })
 	parity := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.BitParity })
+	summed := byShape(v.Correctness)
 	var dims []string
-	for _, r := range v.Correctness {
+	for _, r := range summed {
 		dims = append(dims, r.Dims)
 	}
 	shapes := shapesOf(dims)
 	var rows [][]line
-	for _, r := range v.Correctness {
+	for _, r := range summed {
 		// What holds for all rows is said once, below.
 		if determinism != nil {
 			r.Deterministic = nil
@@ -30,7 +32,7 @@ func correctness(v *gates.Verdict) []block {
 		}
 		rows = append(rows, caseRow(shapes, r))
 	}
-	blocks := []block{subheading("Correctness"), newTable([]column{
+	blocks := []block{newTable([]column{
 		shapes.column(),
 		{title: "inputs", optional: true, wrap: true},
 		{title: "passed", right: true},
@@ -41,10 +43,56 @@ func correctness(v *gates.Verdict) []block {
 		{title: "vs unquantised", right: true, optional: true, spare: 3},
 		{title: "notes", optional: true, wrap: true},
 	}, rows)}
-	if below := casesWords(v.Correctness, determinism, parity); below != "" {
+	below := casesWords(v.Correctness, determinism, parity)
+	if len(summed) < len(v.Correctness) {
+		below = strings.TrimSpace("A row is all cases of a shape, and its figures are the worst of them. " + below)
+	}
+	if below != "" {
 		blocks = append(blocks, paragraph{cell(below)})
 	}
 	return blocks
+}
+
+// byShape makes one row of all that passed on a shape, with the worst of their figures.
+func byShape(all []gates.CaseRow) []gates.CaseRow {
+	type key struct {
+		shape, dims string
+		secret      bool
+	}
+	var rows []gates.CaseRow
+	at, kinds := map[key]int{}, map[key]int{}
+	for _, r := range all {
+		k := key{r.Shape, r.Dims, r.Secret}
+		i, known := at[k]
+		if r.Passed < r.Total || r.Total <= 0 || r.Problem != "" {
+			rows = append(rows, r)
+			continue
+		}
+		if kinds[k]++; !known {
+			at[k] = len(rows)
+			rows = append(rows, r)
+			continue
+		}
+		sum := &rows[i]
+		sum.Distribution = fmt.Sprintf("%d kinds", kinds[k])
+		sum.Passed, sum.Total = sum.Passed+r.Passed, sum.Total+r.Total
+		sum.MaxAbs, sum.MeanAbs = max(sum.MaxAbs, r.MaxAbs), max(sum.MeanAbs, r.MeanAbs)
+		sum.Norm, sum.BadShare = max(sum.Norm, r.Norm), max(sum.BadShare, r.BadShare)
+		if r.EndToEnd != nil && (sum.EndToEnd == nil || *r.EndToEnd > *sum.EndToEnd) {
+			sum.EndToEnd = r.EndToEnd
+		}
+		sum.Deterministic, sum.BitParity = both(sum.Deterministic, r.Deterministic), both(sum.BitParity, r.BitParity)
+	}
+	return rows
+}
+
+// both is what two rows agree on: false as soon as one is.
+func both(a, b *bool) *bool {
+	if a == nil || b == nil {
+		return nil
+	}
+	all := *a && *b
+	return &all
 }
 
 // unanimous is what all rows say, or nil where they differ or are silent.

@@ -34,8 +34,9 @@ type (
 	bullets   struct{ items []line }
 	listing   struct{ text string } // verbatim
 	details   struct {              // folded, where the form can fold
-		summary string
+		summary line
 		blocks  []block
+		asked   bool // for by whoever sits at the terminal
 	}
 	table struct {
 		columns []column

@@ -100,7 +100,10 @@ func escapeCode(s string, awkward bool) string {
 	return "`" + s + "`"
 }
 
-// escapeSummary is for the summary of folded details, which is HTML.
+// escapeSummary is for the summary of folded details, which is HTML: Markdown does
+// nothing there, but GitHub still looks for mentions, references and emoji.
 func escapeSummary(s string) string {
-	return strings.NewReplacer("@", "@"+zeroWidth, "#", "#"+zeroWidth).Replace(htmlEscaper.Replace(clean(s)))
+	return parted.ReplaceAllString(htmlEscaper.Replace(clean(s)), "$0"+zeroWidth)
 }
+
+var parted = regexp.MustCompile(`[@#]|(?i:gh-)|:\b|:/`)

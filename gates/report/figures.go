@@ -5,8 +5,13 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// figures is everything that was measured, for those who doubt.
+// figures is a table of times, and one of what follows from them.
 func figures(v *gates.Verdict) []block {
+	var dims []string
+	for _, c := range v.Comparisons {
+		dims = append(dims, c.Dims)
+	}
+	shapes := shapesOf(dims)
 	var times, rates [][]line
 	for _, c := range v.Comparisons {
 		if c.Baseline != nil {
@@ -15,20 +20,18 @@ func figures(v *gates.Verdict) []block {
 		if c.Candidate != nil {
 			times = append(times, timesRow(c.Shape, "candidate", c.Candidate))
 		}
-		row := []line{codeCell(c.Shape), rate(c.TFLOPs), rate(c.GBs), cell(dash), control(c.Control), control(c.SoloShift), cell(detectable(c.Detectable))}
+		row := []line{shapes.cell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(dash), rate(c.TFLOPs), rate(c.GBs), cell(dash), control(c.Control), control(c.SoloShift), cell(detectable(c.Detectable))}
+		if measured(c) {
+			row[2] = cell(percent(-c.LatencyReduction.Value, goalFigures(c.Goal).shares...))
+		}
 		if c.Roofline != nil {
-			row[3] = cell(share(*c.Roofline))
+			row[5] = cell(share(*c.Roofline))
 		}
-		for _, said := range row[1:] {
-			if !said.blank() {
-				rates = append(rates, row)
-				break
-			}
-		}
+		rates = append(rates, row)
 	}
-	var inner []block
+	var blocks []block
 	if times != nil {
-		inner = append(inner, paragraph{cell("Time per launch in µs.")}, newTable([]column{
+		blocks = append(blocks, paragraph{cell("Time per launch in µs.")}, newTable([]column{
 			{title: "shape"},
 			{title: "side"},
 			{title: "p50", right: true},
@@ -42,20 +45,19 @@ func figures(v *gates.Verdict) []block {
 		}, times))
 	}
 	if rates != nil {
-		inner = append(inner, newTable([]column{
-			{title: "shape"},
+		blocks = append(blocks, newTable([]column{
+			shapes.column(),
+			{title: "role"},
+			{title: "latency change", right: true, optional: true},
 			{title: "TFLOP/s", right: true, optional: true},
 			{title: "GB/s", right: true, optional: true},
 			{title: "of roofline", right: true, optional: true},
 			{title: "A/A control", optional: true, wrap: true},
-			{title: "solo shift", optional: true, wrap: true},
+			{title: "beside/alone", optional: true, wrap: true},
 			{title: "detectable", optional: true, wrap: true, spare: 1},
 		}, rates), paragraph{legend(rates)})
 	}
-	if inner == nil {
-		return nil
-	}
-	return []block{details{"All figures", inner}}
+	return blocks
 }
 
 // timesRow shows zero as missing: older reports have no more than a few of the
@@ -104,14 +106,17 @@ func legend(rates [][]line) line {
 		}
 		return false
 	}
-	s := "Rates are the candidate's, at p50."
-	if said(4) {
-		s += " A/A control: a second copy of the baseline, measured as if it were the candidate."
-	}
-	if said(5) {
-		s += " Solo shift: how much slower the baseline is beside the candidate than alone."
+	s := "A target must gain, a guard must not lose."
+	if said(3) || said(4) || said(5) {
+		s += " Rates are the candidate's, at p50."
 	}
 	if said(6) {
+		s += " A/A control: a second copy of the baseline, measured as if it were the candidate."
+	}
+	if said(7) {
+		s += " Beside/alone: how much slower the baseline is beside the candidate than alone."
+	}
+	if said(8) {
 		s += " Detectable: the smallest difference from the goal that this run could show."
 	}
 	return cell(s)

@@ -103,25 +103,32 @@ func historyTable(steps []step) block {
 	for _, shape := range shapes {
 		columns = append(columns, column{title: shape, right: true})
 	}
-	columns = append(columns, column{title: "speedup"}, column{title: "factor", right: true}, column{title: "registers", right: true},
+	columns = append(columns, column{title: "┆ goal", optional: true}, column{title: "speedup"}, column{title: "factor", right: true}, column{title: "registers", right: true},
 		column{title: "shared memory", right: true}, column{title: "verdict"})
-	var rows [][]line
-	for _, s := range steps {
-		if s.first {
-			rows = append(rows, s.row(shapes, true))
+	targets := make([]gates.Comparison, len(steps))
+	for i, s := range steps {
+		if s.target != nil {
+			targets[i] = *s.target
 		}
-		rows = append(rows, s.row(shapes, false))
+	}
+	drawn := bars(targets)
+	var rows [][]line
+	for i, s := range steps {
+		if s.first {
+			rows = append(rows, s.row(shapes, true, ""))
+		}
+		rows = append(rows, s.row(shapes, false, drawn[i]))
 	}
 	return newTable(columns, rows)
 }
 
 // row is one variant's line: of the step's candidate, or of the baseline that
 // everything began with.
-func (s step) row(shapes []string, asBaseline bool) []line {
+func (s step) row(shapes []string, asBaseline bool, bar string) []line {
 	name, against, speedup, factor := s.after, codeCell(s.before), cell("–"), s.factor
-	verdict := line{mark(signOfOutcome(s.verdict.Outcome)), text(" " + verdictWord(s.verdict))}
+	verdict := line{mark(signOfVerdict(s.verdict.Outcome, s.verdict.Reason)), text(" " + verdictWord(s.verdict))}
 	if s.target != nil {
-		speedup = cell(estimateText(s.target.Speedup))
+		speedup = cell(plainText(estimate(s.target.Speedup, nil)))
 	}
 	if asBaseline {
 		name, against, speedup, factor, verdict = s.before, cell("–"), cell("–"), 1, cell("where it began")
@@ -152,7 +159,11 @@ func (s step) row(shapes []string, asBaseline bool) []line {
 		}
 		return cell("–")
 	}
-	return append(row, speedup, cell(fmt.Sprintf("%.2f×", factor)), resource("registers"), resource("shared memory"), verdict)
+	picture := cell(dash)
+	if bar != "" {
+		picture = line{{style: code, text: bar}}
+	}
+	return append(row, picture, speedup, cell(fmt.Sprintf("%.2f×", factor)), resource("registers"), resource("shared memory"), verdict)
 }
 
 func verdictWord(v *gates.Verdict) string {
@@ -160,13 +171,6 @@ func verdictWord(v *gates.Verdict) string {
 		return fmt.Sprintf("%s (%s)", v.Outcome, v.Reason)
 	}
 	return string(v.Outcome)
-}
-
-func estimateText(e gates.Estimate) string {
-	if e.Lower == nil || e.Upper == nil {
-		return percent(e.Value)
-	}
-	return fmt.Sprintf("%s [%s, %s]", percent(e.Value), percent(*e.Lower), percent(*e.Upper))
 }
 
 // negatives are the steps that were not taken, with what was found and learnt.

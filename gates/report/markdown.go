@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -11,14 +12,29 @@ type Options struct {
 	// MaxBytes is how long the text may be; none or less is no limit. GitHub takes
 	// 65,536 characters for a comment and 65,535 for a check run.
 	MaxBytes int
+	Part     Part
 }
+
+// A Part of the Markdown form. Both parts together are the whole, but for the title,
+// which is above.
+type Part int
+
+const (
+	Whole  Part = iota
+	Above       // what stands in sight
+	Folded      // what is folded below it
+)
 
 // Markdown is the verdict for a comment, a check run, a step summary or a file.
 // Text from the verdict is shown and never acts: it cannot break a table, ping
 // anybody or close a hidden comment. Where space is short the least important
 // sections are left out, and a line at the end says so.
 func Markdown(v *gates.Verdict, opt Options) string {
-	return shorten(build(v), opt.MaxBytes)
+	d := build(v)
+	if opt.Part != Whole {
+		d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return s.above() != (opt.Part == Above) })
+	}
+	return shorten(d, opt.MaxBytes)
 }
 
 // markdown ends with a single newline.
@@ -56,7 +72,7 @@ func writeMarkdown(b *strings.Builder, bl block) {
 	case table:
 		writeTable(b, bl)
 	case details:
-		b.WriteString("<details><summary>" + escapeSummary(bl.summary) + "</summary>\n\n")
+		b.WriteString("<details><summary>" + summaryLine(bl.summary) + "</summary>\n\n")
 		for _, inner := range bl.blocks {
 			writeMarkdown(b, inner)
 		}
@@ -116,14 +132,28 @@ func markdownLine(l line) string {
 	return strings.Trim(b.String(), " ")
 }
 
+// summaryLine is a line as HTML, which the summary of folded details is.
+func summaryLine(l line) string {
+	var b strings.Builder
+	for _, in := range l {
+		switch in.style {
+		case symbol:
+			b.WriteString(markdownSign(in.sign))
+		case strong:
+			b.WriteString("<b>" + escapeSummary(in.text) + "</b>")
+		default:
+			b.WriteString(escapeSummary(in.text))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
 func markdownSign(s sign) string {
 	switch s {
 	case signPass:
 		return "✅"
 	case signFail:
 		return "❌"
-	case signOpen:
-		return "🟡"
 	case signInform:
 		return "ℹ️"
 	case signMissing:

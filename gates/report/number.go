@@ -211,6 +211,8 @@ func duration(seconds float64) string {
 	switch {
 	case !finite(seconds) || seconds <= 0:
 		return dash
+	case seconds < 0.01:
+		return "0.00" + string(nbsp) + "s"
 	case seconds < 120:
 		return significant(seconds, 2) + string(nbsp) + "s"
 	case seconds < 7200:

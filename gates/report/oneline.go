@@ -14,8 +14,8 @@ const oneLineRunes = 140
 // most 140 characters: "PASS sdpa_cpu: +16.1 % [+15.8 %, +16.4 %] on mission",
 // "DEFER (too-slow) sdpa_cpu: …".
 func OneLine(v *gates.Verdict) string {
-	s, reason, _ := strings.Cut(title(v), ": ")
-	if reason != "" {
+	s := word(v)
+	if reason := strings.TrimSpace(clean(string(v.Reason))); reason != "" && v.Outcome != gates.Pass {
 		s += " (" + reason + ")"
 	}
 	if kernel := strings.TrimSpace(clean(v.Kernel)); kernel != "" {
@@ -31,13 +31,8 @@ func OneLine(v *gates.Verdict) string {
 
 // deciding is the figure on which the verdict hangs, where it hangs on one.
 func deciding(v *gates.Verdict) string {
-	switch v.Reason {
-	case "", gates.ReasonTooSlow, gates.ReasonRegression, gates.ReasonInconclusive:
-	default:
-		return ""
-	}
 	c := decidingShape(v)
-	if c == nil {
+	if c == nil || !speedDecides(v) {
 		return ""
 	}
 	goal := goalFigures(c.Goal)

@@ -1,51 +1,126 @@
 package report
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// title is the verdict's word with its reason, such as "DEFER: too-slow".
-func title(v *gates.Verdict) string {
-	word := strings.TrimSpace(clean(string(v.Outcome)))
-	if word == "" {
-		word = "NO VERDICT"
+const (
+	headlineRunes = 300
+	stepsShown    = 4
+	stepRunes     = 300
+	notesShown    = 3
+)
+
+func word(v *gates.Verdict) string {
+	if word := strings.TrimSpace(clean(string(v.Outcome))); word != "" {
+		return word
 	}
-	if reason := strings.TrimSpace(clean(string(v.Reason))); reason != "" && v.Outcome != gates.Pass {
-		word += ": " + reason
-	}
-	return word
+	return "NO VERDICT"
 }
 
-func opening(v *gates.Verdict) []block {
-	head := line{mark(signOfOutcome(v.Outcome)), text(" " + title(v))}
-	if v.Kernel != "" {
-		head = append(head, text(" — "), mono(v.Kernel))
+// Headline is the verdict and why in one line of plain text: "DEFER scale: too slow on
+// mission". The figures stand in the rows below it.
+func Headline(v *gates.Verdict) string {
+	s := word(v)
+	if kernel := strings.TrimSpace(clean(v.Kernel)); kernel != "" {
+		s += " " + kernel
 	}
-	blocks := []block{heading{2, head}}
-	// A summary that a headline repeats would be read twice in four lines.
-	repeated := slices.ContainsFunc(v.Headlines, func(h gates.Headline) bool { return h.Text == v.Summary })
-	if v.Summary != "" && !repeated {
-		blocks = append(blocks, paragraph{prose(v.Summary)})
+	if why := why(v); why != "" {
+		s += ": " + why
 	}
-	return blocks
+	return clip(s, headlineRunes)
 }
 
-func headlines(v *gates.Verdict) []block {
-	var blocks []block
-	if len(v.Headlines) > 0 {
-		var s stanza
-		for _, h := range v.Headlines {
-			s.lines = append(s.lines, append(line{mark(signOf(h.Status)), text(" "), bold(h.Name), text(" — ")}, prose(h.Text)...))
+func why(v *gates.Verdict) string {
+	missed, open := shapesThat(v, gates.Failed), shapesThat(v, gates.Open)
+	switch {
+	case v.Outcome == gates.Pass && v.Imported == "":
+		if s := passed(v); s != "" {
+			return s
 		}
-		blocks = append(blocks, s)
+	case v.Outcome != gates.Defer:
+	case v.Reason == gates.ReasonTooSlow && missed != "":
+		return "too slow on " + missed
+	case v.Reason == gates.ReasonRegression && missed != "":
+		return "slower on " + missed
+	case v.Reason == gates.ReasonInconclusive && open != "":
+		if m := v.Measuring; m != nil && m.Rounds > 0 {
+			return fmt.Sprintf("not decided on %s after %s", open, plural(m.Rounds, "round"))
+		}
+		return "not decided on " + open
+	case v.Reason == gates.ReasonResources:
+		var over []string
+		for _, r := range v.Resources {
+			if r.Status == gates.Failed {
+				over = append(over, r.Name)
+			}
+		}
+		if over != nil {
+			return "over budget in " + listed(over)
+		}
+	case v.Reason == gates.ReasonProfile:
+		return "the profile is not what the policy asks"
 	}
-	if v.Imported != "" {
-		blocks = append(blocks, paragraph{imported(v)})
+	s := plainText(prose(v.Summary))
+	if rest, ok := strings.CutPrefix(s, "The "); ok {
+		return "the " + rest
 	}
-	return blocks
+	return s
+}
+
+// passed is what a pass proves.
+func passed(v *gates.Verdict) string {
+	var gained, held []string
+	faster := true
+	for _, c := range v.Comparisons {
+		switch {
+		case c.Status != gates.Passed || !measured(c):
+			return ""
+		case c.Role == gates.RoleTarget:
+			gained = append(gained, c.Shape)
+			faster = faster && c.Speedup.Lower != nil && *c.Speedup.Lower > 0
+		default:
+			held = append(held, c.Shape)
+		}
+	}
+	switch {
+	case len(gained) > 0 && faster:
+		return "proven faster on " + listed(gained)
+	case len(gained) > 0:
+		return "proven as fast as asked on " + listed(gained)
+	case len(held) > 0:
+		return "proven not slower than allowed on " + listed(held)
+	}
+	return ""
+}
+
+func shapesThat(v *gates.Verdict, s gates.Status) string {
+	var names []string
+	for _, c := range v.Comparisons {
+		if c.Status == s {
+			names = append(names, c.Shape)
+		}
+	}
+	return listed(names)
+}
+
+// listed names the first few.
+func listed(names []string) string {
+	for i, n := range names {
+		names[i] = clip(orDash(strings.TrimSpace(clean(n))), shapeRunes)
+	}
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return names[0]
+	case n <= 3:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return fmt.Sprintf("%s, %s and %d more", names[0], names[1], len(names)-2)
 }
 
 // imported warns that nobody measured for this verdict. It stands at the top:
@@ -63,43 +138,33 @@ func toPass(v *gates.Verdict) []block {
 	if v.Outcome == gates.Pass || len(v.ToPass) == 0 {
 		return nil
 	}
-	name := "What would make it pass"
+	name := "To pass"
 	if v.Outcome == gates.Error {
 		name = "What to do"
 	}
-	return []block{subheading(name), bullets{proseLines(v.ToPass)}}
+	if len(v.ToPass) == 1 {
+		return []block{paragraph{append(line{bold(name + ":"), text(" ")}, prose(clip(orDash(v.ToPass[0]), stepRunes))...)}}
+	}
+	return append([]block{paragraph{line{bold(name)}}}, some(v.ToPass, stepsShown, "steps")...)
 }
 
-func gateTable(v *gates.Verdict) []block {
-	if len(v.Gates) == 0 {
+func notes(v *gates.Verdict) []block { return some(v.Notes, notesShown, "notes") }
+
+// some is the first few texts as bullets, and the others folded.
+func some(texts []string, n int, what string) []block {
+	if len(texts) == 0 {
 		return nil
 	}
-	var rows [][]line
-	for _, g := range v.Gates {
-		asked := "required"
-		if !g.Required {
-			asked = "informs"
-		}
-		outcome := result(g.Status)
-		if g.Reason != "" && string(g.Reason) != string(g.Gate) && (g.Status == gates.Failed || g.Status == gates.Open) {
-			outcome = resultWord(g.Status, string(g.Reason))
-		}
-		rows = append(rows, []line{cell(orDash(g.Gate)), cell(asked), outcome, prose(orDash(g.Text))})
+	n = min(n, len(texts))
+	blocks := []block{bullets{proseLines(texts[:n])}}
+	if rest := texts[n:]; len(rest) > 0 {
+		blocks = append(blocks, details{summary: cell(fmt.Sprintf("%d more %s", len(rest), what)), blocks: []block{bullets{proseLines(rest)}}})
 	}
-	blocks := []block{subheading("Gates")}
-	if by := judgedBy(v); by != nil {
-		blocks = append(blocks, paragraph{by})
-	}
-	return append(blocks, newTable([]column{
-		{title: "gate"},
-		{title: "asked", spare: 1},
-		{title: "result"},
-		{title: "what was found", wrap: true},
-	}, rows))
+	return blocks
 }
 
 // judgedBy names the rule and the device, since a verdict belongs to both.
-func judgedBy(v *gates.Verdict) line {
+func judgedBy(v *gates.Verdict) []block {
 	var l line
 	if v.Rule != "" {
 		l = append(l, text("Rule "), mono(v.Rule))
@@ -111,7 +176,7 @@ func judgedBy(v *gates.Verdict) line {
 		if l == nil {
 			l = append(l, text("Judged"))
 		}
-		l = append(l, text(" on "), bold(v.Device.Name))
+		l = append(l, text(", on "+v.Device.Name))
 		if v.Device.Arch != "" {
 			l = append(l, text(" ("+v.Device.Arch+")"))
 		}
@@ -119,36 +184,13 @@ func judgedBy(v *gates.Verdict) line {
 	if l == nil {
 		return nil
 	}
-	return append(l, text("."))
+	return []block{paragraph{append(l, text("."))}}
 }
-
-func gateDetails(v *gates.Verdict) []block {
-	var inner []block
-	listed := compiler(v) != nil // there the build's details are already
-	for _, g := range v.Gates {
-		if len(g.Details) > 0 && !(listed && g.Gate == gates.GateBuild) {
-			inner = append(inner, paragraph{line{mark(signOf(g.Status)), text(" "), bold(orDash(g.Gate))}}, bullets{proseLines(g.Details)})
-		}
-	}
-	if inner == nil {
-		return nil
-	}
-	return []block{details{"Gate details", inner}}
-}
-
-func notes(v *gates.Verdict) []block {
-	if len(v.Notes) == 0 {
-		return nil
-	}
-	return []block{subheading("Notes"), bullets{proseLines(v.Notes)}}
-}
-
-func subheading(s string) heading { return heading{3, cell(s)} }
 
 func proseLines(texts []string) []line {
 	var out []line
 	for _, t := range texts {
-		out = append(out, prose(orDash(t)))
+		out = append(out, prose(clip(orDash(t), stepRunes)))
 	}
 	return out
 }

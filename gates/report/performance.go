@@ -14,49 +14,34 @@ import (
 // has no figures.
 func measured(c gates.Comparison) bool { return c.Baseline != nil && c.Candidate != nil }
 
+// performance is everything that was timed, for those who doubt.
 func performance(v *gates.Verdict) []block {
-	if len(v.Comparisons) == 0 {
-		return nil
+	var blocks []block
+	if _, hidden := speedRows(v); len(hidden) > 0 {
+		blocks = append(blocks, stanza{hidden})
 	}
-	var dims []string
-	for _, c := range v.Comparisons {
-		dims = append(dims, c.Dims)
-	}
-	shapes := shapesOf(dims)
-	var rows [][]line
-	speedup := "speedup"
-	for _, c := range v.Comparisons {
-		if c.Speedup.Lower != nil || c.Speedup.Upper != nil {
-			speedup = "speedup [lower, upper]"
-		}
-		goal := goalFigures(c.Goal)
-		row := []line{shapes.cell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(goalWords(c.Goal)),
-			cell(dash), cell(dash), cell(dash), cell(dash), rowResult(c.Status)}
-		if measured(c) {
-			row[3] = cell(micros(c.Baseline.P50))
-			row[4] = cell(micros(c.Candidate.P50, goal.micros...))
-			row[5] = estimate(c.Speedup, goal.shares)
-			row[6] = cell(percent(-c.LatencyReduction.Value, goal.shares...))
-		}
-		rows = append(rows, row)
-	}
-	blocks := []block{subheading("Performance"), newTable([]column{
-		shapes.column(),
-		{title: "role", spare: 2},
-		{title: "goal", wrap: true},
-		{title: "baseline p50 (µs)", right: true},
-		{title: "candidate p50 (µs)", right: true},
-		{title: speedup, wrap: true},
-		{title: "latency change", right: true, spare: 1},
-		{title: "result"},
-	}, rows)}
 	if l := measuring(v); l != nil {
 		blocks = append(blocks, paragraph{l})
 	}
-	if open := undecided(v); open != nil {
-		blocks = append(blocks, bullets{open})
+	return append(blocks, figures(v)...)
+}
+
+// performanceGist is the time that the verdict hangs on, and how much measuring there was.
+func performanceGist(v *gates.Verdict) string {
+	var parts []string
+	// Where kinds of input differ, the p50 of all can say the opposite of the speedup.
+	if c := decidingShape(v); c != nil && (c.Candidate.P50 < c.Baseline.P50) == (c.Speedup.Value > 0) {
+		goal := goalFigures(c.Goal)
+		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", clip(strings.TrimSpace(clean(c.Shape)), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
 	}
-	return blocks
+	if m := v.Measuring; m != nil && m.Rounds > 0 {
+		s := plural(m.Rounds, "round")
+		if d := duration(m.Seconds); d != dash {
+			s += " in " + d
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(append(parts, "all figures"), ", ")
 }
 
 // estimate is "+16.1 % [+15.8 %, +16.4 %]"; without an interval it is the value
@@ -122,11 +107,8 @@ func measuring(v *gates.Verdict) line {
 	if m.Pairs > 0 {
 		fmt.Fprintf(&b, ", %s", plural(m.Pairs, "pair"))
 	}
-	if m.Look > 0 && m.Looks > 0 {
-		fmt.Fprintf(&b, ", look %d of %d", m.Look, m.Looks)
-	}
-	if d := duration(m.Seconds); d != dash {
-		fmt.Fprintf(&b, ", in %s", d)
+	if m.Look > 0 && m.Looks > 1 {
+		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Look), m.Looks)
 	}
 	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
 	if m.Inputs > 1 {
@@ -136,7 +118,7 @@ func measuring(v *gates.Verdict) line {
 	if proper(m.Confidence) {
 		fmt.Fprintf(&b, " Intervals at %s, the offset that the A/A control shows included", confidence(m.Confidence))
 		if proper(m.Policy) {
-			fmt.Fprintf(&b, ", so that all looks and attempts together keep the policy's %s", confidence(m.Policy))
+			fmt.Fprintf(&b, ", so that all those moments and attempts together keep the policy's %s", confidence(m.Policy))
 		}
 		b.WriteString(".")
 	}
@@ -154,36 +136,18 @@ func measuring(v *gates.Verdict) line {
 
 func proper(level float64) bool { return level > 0 && level <= 1 }
 
-// undecided says of every open shape what the run could have shown, and what it
-// would take.
-func undecided(v *gates.Verdict) []line {
-	var out []line
-	for _, c := range v.Comparisons {
-		if c.Status != gates.Open {
-			continue
-		}
-		var parts []string
-		if d := detectable(c.Detectable); d != dash {
-			parts = append(parts, "this run could show a difference of "+d+" from the goal, no less")
-		}
-		switch m := v.Measuring; {
-		case c.RoundsNeeded <= 0:
-		case c.RoundsNeeded >= unaffordable:
-			parts = append(parts, "the estimate stands so close to the goal that no affordable number of rounds would decide")
-		case m != nil && m.MaxRounds > 0 && c.RoundsNeeded > m.MaxRounds:
-			parts = append(parts, fmt.Sprintf("if the estimate is the truth, %d rounds would decide (the policy allows %d)", c.RoundsNeeded, m.MaxRounds))
-		default:
-			parts = append(parts, fmt.Sprintf("if the estimate is the truth, %d rounds would decide", c.RoundsNeeded))
-		}
-		if parts != nil {
-			out = append(out, line{mono(orDash(c.Shape)), text(" is open: " + strings.Join(parts, "; ") + ".")})
-		}
+func ordinal(n int) string {
+	switch {
+	case n%100 >= 11 && n%100 <= 13:
+	case n%10 == 1:
+		return fmt.Sprintf("%dst", n)
+	case n%10 == 2:
+		return fmt.Sprintf("%dnd", n)
+	case n%10 == 3:
+		return fmt.Sprintf("%drd", n)
 	}
-	return out
+	return fmt.Sprintf("%dth", n)
 }
-
-// unaffordable is a number of rounds that nobody would wait for.
-const unaffordable = 10_000
 
 // detectable is a relative distance; none was computed where it is zero.
 func detectable(x float64) string {

@@ -44,7 +44,7 @@ func TestEmptyVerdict(t *testing.T) {
 	if got, want := OneLine(&gates.Verdict{}), "NO VERDICT"; got != want {
 		t.Errorf("OneLine = %q, want %q", got, want)
 	}
-	if got, want := Markdown(&gates.Verdict{}, Options{}), "## ⚠️ NO VERDICT\n"; got != want {
+	if got, want := Markdown(&gates.Verdict{}, Options{}), "### ⚠️ NO VERDICT\n"; got != want {
 		t.Errorf("Markdown = %q, want %q", got, want)
 	}
 	if got, want := Terminal(&gates.Verdict{}, TerminalOptions{Width: 80}), "⚠ NO VERDICT\n"; got != want {

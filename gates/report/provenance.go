@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,12 +16,8 @@ func provenance(v *gates.Verdict) []block {
 	if rows := runRows(v); rows != nil {
 		inner = append(inner, newTable([]column{{title: "run"}, {title: "value", wrap: true}}, rows))
 	}
-	if rows := sideRows(v); rows != nil {
-		inner = append(inner, newTable([]column{
-			{title: "side"},
-			{title: "baseline", wrap: true},
-			{title: "candidate", wrap: true},
-		}, rows))
+	if rows := commitRows(v); rows != nil {
+		inner = append(inner, sidesTable(rows))
 	}
 	summary := "Provenance"
 	if command := v.Provenance.Command; strings.TrimSpace(command) != "" {
@@ -30,7 +27,7 @@ func provenance(v *gates.Verdict) []block {
 	if inner == nil {
 		return nil
 	}
-	return []block{details{summary, inner}}
+	return []block{details{summary: cell(summary), blocks: inner}}
 }
 
 // runRows is what both sides share.
@@ -104,15 +101,44 @@ func clocksText(d gates.Device) string {
 	return strings.Join(parts, ", ")
 }
 
-// sideRows is what tells the sides apart.
-func sideRows(v *gates.Verdict) [][]line {
-	var rows [][]line
-	add := func(name string, a, b line) {
-		if !a.blank() || !b.blank() {
-			rows = append(rows, []line{cell(name), a, b})
-		}
-	}
-	p := v.Provenance
+func sidesTable(rows [][]line) table {
+	return newTable([]column{{title: "side"}, {title: "baseline", wrap: true}, {title: "candidate", wrap: true}}, rows)
+}
+
+// commitRows is where the sides come from.
+func commitRows(v *gates.Verdict) [][]line {
+	return eachSide(v, []sideRow{
+		{"commit", func(c gates.Commit, _ gates.Build) line { return commitText(c) }},
+		{"branch", func(c gates.Commit, _ gates.Build) line { return codeCell(c.Branch) }},
+		{"variant", func(c gates.Commit, b gates.Build) line { return codeCell(cmp.Or(c.Variant, b.Variant)) }},
+	})
+}
+
+// buildRows is what they were built from, and what came of it.
+func buildRows(v *gates.Verdict) [][]line {
+	return eachSide(v, []sideRow{
+		{"source", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Source) }},
+		{"toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(togglesText(b.Toggles)) }},
+		{"flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) }},
+		{"arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) }},
+		{"compiler", func(_ gates.Commit, b gates.Build) line { return cell(orDash(b.Compiler)) }},
+		{"machine code", func(_ gates.Commit, b gates.Build) line { return codeCell(short(b.Code)) }},
+		{"build time", func(_ gates.Commit, b gates.Build) line {
+			if b.Cached {
+				return cell("cached")
+			}
+			return cell(duration(b.Seconds))
+		}},
+	})
+}
+
+// A sideRow tells the sides apart.
+type sideRow struct {
+	name string
+	of   func(gates.Commit, gates.Build) line
+}
+
+func eachSide(v *gates.Verdict, wanted []sideRow) [][]line {
 	var baseline, candidate gates.Build
 	switch len(v.Builds) {
 	case 1: // a new kernel has no baseline
@@ -120,29 +146,13 @@ func sideRows(v *gates.Verdict) [][]line {
 	case 2:
 		baseline, candidate = v.Builds[0], v.Builds[1]
 	}
-	each := func(name string, of func(gates.Commit, gates.Build) line) {
-		add(name, of(p.Base, baseline), of(p.Head, candidate))
+	var rows [][]line
+	for _, w := range wanted {
+		a, b := w.of(v.Provenance.Base, baseline), w.of(v.Provenance.Head, candidate)
+		if !a.blank() || !b.blank() {
+			rows = append(rows, []line{cell(w.name), a, b})
+		}
 	}
-	each("commit", func(c gates.Commit, _ gates.Build) line { return commitText(c) })
-	each("branch", func(c gates.Commit, _ gates.Build) line { return codeCell(c.Branch) })
-	each("variant", func(c gates.Commit, b gates.Build) line {
-		if c.Variant != "" {
-			return codeCell(c.Variant)
-		}
-		return codeCell(b.Variant)
-	})
-	each("source", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Source) })
-	each("toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(togglesText(b.Toggles)) })
-	each("flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) })
-	each("arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) })
-	each("compiler", func(_ gates.Commit, b gates.Build) line { return cell(orDash(b.Compiler)) })
-	each("machine code", func(_ gates.Commit, b gates.Build) line { return codeCell(short(b.Code)) })
-	each("build time", func(_ gates.Commit, b gates.Build) line {
-		if b.Cached {
-			return cell("cached")
-		}
-		return cell(duration(b.Seconds))
-	})
 	return rows
 }
 

@@ -9,9 +9,9 @@ func resources(v *gates.Verdict) []block {
 	var rows [][]line
 	for _, r := range v.Resources {
 		rows = append(rows, []line{cell(orDash(r.Name)), cell(amountOf(r.Baseline, r.Unit)), cell(amountOf(r.Candidate, r.Unit)),
-			cell(change(r.Baseline, r.Candidate, r.Unit)), cell(conditionWords(r.Limit)), rowResult(r.Status)})
+			cell(change(r.Baseline, r.Candidate, r.Unit)), cell(conditionWords(r.Limit)), result(r.Status)})
 	}
-	return []block{subheading("Resources"), newTable([]column{
+	return []block{newTable([]column{
 		{title: "resource", wrap: true},
 		{title: "baseline", right: true},
 		{title: "candidate", right: true},
@@ -21,15 +21,18 @@ func resources(v *gates.Verdict) []block {
 	}, rows)}
 }
 
-func profile(v *gates.Verdict) []block {
+func profile(v *gates.Verdict, g gates.GateResult) []block {
 	if len(v.Profile) == 0 {
 		return nil
 	}
 	var rows [][]line
 	for _, m := range v.Profile {
-		rows = append(rows, []line{codeCell(m.Shape), cell(amountOf(m.Value, m.Unit)), cell(conditionWords(m.Limit)), rowResult(m.Status), codeCell(m.Metric)})
+		if !g.Required && m.Status == gates.Failed {
+			m.Status = gates.Informs
+		}
+		rows = append(rows, []line{codeCell(m.Shape), cell(amountOf(m.Value, m.Unit)), cell(conditionWords(m.Limit)), result(m.Status), codeCell(m.Metric)})
 	}
-	return []block{subheading("Profile"), newTable([]column{
+	return []block{newTable([]column{
 		{title: "shape"},
 		{title: "value", right: true},
 		{title: "limit"},

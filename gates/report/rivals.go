@@ -50,7 +50,7 @@ func rivals(v *gates.Verdict) []block {
 			}
 		}
 	}
-	blocks := []block{subheading("Rivals (for information)")}
+	var blocks []block
 	if len(rows) > 0 {
 		blocks = append(blocks, newTable([]column{
 			shapes.column(),
@@ -63,7 +63,7 @@ func rivals(v *gates.Verdict) []block {
 	if len(failures) > 0 {
 		blocks = append(blocks, bullets{failures})
 	}
-	return blocks
+	return []block{details{summary: cell("Rivals (for information)"), blocks: blocks, asked: true}}
 }
 
 // fold is how many times as long as b is a.

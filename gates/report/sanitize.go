@@ -19,17 +19,17 @@ func sanitizers(v *gates.Verdict) []block {
 	for _, s := range v.Sanitizers {
 		tool := line{mono(orDash(s.Tool))}
 		if len(s.Findings) == 0 || s.Note != "" {
-			rows = append(rows, []line{tool, rowResult(s.Status), prose(orDash(s.Note)), cell(dash), cell(dash), cell(orDash(s.With))})
+			rows = append(rows, []line{tool, result(s.Status), prose(orDash(s.Note)), cell(dash), cell(dash), cell(orDash(s.With))})
 		}
 		for _, f := range s.Findings {
 			if shown++; shown > findingsShown {
 				left++
 				continue
 			}
-			rows = append(rows, []line{tool, rowResult(s.Status), prose(orDash(clip(f.Text, diagnosticRunes))), placeOf(f), countOf(f), cell(orDash(s.With))})
+			rows = append(rows, []line{tool, result(s.Status), prose(orDash(clip(f.Text, diagnosticRunes))), placeOf(f), countOf(f), cell(orDash(s.With))})
 		}
 	}
-	blocks := []block{subheading("Sanitizers"), newTable([]column{
+	blocks := []block{newTable([]column{
 		{title: "tool"},
 		{title: "result"},
 		{title: "found", wrap: true},

@@ -34,7 +34,13 @@ func shorten(d document, limit int) string {
 			return s
 		}
 	}
-	return shortest(kept[0].blocks, limit)
+	if len(kept) == 0 {
+		return ""
+	}
+	if title, ok := kept[0].blocks[0].(heading); ok {
+		return shortest(title, limit)
+	}
+	return ""
 }
 
 func leftOut(names []string) paragraph {
@@ -42,22 +48,12 @@ func leftOut(names []string) paragraph {
 		text(" in the run's results for " + strings.Join(names, ", ") + ".")}}
 }
 
-// shortest is the title with as much of its paragraph as there is room for.
-func shortest(blocks []block, limit int) string {
-	title := markdown(blocks[:1])
-	if len(blocks) > 1 && len(title) <= limit {
-		words := plainText(blocks[1].(paragraph).text)
-		for runes := min(utf8.RuneCountInString(words), limit); runes > 20; runes = runes * 3 / 4 {
-			s := markdown([]block{blocks[0], paragraph{cell(clip(words, runes))}})
-			if len(s) <= limit {
-				return s
-			}
-		}
+// shortest is as much of the title as there is room for.
+func shortest(title heading, limit int) string {
+	if s := markdown([]block{title}); len(s) <= limit {
+		return s
 	}
-	if len(title) <= limit {
-		return title
-	}
-	word := escape(clean(plainText(blocks[0].(heading).text)))
+	word := escape(clean(plainText(title.text)))
 	for len(word) > limit {
 		_, size := utf8.DecodeLastRuneInString(word)
 		word = word[:len(word)-size]

@@ -36,12 +36,12 @@ func TestShortenDropsTheLeastFirst(t *testing.T) {
 		limit      int
 		has, lacks []string
 	}{
-		{len(full), []string{"All figures", "Provenance"}, []string{"Shortened"}},
-		{len(full) - 1, []string{"Provenance", "Shortened: see `report.md` in the run's results for all figures."}, []string{"All figures"}},
-		{len(full) - 2600, []string{"### Correctness", "Shortened"}, []string{"Provenance and"}},
-		{1700, []string{"✅ PASS", "**Performance**", "### Gates", "Shortened"}, []string{"### Performance"}},
-		{60, []string{"## ✅ PASS — `sdpa_fp8`"}, []string{"Gates"}},
-		{9, []string{"PASS"}, []string{"sdpa"}},
+		{len(full), []string{"<b>build</b>", "Provenance"}, []string{"Shortened"}},
+		{len(full) - 1, []string{"Provenance", "Shortened: see `report.md` in the run's results for build."}, []string{"<b>build</b>"}},
+		{len(full) - 1200, []string{"<b>correctness</b>", "Shortened"}, []string{"Provenance and"}},
+		{1000, []string{"✅ PASS", "**mission** +16.1", "Rule `default`", "Shortened"}, []string{"<details>"}},
+		{60, []string{"### ✅ PASS sdpa_fp8: proven faster on mission\n"}, []string{"**mission**"}},
+		{9, []string{"PASS"}, []string{"proven"}},
 	} {
 		got := Markdown(v, Options{MaxBytes: c.limit})
 		for _, s := range c.has {
@@ -57,15 +57,11 @@ func TestShortenDropsTheLeastFirst(t *testing.T) {
 	}
 }
 
-// A summary that is a book is cut, the title stays.
-func TestShortenCutsTheSummary(t *testing.T) {
-	v := passing()
+// A summary that is a book is cut.
+func TestHeadlineIsShort(t *testing.T) {
+	v := wrong()
 	v.Summary = strings.Repeat("日本語 ", 8_000)
-	got := Markdown(v, Options{MaxBytes: 16_000})
-	if len(got) > 16_000 || len(got) < 4_000 {
-		t.Errorf("%d bytes, want most of 16000", len(got))
-	}
-	if !strings.HasPrefix(got, "## ✅ PASS") || !strings.HasSuffix(got, "…\n") {
-		t.Errorf("begins %q, ends %q", got[:30], got[len(got)-10:])
+	if n := utf8.RuneCountInString(Headline(v)); n > headlineRunes || n < headlineRunes/2 {
+		t.Errorf("%d characters", n)
 	}
 }

@@ -8,13 +8,36 @@ type sign int
 const (
 	signNone sign = iota
 	signPass
-	signFail
-	signOpen
+	signFail  // proven wrong
+	signDefer // not proven yet
 	signInform
 	signMissing
-	signDefer
-	signError
+	signError // the runner's fault
 )
+
+// Sign is the mark of a verdict, by what it means for the author: what is proven wrong
+// must be mended, what is not proven yet waits for more.
+func Sign(o gates.Outcome, r gates.Reason) string { return markdownSign(signOfVerdict(o, r)) }
+
+func signOfVerdict(o gates.Outcome, r gates.Reason) sign {
+	switch o {
+	case gates.Pass:
+		return signPass
+	case gates.Defer:
+		return signOfReason(r)
+	}
+	return signError
+}
+
+func signOfReason(r gates.Reason) sign {
+	switch r {
+	case gates.ReasonBuild, gates.ReasonResources, gates.ReasonCorrectness, gates.ReasonRegression, gates.ReasonSuspicious:
+		return signFail
+	case gates.ReasonRunner:
+		return signError
+	}
+	return signDefer
+}
 
 func signOf(s gates.Status) sign {
 	switch s {
@@ -23,7 +46,7 @@ func signOf(s gates.Status) sign {
 	case gates.Failed:
 		return signFail
 	case gates.Open:
-		return signOpen
+		return signDefer
 	case gates.Informs:
 		return signInform
 	case gates.Missing:
@@ -32,37 +55,24 @@ func signOf(s gates.Status) sign {
 	return signNone
 }
 
-func signOfOutcome(o gates.Outcome) sign {
-	switch o {
-	case gates.Pass:
-		return signPass
-	case gates.Defer:
-		return signDefer
+func signOfGate(g gates.GateResult) sign {
+	if g.Status == gates.Failed {
+		return signOfReason(g.Reason)
 	}
-	return signError
+	return signOf(g.Status)
 }
 
 // result is a status as a table shows it: the mark, and the word for those who
-// cannot tell marks apart.
+// cannot tell marks apart. The cell is empty where nothing was asked of the row.
 func result(s gates.Status) line {
 	word := string(s)
 	switch s {
-	case gates.Informs:
-		word = "informs"
 	case gates.NotRun, "":
-		word = "not run"
-	}
-	return resultWord(s, word)
-}
-
-// rowResult leaves the cell empty where nothing was asked of the row.
-func rowResult(s gates.Status) line {
-	if s == gates.NotRun || s == "" {
 		return cell(dash)
+	case gates.Open:
+		word = "not decided"
+	case gates.Informs:
+		word = "for information"
 	}
-	return result(s)
-}
-
-func resultWord(s gates.Status, word string) line {
 	return line{mark(signOf(s)), text(string(nbsp) + word)}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -22,10 +23,12 @@ func Terminal(v *gates.Verdict, opt TerminalOptions) string {
 			w.block(bl)
 		}
 	}
+	said := strings.Trim(w.b.String(), "\n") + "\n"
 	if len(w.folded) > 0 {
-		w.paragraph("More in report.md: " + strings.Join(w.folded, "; ") + ".")
+		more := wrap("More in report.md: "+strings.Join(slices.Compact(w.folded), "; ")+".", w.width)
+		said += "\n" + strings.Join(more, "\n") + "\n"
 	}
-	return strings.Trim(w.b.String(), "\n") + "\n"
+	return said
 }
 
 const indent = 2
@@ -35,7 +38,7 @@ type terminalWriter struct {
 	width   int
 	colour  bool
 	details bool
-	folded  []string // summaries of what was left out
+	folded  []string // what was left out
 }
 
 func (w *terminalWriter) block(bl block) {
@@ -44,9 +47,7 @@ func (w *terminalWriter) block(bl block) {
 		for _, s := range wrap(w.line(bl.text), w.width) {
 			w.b.WriteString(w.bold(s) + "\n")
 		}
-		if bl.level <= 2 {
-			w.b.WriteByte('\n')
-		}
+		w.b.WriteByte('\n')
 	case paragraph:
 		w.paragraph(w.line(bl.text))
 	case stanza:
@@ -67,14 +68,30 @@ func (w *terminalWriter) block(bl block) {
 	case table:
 		w.table(bl)
 	case details:
+		w.fold(bl)
+	}
+}
+
+// fold shows of what is folded the line that says how it came out.
+func (w *terminalWriter) fold(d details) {
+	said := len(d.summary) > 0 && d.summary[0].style == symbol
+	switch {
+	case w.details || d.asked:
 		if !w.details {
-			w.folded = append(w.folded, strings.ToLower(bl.summary))
-			return
+			w.b.WriteByte('\n')
 		}
-		w.b.WriteString(w.bold(clean(bl.summary)) + "\n")
-		for _, inner := range bl.blocks {
+		for _, s := range wrap(w.line(d.summary), w.width) {
+			w.b.WriteString(w.bold(s) + "\n")
+		}
+		w.b.WriteByte('\n')
+		for _, inner := range d.blocks {
 			w.block(inner)
 		}
+	case said:
+		w.hanging(w.line(d.summary), "", "  ")
+		w.folded = append(w.folded, "all figures")
+	default:
+		w.folded = append(w.folded, strings.ToLower(plainText(d.summary)))
 	}
 }
 
@@ -161,8 +178,6 @@ func (w *terminalWriter) sign(s sign) string {
 		glyph, colour = "✓", green
 	case signFail:
 		glyph, colour = "✗", red
-	case signOpen:
-		glyph, colour = "?", yellow
 	case signInform:
 		glyph, colour = "i", yellow
 	case signMissing:

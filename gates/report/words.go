@@ -1,9 +1,6 @@
 package report
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // Escape makes anybody's words safe and literal anywhere in a line of Markdown:
 // they ping nobody, link nothing, and end no cell, line or hidden comment.
@@ -17,11 +14,7 @@ func EscapeProse(s string) string { return markdownLine(prose(s)) }
 func EscapeCode(s string) string { return escapeCode(Plain(s), false) }
 
 // EscapeSummary is Escape for the summary of folded details, which is HTML.
-func EscapeSummary(s string) string {
-	return referencePrefix.ReplaceAllString(escapeSummary(strings.TrimSpace(s)), "$0"+zeroWidth)
-}
-
-var referencePrefix = regexp.MustCompile(`(?i)gh-`)
+func EscapeSummary(s string) string { return escapeSummary(strings.TrimSpace(s)) }
 
 // Plain makes any string one line of visible text, for places that show text as
 // it is, such as a check's title. In Markdown it is not safe.
