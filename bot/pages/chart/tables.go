@@ -126,12 +126,17 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 	x, _ := newAxis(xs, left, width-8)
 	y, _ := newAxis(ys, bottom, top)
 	c := begin("roofline", title, "Each dot is one shape; the nearer to the lines above it, the better.", width, bottom+32)
-	power := func(v float64) string { return plain(math.Pow(10, v)) }
+	power := func(v float64) string { return plain(math.Round(math.Pow(10, v)*100) / 100) }
 	x.bottom(c, top, bottom, "FLOP per byte", power)
-	y.left(c, left, width-8, func(v float64) string { return plain(math.Pow(10, v-12)) })
+	y.left(c, left, width-8, func(v float64) string { return plain(math.Round(math.Pow(10, v-12)*1000) / 1000) })
 	c.text("unit", "start", 2, bottom+26, "TFLOP/s", 80)
 	// The slope, cut to the picture at both ends.
 	from, to := max(x.low, y.low-slope), min(x.high, y.high-slope)
+	for _, peak := range ceilings { // it ends where the highest of them begins
+		if v := math.Log10(peak.FLOPs); v-slope < to && highest(ceilings) == peak.FLOPs {
+			to = v - slope
+		}
+	}
 	if from < to {
 		c.line("roof", x.at(from), y.at(from+slope), x.at(to), y.at(to+slope))
 	}
@@ -148,4 +153,14 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 			fmt.Sprintf("%s: %s TFLOP/s at %s FLOP per byte", s.Name, plain(s.FLOPs/1e12), plain(s.Intensity)))
 	}
 	return c.end()
+}
+
+func highest(ceilings []Ceiling) float64 {
+	most := math.Inf(-1)
+	for _, c := range ceilings {
+		if !math.IsInf(c.FLOPs, 0) {
+			most = max(most, c.FLOPs)
+		}
+	}
+	return most
 }
