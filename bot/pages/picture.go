@@ -120,7 +120,7 @@ func forest(v *gates.Verdict) template.HTML {
 	var rows []chart.Interval
 	for _, c := range v.Comparisons {
 		row := chart.Interval{
-			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: string(c.Status),
+			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: statusOf(c.Status).Class,
 			Text: signed(c.Speedup.Value),
 		}
 		if c.Goal != "" {
@@ -165,7 +165,7 @@ func bars(v *gates.Verdict) template.HTML {
 		if r.Limit != "" {
 			text += " (" + r.Limit + ")"
 		}
-		rows = append(rows, chart.Bar{Label: r.Name, Before: r.Baseline, After: r.Candidate, Text: text, Class: string(r.Status)})
+		rows = append(rows, chart.Bar{Label: r.Name, Before: r.Baseline, After: r.Candidate, Text: text, Class: statusOf(r.Status).Class})
 	}
 	if rows == nil {
 		return ""

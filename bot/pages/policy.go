@@ -40,6 +40,9 @@ type RuleOfOne struct {
 
 func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 	q := v.URL.Query()
+	if !q.Has("change") {
+		return &PolicyPage{None: "Every change has its rules: a change's page leads to them."}, nil
+	}
 	state, repo, err := s.changeOf(ctx, v, q.Get("change"))
 	if err != nil {
 		return nil, err

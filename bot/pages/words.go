@@ -30,7 +30,6 @@ func (s *Server) functions() template.FuncMap {
 		"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"inc":     func(n int) int { return n + 1 },
 		"join":    strings.Join,
-		"query":   url.QueryEscape,
 		"deref": func(v *float64) float64 {
 			if v == nil {
 				return math.NaN()

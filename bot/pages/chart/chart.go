@@ -74,18 +74,18 @@ func (c *canvas) x(v float64) float64 { return inside(v, 0, c.w) }
 func (c *canvas) y(v float64) float64 { return inside(v, 0, c.h) }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(c, `<path class="%s" d="M%s %sL%s %s"/>`, class, number(c.x(x1)), number(c.y(y1)), number(c.x(x2)), number(c.y(y2)))
+	fmt.Fprintf(c, `<path class="%s" d="M%s %sL%s %s"/>`, words(class), number(c.x(x1)), number(c.y(y1)), number(c.x(x2)), number(c.y(y2)))
 }
 
 func (c *canvas) rect(class string, x, y, w, h float64, hint string) {
 	x, y = c.x(x), c.y(y)
 	w, h = inside(w, 0, c.w-x), inside(h, 0, c.h-y)
-	fmt.Fprintf(c, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, number(x), number(y), number(w), number(h))
+	fmt.Fprintf(c, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, words(class), number(x), number(y), number(w), number(h))
 	c.hinted("rect", hint)
 }
 
 func (c *canvas) dot(class string, x, y, r float64, hint string) {
-	fmt.Fprintf(c, `<circle class="%s" cx="%s" cy="%s" r="%s"`, class, number(inside(x, r, c.w-r)), number(inside(y, r, c.h-r)), number(r))
+	fmt.Fprintf(c, `<circle class="%s" cx="%s" cy="%s" r="%s"`, words(class), number(inside(x, r, c.w-r)), number(inside(y, r, c.h-r)), number(r))
 	c.hinted("circle", hint)
 }
 
@@ -109,7 +109,7 @@ func (c *canvas) text(class, anchor string, x, y float64, text string, room floa
 	case "end":
 		x = inside(x, min(2*half, c.w), c.w)
 	}
-	fmt.Fprintf(c, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, number(c.x(x)), number(c.y(y)), escape(text))
+	fmt.Fprintf(c, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, words(class), anchor, number(c.x(x)), number(c.y(y)), escape(text))
 }
 
 // A trail is a path point by point.
@@ -124,8 +124,18 @@ func (t *trail) to(command string, x, y float64) {
 
 func (t *trail) draw(class string) {
 	if t.d.Len() > 0 {
-		fmt.Fprintf(t.canvas, `<path class="%s" d="%s"/>`, class, t.d.String())
+		fmt.Fprintf(t.canvas, `<path class="%s" d="%s"/>`, words(class), t.d.String())
 	}
+}
+
+// words keeps a class to letters: some are made of what others wrote.
+func words(class string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r == '-' || r == ' ' {
+			return r
+		}
+		return -1
+	}, class)
 }
 
 // number writes a coordinate: a tenth of a unit is finer than any screen.

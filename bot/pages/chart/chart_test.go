@@ -244,7 +244,7 @@ func (r strange) text() string {
 func (r strange) groups() []Group {
 	list := make([]Group, r.IntN(4))
 	for i := range list {
-		list[i] = Group{r.text(), "baseline", r.values()}
+		list[i] = Group{r.text(), r.text(), r.values()}
 	}
 	return list
 }
@@ -255,13 +255,13 @@ func TestStrangeData(t *testing.T) {
 		r := strange{rand.New(rand.NewPCG(seed, 9))}
 		rows, points, bars := make([]Interval, r.IntN(4)), make([]Point, r.IntN(30)), make([]Bar, r.IntN(4))
 		for i := range rows {
-			rows[i] = Interval{r.text(), r.value(), r.pointer(), r.pointer(), r.pointer(), "pass", r.text()}
+			rows[i] = Interval{r.text(), r.value(), r.pointer(), r.pointer(), r.pointer(), r.text(), r.text()}
 		}
 		for i := range points {
-			points[i] = Point{r.value(), r.pointer(), r.pointer(), "pass", r.text(), "/" + r.text()}
+			points[i] = Point{r.value(), r.pointer(), r.pointer(), r.text(), r.text(), "/" + r.text()}
 		}
 		for i := range bars {
-			bars[i] = Bar{r.text(), r.pointer(), r.pointer(), r.text(), "fail"}
+			bars[i] = Bar{r.text(), r.pointer(), r.pointer(), r.text(), r.text()}
 		}
 		grid, columns := make([]GridRow, r.IntN(3)), make([]string, r.IntN(200))
 		for i := range columns {
@@ -270,12 +270,12 @@ func TestStrangeData(t *testing.T) {
 		for i := range grid {
 			grid[i] = GridRow{r.text(), make([]Cell, r.IntN(300))}
 			for k := range grid[i].Cells {
-				grid[i].Cells[k] = Cell{"fail", r.text()}
+				grid[i].Cells[k] = Cell{r.text(), r.text()}
 			}
 		}
 		spots := make([]Spot, r.IntN(5))
 		for i := range spots {
-			spots[i] = Spot{r.text(), r.value(), r.value(), "candidate"}
+			spots[i] = Spot{r.text(), r.value(), r.value(), r.text()}
 		}
 		groups := r.groups()
 		sequence := Sequence{Groups: groups, Breaks: []int{0, 7, 1 << 40, -3}}
@@ -284,7 +284,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		for name, svg := range map[string]string{
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
-			"line": Line(r.text(), r.text(), points, []Mark{{-1, "", ""}, {3, r.text(), "x"}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
+			"line": Line(r.text(), r.text(), points, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
 			"order": Order(r.text(), r.text(), sequence), "bars": Bars(r.text(), bars), "grid": Grid(r.text(), columns, grid),
 			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),
 		} {
