@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"math"
@@ -65,7 +64,7 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 	}
 	a, b := rowOf(rows[0], rows[0].Repo), rowOf(rows[1], rows[1].Repo)
 	p.A, p.B = &a, &b
-	p.Notes = caveats(a, b, measured[0], measured[1])
+	p.Notes = caveats(a, b, s.digest(ctx, rows[0].Verdict), s.digest(ctx, rows[1].Verdict))
 	all := differences(measured[0], measured[1])
 	slices.SortStableFunc(all, bySignificance)
 	for _, d := range all {
@@ -94,23 +93,12 @@ type measured struct {
 }
 
 func (s *Server) measured(ctx context.Context, r ledger.RunRow) *measured {
-	m := &measured{}
-	if r.Verdict != "" {
-		v := &gates.Verdict{}
-		if err := s.blob(ctx, r.Verdict, func(data []byte) error { return json.Unmarshal(data, v) }); err == nil {
-			m.verdict = v
-		}
-	}
-	if r.Evidence != "" {
-		if err := s.blob(ctx, r.Evidence, func(data []byte) (err error) { m.evidence, err = gates.ParseEvidence("evidence", data); return err }); err != nil {
-			m.evidence = nil
-		}
-	}
-	return m
+	p := s.drawn(ctx, r)
+	return &measured{verdict: p.Verdict, evidence: p.Evidence}
 }
 
 // caveats is why the two may not be comparable.
-func caveats(a, b Row, x, y *measured) []string {
+func caveats(a, b Row, x, y *digest) []string {
 	var notes []string
 	if a.Kernel != b.Kernel {
 		notes = append(notes, fmt.Sprintf("These are different kernels: %s and %s.", a.Kernel, b.Kernel))
@@ -118,7 +106,7 @@ func caveats(a, b Row, x, y *measured) []string {
 	if a.Device != b.Device {
 		notes = append(notes, fmt.Sprintf("They ran on different devices: %s and %s.", a.Device, b.Device))
 	}
-	if text := moved(x.verdict, y.verdict); text != "" {
+	if text := moved(x, y); text != "" {
 		notes = append(notes, "Between them changed: "+text+".")
 	}
 	return append(notes, "Two runs were not taken side by side: what differs between their hosts, clocks and hours counts as noise only as far as their rounds show it. The gate compares within one run.")

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"maps"
@@ -107,15 +106,9 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, kernel string) 
 
 // histories is a line for each device and shape.
 func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History {
-	verdicts := make([]*gates.Verdict, len(runs))
+	verdicts := make([]*digest, len(runs))
 	for i, r := range runs {
-		v := &gates.Verdict{}
-		if r.Verdict == "" {
-			continue
-		}
-		if err := s.blob(ctx, r.Verdict, func(data []byte) error { return json.Unmarshal(data, v) }); err == nil {
-			verdicts[i] = v
-		}
+		verdicts[i] = s.digest(ctx, r.Verdict)
 	}
 	names := map[[2]string]bool{}
 	for _, r := range runs {
@@ -128,7 +121,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 	for _, key := range keys[:min(len(keys), kernelShapes)] {
 		h := History{Device: key[0], Shape: key[1]}
 		var points []chart.Point
-		var before *gates.Verdict
+		var before *digest
 		for i, r := range runs {
 			p50, ok := r.P50[h.Shape]
 			if !ok || r.Device != h.Device {
@@ -136,11 +129,8 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 			}
 			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome}
 			point := chart.Point{Value: p50, Class: outcomeOf(r.Outcome, r.Reason).Class, Hint: short(r.Head) + ": " + micros(p50), Link: "/runs/" + r.Job}
-			if c := comparisonOf(verdicts[i], h.Shape); c != nil && c.Candidate != nil {
-				past.Min, past.P90 = c.Candidate.Min, c.Candidate.P90
-				if past.Min > 0 && past.P90 >= past.Min {
-					point.Lower, point.Upper = &past.Min, &past.P90
-				}
+			if past.Min, past.P90 = verdicts[i].spread(h.Shape); past.Min > 0 && past.P90 >= past.Min {
+				point.Lower, point.Upper = &past.Min, &past.P90
 			}
 			if text := moved(before, verdicts[i]); text != "" {
 				h.Marks = append(h.Marks, chart.Mark{Before: len(points), Text: text, Class: "environment"})
@@ -173,25 +163,6 @@ func comparisonOf(v *gates.Verdict, shape string) *gates.Comparison {
 		}
 	}
 	return nil
-}
-
-// moved names what changed around the kernel between two runs.
-func moved(a, b *gates.Verdict) string {
-	if a == nil || b == nil {
-		return ""
-	}
-	var said []string
-	say := func(what, from, to string) {
-		if from != to && from != "" && to != "" {
-			said = append(said, fmt.Sprintf("%s %s → %s", what, from, to))
-		}
-	}
-	say("driver", a.Device.Driver, b.Device.Driver)
-	say("host", a.Provenance.Host, b.Provenance.Host)
-	for _, tool := range slices.Sorted(maps.Keys(b.Provenance.Tools)) {
-		say(tool, a.Provenance.Tools[tool], b.Provenance.Tools[tool])
-	}
-	return strings.Join(said, "; ")
 }
 
 // steps is the points where the times moved for good: the larger part of what is

@@ -34,6 +34,7 @@ type Server struct {
 	templates *template.Template
 	assets    map[string]asset
 	live      rooms
+	caches    caches
 }
 
 //go:embed assets
@@ -208,6 +209,9 @@ func (s *Server) prepare() (err error) {
 	}
 	if s.Now == nil {
 		s.Now = time.Now
+	}
+	if s.caches, err = newCaches(); err != nil {
+		return err
 	}
 	if s.assets, err = readAssets(); err != nil {
 		return err

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -137,30 +136,12 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &RunPage{Row: rowOf(row, row.Repo), Files: map[string]bool{}}
+	made := *s.drawn(ctx, row)
+	p := &made
+	p.Row = rowOf(row, row.Repo)
 	if row.Phase == change.Running || row.Phase == change.Queued {
 		p.Progress = s.progress(row.Job)
 	}
-	if row.Verdict != "" {
-		p.Verdict = &gates.Verdict{}
-		if err := s.blob(ctx, row.Verdict, func(data []byte) error { return json.Unmarshal(data, p.Verdict) }); err != nil {
-			p.Verdict, p.Missing = nil, "The verdict in full is not kept any more."
-			s.Log.Warn("a stored verdict cannot be shown", "job", row.Job, "err", err)
-		}
-		p.Files["verdict"] = p.Verdict != nil
-	}
-	if row.Evidence != "" {
-		err := s.blob(ctx, row.Evidence, func(data []byte) (err error) {
-			p.Evidence, err = gates.ParseEvidence("evidence", data)
-			return err
-		})
-		if err != nil {
-			p.Evidence, p.Missing = nil, "The evidence is not kept any more, so there are no pictures of it."
-			s.Log.Warn("stored evidence cannot be shown", "job", row.Job, "err", err)
-		}
-		p.Files["evidence"] = p.Evidence != nil
-	}
-	p.draw()
 	if row.Change.Kind == "" {
 		return p, nil
 	}

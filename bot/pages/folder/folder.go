@@ -110,8 +110,7 @@ func (f *Folder) read(ctx context.Context) error {
 				return nil
 			}
 			var r *result
-			if r, err = f.parse(path, name); err == nil {
-				r.stamp = stamp
+			if r, err = f.parse(path, name, stamp); err == nil {
 				seen[name] = r
 				return nil
 			}
@@ -137,7 +136,7 @@ func (f *Folder) nameOf(path string) string {
 		rel = "result"
 	}
 	// No other path leads to the same word.
-	return strings.NewReplacer("~", "~0", "/", "~1", "?", "~2", "#", "~3", "%", "~4").Replace(rel)
+	return strings.NewReplacer("~", "~0", "/", "~1", "?", "~2", "#", "~3", "%", "~4", " ", "~5").Replace(rel)
 }
 
 func stampOf(paths ...string) (string, error) {
@@ -153,14 +152,14 @@ func stampOf(paths ...string) (string, error) {
 		if info.Size() > mostBytes {
 			return "", fmt.Errorf("it has more than %d bytes", mostBytes)
 		}
-		text += fmt.Sprintln(info.ModTime().UnixNano(), info.Size())
+		text += fmt.Sprintf("%d.%d.", info.ModTime().UnixNano(), info.Size())
 	}
 	return text, nil
 }
 
 // parse reads evidence, with the verdict beside it or one by the policy that was
 // named.
-func (f *Folder) parse(path, name string) (*result, error) {
+func (f *Folder) parse(path, name, stamp string) (*result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -169,7 +168,7 @@ func (f *Folder) parse(path, name string) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &result{evidence: path}
+	r := &result{evidence: path, stamp: stamp}
 	var v *gates.Verdict
 	if f.Judge != nil {
 		v = f.Judge(e)
@@ -188,12 +187,12 @@ func (f *Folder) parse(path, name string) (*result, error) {
 	}
 	r.row = ledger.RunRow{
 		Job: name, Change: change.ID{Repo: repoID}, Kernel: e.Kernel, Attempt: 1, Head: e.Provenance.Head.SHA, Title: titleOf(e, name),
-		Phase: change.Done, Device: e.Device.Name, Runner: e.Provenance.Host, Ended: e.Provenance.Time, Evidence: "evidence " + name,
+		Phase: change.Done, Device: e.Device.Name, Runner: e.Provenance.Host, Ended: e.Provenance.Time, Evidence: "evidence " + name + " " + stamp,
 	}
 	if v != nil {
 		known := change.NewResult(v)
 		r.row.Outcome, r.row.Reason, r.row.Line, r.row.Rule = known.Outcome, known.Reason, known.Line, known.Rule
-		r.row.P50, r.row.Speedups, r.row.Verdict = known.P50, known.Speedups, "verdict "+name
+		r.row.P50, r.row.Speedups, r.row.Verdict = known.P50, known.Speedups, "verdict "+name+" "+stamp
 		if v.Measuring != nil {
 			r.row.Attempt = max(1, v.Measuring.Attempts)
 		}
@@ -202,7 +201,7 @@ func (f *Folder) parse(path, name string) (*result, error) {
 }
 
 func titleOf(e *gates.Evidence, name string) string {
-	text := strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	text := strings.NewReplacer("~1", "/", "~5", " ", "~0", "~").Replace(name)
 	if v := e.Provenance.Head.Variant; v != "" && !strings.HasSuffix(text, v) {
 		text += ": " + v
 	}
@@ -268,12 +267,13 @@ func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 
 // Blob is a file's content.
 func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
-	what, job, _ := strings.Cut(name, " ")
+	what, rest, _ := strings.Cut(name, " ")
+	job, stamp, _ := strings.Cut(rest, " ")
 	f.mu.Lock()
 	r := f.results[job]
 	f.mu.Unlock()
 	switch {
-	case r == nil:
+	case r == nil || r.stamp != stamp:
 		return nil, pages.ErrNotFound
 	case what == "verdict":
 		return r.verdict, nil

@@ -89,11 +89,12 @@ func (l *Ledger) OnMain(ctx context.Context, repoID int64, kernel string, limit 
 		repoID, kernel, lookedThrough, pageSize(limit))
 }
 
-// listRuns reads the runs that a query names by number, newest first.
+// listRuns reads the runs that a query names by number, newest first. The order of the
+// joins is given: SQLite would rather go through all runs in the order that is asked for.
 func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any) ([]RunRow, error) {
 	query := `SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
 		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
-		FROM runs r JOIN changes c ON c.id = r.change WHERE r.n IN (` + numbers + `) ORDER BY r.n DESC`
+		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change ORDER BY which.n DESC`
 	runs, err := all(ctx, l, what, query, args, scanRun)
 	if err != nil {
 		return nil, err
