@@ -16,7 +16,7 @@ import (
 // Bounds of the first page.
 const (
 	homeKernels = 200
-	homeRuns    = 30 // of each kernel
+	homeRuns    = 15 // of each kernel
 	homeRecent  = 25
 )
 

@@ -23,6 +23,7 @@ func (s *Server) functions() template.FuncMap {
 		"figure":  figure,
 		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
 		"short":   short,
+		"brief":   brief,
 		"status":  statusOf,
 		"outcome": outcomeOf,
 		"kernel":  kernelPath,
@@ -79,6 +80,14 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 // kernelPath is the address of a kernel's page.
 func kernelPath(repo, kernel string) string {
 	return "/kernels/" + repo + "/" + (&url.URL{Path: kernel}).EscapedPath()
+}
+
+// brief is a verdict's one line without what the columns beside it say.
+func brief(line string) string {
+	if _, rest, ok := strings.Cut(line, ": "); ok {
+		return rest
+	}
+	return line
 }
 
 func short(sha string) string { return sha[:min(len(sha), 9)] }

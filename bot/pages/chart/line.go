@@ -63,7 +63,7 @@ func Line(title, unit string, points []Point, marks []Mark) string {
 			continue
 		}
 		if p.Link != "" {
-			fmt.Fprintf(c, `<a href="%s">`, escape(p.Link))
+			fmt.Fprintf(c, `<a href="%s" aria-label="%s">`, escape(p.Link), escape(p.Hint))
 		}
 		c.dot("dot "+p.Class, place.at(float64(i)), a.at(p.Value), 3.5, p.Hint)
 		if p.Link != "" {
