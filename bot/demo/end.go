@@ -45,7 +45,7 @@ func (s *story) history() string {
 // seen enough.
 func (s *story) linger(ctx context.Context) {
 	s.say("\nLook around; Ctrl-C stops everything and removes it.\n\n")
-	s.say("  GitHub   %s\n  bot      %s/metrics\n  data     %s\n  log      %s\n", s.hub.URL(), s.bot.URL(), s.data(), s.logPath())
+	s.say("  GitHub   %s\n  pages    %s\n  metrics  %s/metrics\n  data     %s\n  log      %s\n", s.hub.URL(), s.bot.URL(), s.bot.URL(), s.data(), s.logPath())
 	if s.open != nil {
 		s.say("\nBe %s, and ask for more rounds:\n\n  curl -sSf -o /dev/null -H 'Authorization: Bearer %s' -d '{\"body\": \"%s\"}' \\\n    %s/repos/%s/issues/%d/comments\n\n",
 			writer, s.hub.CreateToken(writer), play, s.hub.URL(), s.repo.FullName(), s.open.Number())

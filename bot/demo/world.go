@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -108,7 +109,11 @@ func (w *world) openHub(opt Options) (err error) {
 
 func (w *world) openBot(opt Options, t *teller) (err error) {
 	c := serve.Defaults(opt.Getenv)
-	c.Data, c.Listen = w.data(), "127.0.0.1:0"
+	c.Data = w.data()
+	if c.Listen, err = freeAddress(w.ctx); err != nil {
+		return err
+	}
+	c.URL, c.Pages.Public = "http://"+c.Listen, []string{w.repo.FullName()} // so that checks lead to its pages
 	c.GitHub = serve.GitHub{AppID: w.app.ID(), APIURL: w.hub.URL(), GitURL: w.hub.URL()}
 	c.Runner.Labels = []string{"cpu"}
 	c.Log.Format = "json" // the runner's too: its progress is read from there
@@ -135,6 +140,15 @@ func (w *world) openBot(opt Options, t *teller) (err error) {
 	}
 	w.app.SetHook(w.bot.URL()+"/webhook", secret)
 	return nil
+}
+
+// freeAddress is one that nobody listens on: the bot must know its own before it begins.
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free address: %w", err)
+	}
+	return l.Addr().String(), l.Close()
 }
 
 // close stops the bot, which takes its runner with it, and then the hub.

@@ -55,6 +55,7 @@ type Config struct {
 	ProgressEvery time.Duration // how often the text of a check that runs changes; 15 s unless given
 	Backoff       time.Duration // the first pause after a failure, which then doubles; 1 s unless given
 	Runners       func() []present.RunnerInfo
+	Page          func(repo string, id change.ID) string // that tells more of a change; "" where there is none
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -122,6 +123,9 @@ func New(c Config) *Keeper {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Page == nil {
+		c.Page = func(string, change.ID) string { return "" }
 	}
 	if c.Runners == nil {
 		c.Runners = func() []present.RunnerInfo { return nil }

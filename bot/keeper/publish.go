@@ -62,7 +62,7 @@ func (k *Keeper) view(ctx context.Context, s *change.State, others []*change.Sta
 func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
-		Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(),
+		Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID),
 	}
 	for _, run := range slices.Concat(s.Runs, s.Side) {
 		if p, ok := k.progress.Get(run.Job); ok {

@@ -12,13 +12,14 @@ import (
 // starts from.
 type Config struct {
 	Data      string            `yaml:"data" eg:"/var/lib/kernelgate" default:"(/var/lib/kernelgate for root, else a folder of the user's)" doc:"Folder of the journal, the ledger, the mirrors and the local runner."`
-	Listen    string            `yaml:"listen" eg:"127.0.0.1:8080" default:":8080" doc:"Address for webhooks, runners and metrics; TLS is a reverse proxy's business."`
-	URL       string            `yaml:"url" eg:"https://kernelgate.example.com" doc:"Public address, for links."`
+	Listen    string            `yaml:"listen" eg:"127.0.0.1:8080" default:":8080" doc:"Address for webhooks, runners, pages and metrics; TLS is a reverse proxy's business."`
+	URL       string            `yaml:"url" eg:"https://kernelgate.example.com" doc:"Public address, for links to the pages."`
 	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"Who the bot is at GitHub: an App, or a token."`
 	NATS      string            `yaml:"nats" eg:"nats://nats.example.com:4222" default:"(one is embedded)" doc:"URL of an external NATS server."`
 	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts itself."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
+	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may look at runs, kernels and changes in a browser; nobody unless it says so."`
 	Reconcile quantity.Duration `yaml:"reconcile" eg:"2m" default:"5m" bounds:"10s to 24h" doc:"How often everything is looked at again, for webhooks that never came."`
 	Log       Log               `yaml:"log" eg:"{level: debug}" doc:"What is logged, and how."`
 }

@@ -57,6 +57,12 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), Timeout: webhookTime,
 	}))
 	mux.Handle(protocol.Prefix, runners)
+	site, err := s.pages(polls.Done())
+	if err != nil {
+		cancel()
+		return l, errors.Join(err, l.main.Close(), l.socket.Close())
+	}
+	mux.Handle("/", site)
 	l.servers = [2]*http.Server{s.httpServer(mux), s.httpServer(runners)}
 	return l, nil
 }

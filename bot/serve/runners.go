@@ -148,11 +148,14 @@ func (s *Server) ownSocket() error {
 // and a lease, with time to spare.
 const away = 90 * time.Second
 
+// here tells whether a runner that was heard of then still counts as connected.
+func (s *Server) here(seen time.Time) bool { return !seen.IsZero() && s.opt.Now().Sub(seen) < away }
+
 // connected is the runners that were heard of lately.
 func (s *Server) connected() []present.RunnerInfo {
 	var list []present.RunnerInfo
 	for _, r := range s.Runners.Runners() {
-		if !r.LastSeen.IsZero() && s.opt.Now().Sub(r.LastSeen) < away {
+		if s.here(r.LastSeen) {
 			list = append(list, present.RunnerInfo{Name: r.Name, Labels: r.Labels, Busy: r.Job != ""})
 		}
 	}

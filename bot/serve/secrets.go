@@ -16,6 +16,9 @@ type Secrets struct {
 	Token      string
 	Webhooks   [][]byte          // any of them is good
 	Runners    map[string]string // tokens by the name of a remote runner
+
+	Pages        string // token that lets its bearer read all pages
+	ClientSecret string // of the App, to log people in
 }
 
 // Names of secrets in the environment, for hosts that hand them over that way.
@@ -54,6 +57,12 @@ func (c Config) ReadSecrets(getenv func(string) string, warn func(text string)) 
 	s.Runners = map[string]string{}
 	for i, runner := range c.Runners {
 		s.Runners[runner.Name] = string(r.file(fmt.Sprintf("runners[%d].token_file", i), runner.TokenFile, minSecret))
+	}
+	if file := c.Pages.TokenFile; file != "" {
+		s.Pages = string(r.file("pages.token_file", file, minSecret))
+	}
+	if file := c.Pages.ClientSecretFile; file != "" {
+		s.ClientSecret = string(r.file("pages.client_secret_file", file, 0))
 	}
 	return s, r.problems.err()
 }

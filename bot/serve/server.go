@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/keeper"
+	"github.com/kernelgate/kernelgate/bot/pages/access"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -55,6 +56,7 @@ type Server struct {
 	counts  *counters
 	ready   readiness
 	net     listeners
+	access  *access.Guard
 	parts   parts
 	fail    context.CancelCauseFunc
 	stopped chan struct{}
@@ -113,6 +115,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	tokens, child, err := s.runners()
 	if err != nil {
+		return nil, err
+	}
+	if s.access, err = s.guard(); err != nil {
 		return nil, err
 	}
 	s.assemble(tokens)
@@ -210,7 +215,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
-		Runners: s.connected, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Page: s.pageOf, Log: s.log, Now: s.opt.Now,
 	})
 	s.Runners = &fleet.Server{
 		Journal: s.Journal, Results: s.Bot, Tokens: tokens,

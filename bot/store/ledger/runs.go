@@ -80,26 +80,30 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	query := fmt.Sprintf(`SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
 		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
 		FROM runs r JOIN changes c ON c.id = r.change WHERE %s ORDER BY r.n DESC LIMIT ?`, strings.Join(where, " AND "))
-	runs, err := all(ctx, l, "runs", query, append(args, pageSize(f.Limit)), func(rows *sql.Rows) (r RunRow, err error) {
-		return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
-			&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
-			&r.Evidence, &r.Verdict, &r.Side)
-	})
+	runs, err := all(ctx, l, "runs", query, append(args, pageSize(f.Limit)), scanRun)
 	if err != nil {
 		return nil, err
 	}
+	return runs, l.addShapes(ctx, runs)
+}
+
+func scanRun(rows *sql.Rows) (r RunRow, err error) {
+	return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
+		&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
+		&r.Evidence, &r.Verdict, &r.Side)
+}
+
+// addShapes gives runs their figures.
+func (l *Ledger) addShapes(ctx context.Context, runs []RunRow) error {
 	ns := make([]int64, len(runs))
 	for i, r := range runs {
 		ns[i] = r.N
 	}
 	p50, speedups, err := l.shapes(ctx, ns)
-	if err != nil {
-		return nil, err
-	}
 	for i, r := range runs {
 		runs[i].P50, runs[i].Speedups = p50[r.N], speedups[r.N]
 	}
-	return runs, nil
+	return err
 }
 
 // shapes is the figures of runs, by their n.

@@ -1,0 +1,125 @@
+// Package access says who may read which pages: everybody where a repository was
+// declared public, whoever has the token, and whoever can read the repository at
+// GitHub. All else is private. It shows no difference between what somebody may not
+// read and what is not there, gives nobody the right to change anything, and keeps
+// nothing of GitHub's but a name in a signed cookie.
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/oauth2"
+
+	"github.com/kernelgate/kernelgate/bot/pages"
+)
+
+// A Guard is the rules of one server. Key is set; all else may be left out, and then
+// lets nobody in.
+type Guard struct {
+	Key    []byte         // signs sessions
+	Public []string       // repositories that everybody may read
+	Token  string         // lets its bearer read everything
+	OAuth  *oauth2.Config // GitHub's login
+	Secure bool           // people come by https
+
+	// Login is whose token it is, at GitHub.
+	Login func(ctx context.Context, token *oauth2.Token) (string, error)
+	// CanRead asks GitHub whether somebody can read a repository.
+	CanRead func(ctx context.Context, repo, login string) (bool, error)
+
+	Log *slog.Logger
+	Now func() time.Time
+
+	once  sync.Once
+	known *lru.Cache[question, answer]
+}
+
+type question struct{ repo, login string }
+
+type answer struct {
+	may bool
+	at  time.Time
+}
+
+// remembered is how long GitHub's word on somebody's right counts.
+const remembered = time.Minute
+
+var _ pages.Access = (*Guard)(nil)
+
+// Viewer is who asks: by a cookie, or by a bearer token.
+func (g *Guard) Viewer(r *http.Request) pages.Viewer {
+	s, ok := g.session(r)
+	all := ok && s.Token != nil
+	if bearer, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); given && g.isToken(bearer) {
+		all = true
+	}
+	return pages.Viewer{Login: s.Login, Member: ok, MayRead: func(ctx context.Context, repo string) bool {
+		return all || g.isPublic(repo) || s.Login != "" && g.canRead(ctx, repo, s.Login)
+	}}
+}
+
+func (g *Guard) isPublic(repo string) bool {
+	return slices.ContainsFunc(g.Public, func(name string) bool { return strings.EqualFold(name, repo) })
+}
+
+// isToken compares digests, so that the time it takes tells nothing.
+func (g *Guard) isToken(text string) bool {
+	a, b := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(g.Token))
+	return g.Token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// canRead asks GitHub, not more often than once a minute. Where it does not answer,
+// nobody gets in.
+func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
+	if g.CanRead == nil || g.OAuth == nil {
+		return false
+	}
+	g.once.Do(func() { g.known, _ = lru.New[question, answer](10_000) }) // the size is a constant, and positive
+	q := question{strings.ToLower(repo), strings.ToLower(login)}
+	if a, ok := g.known.Get(q); ok && g.now().Sub(a.at) < remembered {
+		return a.may
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	may, err := g.CanRead(ctx, repo, login)
+	if err != nil {
+		g.log().Warn("GitHub does not say who may read a repository: nobody gets in", "repo", repo, "login", login, "err", err)
+		return false
+	}
+	g.known.Add(q, answer{may, g.now()})
+	return may
+}
+
+// SignIn is the page where one can log in, where there is a way.
+func (g *Guard) SignIn() string {
+	if g.Token == "" && g.OAuth == nil {
+		return ""
+	}
+	return "/login"
+}
+
+// Readable tells whether anybody can come to see the repository's pages.
+func (g *Guard) Readable(repo string) bool { return g.isPublic(repo) || g.SignIn() != "" }
+
+func (g *Guard) now() time.Time {
+	if g.Now == nil {
+		return time.Now()
+	}
+	return g.Now()
+}
+
+func (g *Guard) log() *slog.Logger {
+	if g.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return g.Log
+}

@@ -1,0 +1,45 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// An asset is a file that pages refer to. Its address changes with what it holds, so
+// that a browser may keep it for good.
+type asset struct {
+	path string
+	data []byte
+}
+
+func readAssets() (map[string]asset, error) {
+	all := map[string]asset{}
+	for _, name := range []string{"style.css", "live.js"} {
+		data, err := fs.ReadFile(files, path.Join("assets", name))
+		if err != nil {
+			return nil, fmt.Errorf("reading the pages: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		all[name] = asset{path: "/assets/" + name + "?" + hex.EncodeToString(sum[:6]), data: data}
+	}
+	return all, nil
+}
+
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
+	a, ok := s.assets[r.PathValue("name")]
+	if !ok {
+		s.fail(w, r, ErrNotFound)
+		return
+	}
+	if strings.HasSuffix(a.path, r.URL.RawQuery) && r.URL.RawQuery != "" {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeContent(w, r, r.PathValue("name"), time.Time{}, bytes.NewReader(a.data))
+}

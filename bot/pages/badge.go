@@ -1,0 +1,112 @@
+package pages
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// badge is a kernel's last verdict the size of a word. It stands in other pages, so
+// it brings its colours.
+func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
+	v := s.visit(r)
+	kernel, ok := strings.CutSuffix(r.PathValue("kernel"), ".svg")
+	if !ok {
+		s.fail(w, r, ErrNotFound)
+		return
+	}
+	id, _, err := s.repoByName(r.Context(), v, r.PathValue("owner")+"/"+r.PathValue("repo"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	runs, err := s.Source.Latest(r.Context(), id, kernel, 20)
+	if err == nil && len(runs) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	word, colour := "no verdict", "#57606a"
+	for _, run := range runs {
+		if run.Outcome == "" || run.Side {
+			continue
+		}
+		sign := outcomeOf(run.Outcome, run.Reason)
+		word = sign.Word
+		colour = map[string]string{"pass": "#1a7f37", "fail": "#b42318", "open": "#8a5a00", "error": "#57606a"}[sign.Class]
+		break
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	_, _ = w.Write([]byte(badgeSVG(kernel, word, colour))) // a browser that has gone needs no badge
+}
+
+func badgeSVG(name, word, colour string) string {
+	if utf8.RuneCountInString(name) > 40 {
+		name = string([]rune(name)[:39]) + "…"
+	}
+	left, right := 12+7*utf8.RuneCountInString(name), 12+7*utf8.RuneCountInString(word)
+	text := func(s string) string {
+		var b strings.Builder
+		_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
+		return b.String()
+	}
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`+
+		`<rect width="%d" height="20" fill="#3d444d"/><rect x="%d" width="%d" height="20" fill="%s"/>`+
+		`<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle"><text x="%d" y="14">%s</text><text x="%d" y="14">%s</text></g></svg>`+"\n",
+		left+right, text(name), word, text(name), word, left, left, right, colour, left/2, text(name), left+right/2, word)
+}
+
+// A feed is the last verdicts for a reader of Atom feeds.
+type atom struct {
+	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string   `xml:"id"`
+	Title   string   `xml:"title"`
+	Updated string   `xml:"updated"`
+	Author  string   `xml:"author>name"`
+	Entries []entry  `xml:"entry"`
+}
+
+type entry struct {
+	ID      string `xml:"id"`
+	Title   string `xml:"title"`
+	Updated string `xml:"updated"`
+	Link    link   `xml:"link"`
+	Summary string `xml:"summary"`
+}
+
+type link struct {
+	Href string `xml:"href,attr"`
+}
+
+func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
+	model, err := s.home(r.Context(), s.visit(r))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	f := atom{ID: "urn:kernelgate:verdicts", Title: "kernelgate: verdicts", Author: "kernelgate", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339)}
+	for i, run := range model.(*HomePage).Recent {
+		at := run.At().UTC().Format(time.RFC3339)
+		if i == 0 {
+			f.Updated = at
+		}
+		f.Entries = append(f.Entries, entry{
+			ID: "urn:kernelgate:run:" + run.Job, Title: fmt.Sprintf("%s %s: %s", run.Outcome, run.Kernel, run.Title), Updated: at,
+			Link: link{"/runs/" + run.Job}, Summary: run.Line,
+		})
+	}
+	text, err := xml.MarshalIndent(f, "", " ")
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/atom+xml")
+	_, _ = w.Write(append([]byte(xml.Header), text...)) // a reader that has gone needs no feed
+}

@@ -1,0 +1,89 @@
+package pages_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/pages"
+)
+
+// BenchmarkPages asks for every page of a ledger of 100,000 runs, most of them of one
+// kernel, of a server that has not been asked before. The worst of them must be below a
+// tenth of a second.
+func BenchmarkPages(b *testing.B) {
+	const changes, each = 10_000, 10
+	w := newWorld(b)
+	e, v := recorded(b, "stage6_fp8")
+	w.blob("e", e)
+	text := w.blobs[w.blob("v", v)]
+	result := change.NewResult(v)
+	result.Evidence = "e"
+	var last *change.State
+	began := time.Now()
+	for i := range changes {
+		id := change.ID{Kind: change.Pull, Repo: int64(1 + i%3), Number: i + 1}
+		if i%20 == 0 {
+			id = change.ID{Kind: change.Push, Repo: int64(1 + i%3), SHA: fmt.Sprintf("%040x", i+1)}
+		}
+		kernel := "sdpa"
+		if i%4 == 3 {
+			kernel = fmt.Sprint("kernel", i%40)
+		}
+		s := w.open(id, fmt.Sprint("org/repo", id.Repo), fmt.Sprint("Change ", i), kernel)
+		for n := range each {
+			if n > 0 {
+				w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/" + kernel, Bundle: "b"}}})
+			}
+			result.Verdict = fmt.Sprint("v", i, "-", n)
+			w.blobs[result.Verdict] = text // a name each, so that nothing is found twice
+			w.write(s, change.Finished{Job: s.Runs[0].Job, Token: 1, Runner: "gpu1", Result: result})
+		}
+		if kernel == "sdpa" && id.Kind == change.Pull {
+			last = s
+		}
+	}
+	w.settle()
+	b.Logf("%d runs in %v", changes*each, time.Since(began).Round(time.Second))
+	job := last.Runs[0].Job
+	repo := fmt.Sprint("org/repo", last.ID.Repo)
+	for _, page := range []struct{ name, path string }{
+		{"home", "/"}, {"run", "/runs/" + job}, {"change", "/changes/" + last.ID.String()}, {"kernel", "/kernels/" + repo + "/sdpa"},
+		{"compare", "/compare?a=" + job + "&b=" + job}, {"policy", "/policy?change=" + last.ID.String()}, {"badge", "/badge/" + repo + "/sdpa.svg"},
+		{"feed", "/feed.atom"}, {"api", "/api/v1"},
+	} {
+		b.Run(page.name, func(b *testing.B) {
+			bytes, busy := 0, time.Duration(0)
+			for b.Loop() {
+				b.StopTimer() // a server that remembers nothing of the last time
+				h, err := (&pages.Server{Source: w, Access: pages.Everybody{}}).Handler()
+				w.no(err)
+				before := spent(b)
+				b.StartTimer()
+				answer := httptest.NewRecorder()
+				h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, page.path, nil))
+				if answer.Code != http.StatusOK {
+					b.Fatalf("%s answers %d", page.path, answer.Code)
+				}
+				busy += spent(b) - before
+				bytes = answer.Body.Len()
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms/page")
+			b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/page") // of use on a machine that others use too
+			b.ReportMetric(float64(bytes)/1024, "KiB")
+		})
+	}
+}
+
+// spent is the processor's time that this process has used.
+func spent(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

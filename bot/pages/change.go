@@ -1,0 +1,101 @@
+package pages
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A ChangePage is one pull request, merge group or push over all its commits and
+// attempts.
+type ChangePage struct {
+	ID       string             `json:"id"`
+	Repo     string             `json:"repository"`
+	Kind     change.Kind        `json:"kind"`
+	Number   int                `json:"number,omitempty"`
+	Title    string             `json:"title"`
+	Author   string             `json:"author"`
+	Head     string             `json:"head"`
+	Base     string             `json:"base"`
+	Open     bool               `json:"open"`
+	Merged   bool               `json:"merged"`
+	Draft    bool               `json:"draft"`
+	Labels   []string           `json:"labels,omitempty"`
+	Waits    string             `json:"waits,omitempty"` // for whom
+	NoPolicy bool               `json:"no_policy,omitempty"`
+	Problems []gates.Diagnostic `json:"problems,omitempty"`
+	Kernels  []PlannedKernel    `json:"kernels,omitempty"`
+	Commits  []Commit           `json:"commits"`
+	Commands []Command          `json:"commands,omitempty"`
+	Override *Override          `json:"override,omitempty"`
+}
+
+// A PlannedKernel is a kernel that the change touches, and the rule that it is judged
+// by.
+type PlannedKernel struct {
+	Name string `json:"name"`
+	Rule string `json:"rule"`
+	Why  string `json:"explained"` // where
+}
+
+// A Commit is one head with its attempts, newest first.
+type Commit struct {
+	Head string `json:"head"`
+	Runs []Row  `json:"runs"`
+}
+
+// changeOf finds a change that the viewer may read.
+func (s *Server) changeOf(ctx context.Context, v *visit, text string) (*change.State, string, error) {
+	id, err := change.ParseID(text)
+	if err != nil {
+		return nil, "", ErrNotFound
+	}
+	repo, err := s.repoName(ctx, v, id.Repo)
+	if err != nil {
+		return nil, "", err
+	}
+	state, err := s.Source.Change(ctx, id)
+	return state, repo, err
+}
+
+func (s *Server) change(ctx context.Context, v *visit) (any, error) {
+	state, repo, err := s.changeOf(ctx, v, v.PathValue("change"))
+	if err != nil {
+		return nil, err
+	}
+	f := state.Facts
+	p := &ChangePage{
+		ID: state.ID.String(), Repo: repo, Kind: state.ID.Kind, Number: state.ID.Number, Title: f.Title, Author: f.Author, Head: f.Head, Base: f.Base,
+		Open: f.Open, Merged: f.Merged, Draft: f.Draft, Labels: f.Labels,
+	}
+	switch {
+	case f.Open && state.Held():
+		p.Waits = "somebody who may run code of a fork (/ok-to-test)"
+	case state.NeedsPlan():
+		p.Waits = "its plan"
+	case len(state.Wanted()) > 0:
+		p.Waits = "runners"
+	}
+	if plan := state.Plan; plan != nil {
+		p.NoPolicy, p.Problems = plan.NoPolicy, plan.Problems
+		for _, k := range plan.Kernels {
+			p.Kernels = append(p.Kernels, PlannedKernel{k.Name, k.Rule, "/policy?" + url.Values{"change": {p.ID}, "kernel": {k.Name}}.Encode()})
+		}
+	}
+	runs, err := s.Source.Attempts(ctx, state.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		at := slices.IndexFunc(p.Commits, func(c Commit) bool { return c.Head == r.Head })
+		if at < 0 {
+			at, p.Commits = len(p.Commits), append(p.Commits, Commit{Head: r.Head})
+		}
+		p.Commits[at].Runs = append(p.Commits[at].Runs, rowOf(r, repo))
+	}
+	p.Commands, p.Override, err = s.commands(ctx, state.ID, "")
+	return p, err
+}

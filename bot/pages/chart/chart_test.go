@@ -1,0 +1,339 @@
+package chart
+
+import (
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func pointer(v float64) *float64 { return &v }
+
+// samples are 40 values around a middle, the same every time.
+func samples(seed uint64, middle, spread float64) []float64 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	values := make([]float64, 40)
+	for i := range values {
+		values[i] = middle + spread*r.NormFloat64()
+	}
+	return values
+}
+
+func sides() []Group {
+	return []Group{
+		{"baseline", "baseline", samples(1, 23.4, 0.3)}, {"control", "control", samples(2, 23.5, 0.3)}, {"candidate", "candidate", samples(3, 19.8, 0.2)},
+	}
+}
+
+// pictures are one of each kind.
+func pictures() map[string]string {
+	history := make([]Point, 12)
+	for i, v := range samples(4, 20, 0.4)[:12] {
+		if i > 6 {
+			v -= 3
+		}
+		history[i] = Point{Value: v, Lower: pointer(v - 0.5), Upper: pointer(v + 0.8), Class: "pass", Hint: fmt.Sprint("commit ", i), Link: fmt.Sprint("/runs/", i)}
+	}
+	order := Sequence{Groups: sides(), Values: [][]float64{nil, nil, nil}, Breaks: []int{0, 60}}
+	for i := range 120 {
+		for g := range order.Values {
+			v := math.NaN()
+			if i%3 == g {
+				v = order.Groups[g].Values[i/3]
+			}
+			order.Values[g] = append(order.Values[g], v)
+		}
+	}
+	cells := func(bad int) []Cell {
+		list := make([]Cell, 8)
+		for i := range list {
+			list[i] = Cell{Class: "pass", Hint: fmt.Sprintf("seed %d: max |err| 3e-4", i)}
+		}
+		if bad >= 0 {
+			list[bad] = Cell{Class: "fail", Hint: "3 of 2048 elements are bad"}
+		}
+		return list
+	}
+	return map[string]string{
+		"strip": Strip("mission: all rounds", "µs", sides()),
+		"ecdf":  ECDF("mission: distributions", "µs", []Group{sides()[0], sides()[2]}),
+		"forest": Forest("Speedup against goals", []Interval{
+			{Label: "mission", Value: 0.18, Lower: pointer(0.17), Upper: pointer(0.195), Goal: pointer(0.1), Class: "pass", Text: "+18 % (goal ≥ +10 %)"},
+			{Label: "long", Value: -0.02, Lower: pointer(-0.03), Upper: pointer(0.001), Goal: pointer(-0.02), Class: "open", Text: "−2 %"},
+			{Label: "old", Value: 0.05, Class: "info"},
+		}),
+		"line":  Line("mission on main", "µs", history, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}),
+		"order": Order("mission: samples in order", "µs", order),
+		"spark": Spark("mission", samples(5, 20, 1)[:12]),
+		"bars": Bars("Resources", []Bar{
+			{Label: "registers", Before: pointer(168), After: pointer(128), Text: "168 → 128", Class: "pass"},
+			{Label: "spill stores", Before: pointer(0), After: pointer(64), Text: "0 → 64 B (limit 0)", Class: "fail"},
+		}),
+		"grid": Grid("Correctness", []string{"seed 0", "1", "2", "3", "4", "5", "6", "secret"}, []GridRow{
+			{"mission · normal", cells(-1)}, {"mission · outliers", cells(3)}, {"a shape with a long name · constant", cells(-1)},
+		}),
+		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate"}, {"mission", 120, 2e14, "baseline"}, {"small", 20, 1e12, "candidate"}}),
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, got := range pictures() {
+		if again := pictures()[name]; again != got {
+			t.Errorf("%s: two pictures of the same data differ", name)
+		}
+		if err := check(got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		file := filepath.Join("testdata", name+".svg")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (rewrite with -update): %s", name, diff)
+		}
+	}
+}
+
+var coordinate = regexp.MustCompile(`([MLHVhZ])(-?[0-9.]+)?(?: (-?[0-9.]+))?`)
+
+// check wants well-formed XML whose every mark lies within the viewBox, with a
+// title, and neither style nor script.
+func check(svg string) error {
+	d := xml.NewDecoder(strings.NewReader(svg))
+	var w, h float64
+	within := func(text string, most float64) error {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || v < 0 || v > most {
+			return fmt.Errorf("%q is not between 0 and %v", text, most)
+		}
+		return nil
+	}
+	titles, depth := 0, 0
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			if titles == 0 || depth != 0 {
+				return fmt.Errorf("%d titles, %d elements are open", titles, depth)
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w in %.300s", err, svg)
+		}
+		if _, ok := token.(xml.EndElement); ok {
+			depth--
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		depth++
+		attr := map[string]string{}
+		for _, a := range e.Attr {
+			attr[a.Name.Local] = a.Value
+		}
+		var bad error
+		try := func(err error) {
+			if bad == nil && err != nil {
+				bad = fmt.Errorf("<%s>: %w", e.Name.Local, err)
+			}
+		}
+		switch e.Name.Local {
+		case "svg":
+			if _, err := fmt.Sscanf(attr["viewBox"], "0 0 %g %g", &w, &h); err != nil {
+				return err
+			}
+		case "title":
+			titles++
+		case "desc":
+		case "a":
+			if !strings.HasPrefix(attr["href"], "/") {
+				try(fmt.Errorf("a link to %q", attr["href"]))
+			}
+		case "rect":
+			try(within(attr["x"], w))
+			try(within(attr["y"], h))
+			x, _ := strconv.ParseFloat(attr["x"], 64)
+			y, _ := strconv.ParseFloat(attr["y"], 64)
+			try(within(attr["width"], w-x+0.11)) // both are rounded
+			try(within(attr["height"], h-y+0.11))
+		case "circle":
+			try(within(attr["cx"], w))
+			try(within(attr["cy"], h))
+		case "text":
+			try(within(attr["x"], w))
+			try(within(attr["y"], h))
+		case "path":
+			for _, m := range coordinate.FindAllStringSubmatch(attr["d"], -1) {
+				switch m[1] {
+				case "M", "L":
+					try(within(m[2], w))
+					try(within(m[3], h))
+				case "H":
+					try(within(m[2], w))
+				case "V":
+					try(within(m[2], h))
+				}
+			}
+			if rest := strings.TrimSpace(coordinate.ReplaceAllString(attr["d"], "")); rest != "" {
+				try(fmt.Errorf("a path with %q", rest))
+			}
+		default:
+			return fmt.Errorf("an element <%s>", e.Name.Local)
+		}
+		if attr["style"] != "" {
+			try(fmt.Errorf("a style"))
+		}
+		if bad != nil {
+			return bad
+		}
+	}
+}
+
+// strange draws values and texts that nobody would wish for.
+type strange struct{ *rand.Rand }
+
+func (r strange) value() float64 {
+	list := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64,
+		-math.SmallestNonzeroFloat64, 1e-300, 1e300, 1 << 53, 1<<53 + 2, r.NormFloat64(), 1e9 + r.Float64(), math.Copysign(0, -1)}
+	return list[r.IntN(len(list))]
+}
+
+func (r strange) values() []float64 {
+	list := make([]float64, []int{0, 1, 2, 3, 50, 2000}[r.IntN(6)])
+	same := r.value()
+	for i := range list {
+		if list[i] = same; r.IntN(3) > 0 {
+			list[i] = r.value()
+		}
+	}
+	return list
+}
+
+func (r strange) pointer() *float64 {
+	if r.IntN(3) == 0 {
+		return nil
+	}
+	return pointer(r.value())
+}
+
+func (r strange) text() string {
+	list := []string{"", "mission", "<script>alert(1)</script>", `"><b onload='x'>&amp;`, "\x00\x01\x1b[31m", "\xff\xfe", "日本語のとても長い名前です", strings.Repeat("w", 500), "]]>", "\u202e\ufffe\n"}
+	return list[r.IntN(len(list))]
+}
+
+func (r strange) groups() []Group {
+	list := make([]Group, r.IntN(4))
+	for i := range list {
+		list[i] = Group{r.text(), r.text(), r.values()}
+	}
+	return list
+}
+
+// Whatever is drawn, the picture is well-formed and nothing lies outside it.
+func TestStrangeData(t *testing.T) {
+	for seed := range uint64(120) {
+		r := strange{rand.New(rand.NewPCG(seed, 9))}
+		rows, points, bars := make([]Interval, r.IntN(4)), make([]Point, r.IntN(30)), make([]Bar, r.IntN(4))
+		for i := range rows {
+			rows[i] = Interval{r.text(), r.value(), r.pointer(), r.pointer(), r.pointer(), r.text(), r.text()}
+		}
+		for i := range points {
+			points[i] = Point{r.value(), r.pointer(), r.pointer(), r.text(), r.text(), "/" + r.text()}
+		}
+		for i := range bars {
+			bars[i] = Bar{r.text(), r.pointer(), r.pointer(), r.text(), r.text()}
+		}
+		grid, columns := make([]GridRow, r.IntN(3)), make([]string, r.IntN(200))
+		for i := range columns {
+			columns[i] = r.text()
+		}
+		for i := range grid {
+			grid[i] = GridRow{r.text(), make([]Cell, r.IntN(300))}
+			for k := range grid[i].Cells {
+				grid[i].Cells[k] = Cell{r.text(), r.text()}
+			}
+		}
+		spots := make([]Spot, r.IntN(5))
+		for i := range spots {
+			spots[i] = Spot{r.text(), r.value(), r.value(), r.text()}
+		}
+		groups := r.groups()
+		sequence := Sequence{Groups: groups, Breaks: []int{0, 7, 1 << 40, -3}}
+		for _, g := range groups {
+			sequence.Values = append(sequence.Values, g.Values)
+		}
+		for name, svg := range map[string]string{
+			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
+			"line": Line(r.text(), r.text(), points, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
+			"order": Order(r.text(), r.text(), sequence), "bars": Bars(r.text(), bars), "grid": Grid(r.text(), columns, grid),
+			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),
+		} {
+			if err := check(svg); err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, name, err)
+			}
+		}
+	}
+}
+
+// The test's own eye is not blind.
+func TestCheckSees(t *testing.T) {
+	for name, svg := range map[string]string{
+		"outside":      `<svg viewBox="0 0 10 10"><title>x</title><path d="M1 2L11 2"/></svg>`,
+		"not a number": `<svg viewBox="0 0 10 10"><title>x</title><circle cx="NaN" cy="1"/></svg>`,
+		"style":        `<svg viewBox="0 0 10 10"><title>x</title><path style="fill:red" d="M1 2L3 4"/></svg>`,
+		"open":         `<svg viewBox="0 0 10 10"><title>x</title>`,
+		"untitled":     `<svg viewBox="0 0 10 10"></svg>`,
+		"script":       `<svg viewBox="0 0 10 10"><title>x</title><script/></svg>`,
+		"far link":     `<svg viewBox="0 0 10 10"><title>x</title><a href="javascript:x"/></svg>`,
+	} {
+		if check(svg) == nil {
+			t.Errorf("%s is not seen", name)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, tt := range []struct {
+		low, high float64
+		want      []float64
+	}{
+		{0, 1, []float64{0, 0.25, 0.5, 0.75, 1}}, {19.3, 24.1, []float64{20, 22, 24}}, {-0.03, 0.2, []float64{0, 0.1, 0.2}}, {5, 5, []float64{5}},
+	} {
+		if diff := cmp.Diff(tt.want, axis{low: tt.low, high: tt.high}.ticks(4)); diff != "" {
+			t.Errorf("%v to %v: %s", tt.low, tt.high, diff)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 23.456: "23.46", 1234.6: "1235", -0.5: "−0.5", 1e7: "1e07", 2e-5: "2e-05"} {
+		if got := plain(v); got != want {
+			t.Errorf("plain(%v) = %q, want %q", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0 %", 0.1: "+10 %", -0.02: "−2 %", 0.1234: "+12.34 %"} {
+		if got := percent(v); got != want {
+			t.Errorf("percent(%v) = %q, want %q", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Point is one value of a line, in its order.
+type Point struct {
+	Value float64
+	Lower *float64 // of the band
+	Upper *float64
+	Class string
+	Hint  string // shown when somebody points at it
+	Link  string // where a click leads; relative to this server
+}
+
+// A Mark is a vertical line before the point of that index.
+type Mark struct {
+	Before int
+	Text   string
+	Class  string
+}
+
+// Line shows values in their order, with the band that each lies in and marks where
+// something else changed.
+func Line(title, unit string, points []Point, marks []Mark) string {
+	var all []float64
+	for _, p := range points {
+		all = append(all, p.Value)
+		all = append(all, deref(p.Lower, p.Upper)...)
+	}
+	const left, top, bottom = 48, 10, 150
+	a, ok := newAxis(all, bottom, top)
+	if !ok {
+		return nothing("line", title)
+	}
+	place := axis{low: -0.5, high: float64(len(points)) - 0.5, from: left, to: width - 6}
+	c := begin("line", title, fmt.Sprintf("%d values, the last %s %s.", len(points), plain(points[len(points)-1].Value), unit), width, bottom+20)
+	a.left(c, left, width-6, plain)
+	c.line("axis", left, bottom, width-6, bottom)
+	for _, m := range marks {
+		if m.Before < 0 || m.Before > len(points) {
+			continue
+		}
+		at := place.at(float64(m.Before) - 0.5)
+		c.line("mark "+m.Class, at, top, at, bottom)
+		c.dot("mark-head "+m.Class, at, top, 4, m.Text)
+	}
+	c.band(points, place, a)
+	curve, pen := trail{canvas: c}, "M"
+	for i, p := range points {
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+			pen = "M"
+			continue
+		}
+		curve.to(pen, place.at(float64(i)), a.at(p.Value))
+		pen = "L"
+	}
+	curve.draw("curve value")
+	for i, p := range points {
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+			continue
+		}
+		if p.Link != "" {
+			fmt.Fprintf(c, `<a href="%s" aria-label="%s">`, escape(p.Link), escape(p.Hint))
+		}
+		c.dot("dot "+p.Class, place.at(float64(i)), a.at(p.Value), 3.5, p.Hint)
+		if p.Link != "" {
+			c.WriteString("</a>")
+		}
+	}
+	c.text("unit", "start", left, bottom+15, "oldest", 80)
+	c.text("unit", "end", width-6, bottom+15, "newest · "+unit, 200)
+	return c.end()
+}
+
+// band is the area between the bounds, for every stretch of points that have them.
+func (c *canvas) band(points []Point, place, a axis) {
+	has := func(p Point) bool {
+		return p.Lower != nil && p.Upper != nil && len(finite(deref(p.Lower, p.Upper))) == 2
+	}
+	for i := 0; i < len(points); i++ {
+		if !has(points[i]) {
+			continue
+		}
+		end := i
+		for end+1 < len(points) && has(points[end+1]) {
+			end++
+		}
+		area := trail{canvas: c}
+		pen := "M"
+		for k := i; k <= end; k++ {
+			area.to(pen, place.at(float64(k)), a.at(*points[k].Upper))
+			pen = "L"
+		}
+		for k := end; k >= i; k-- {
+			area.to("L", place.at(float64(k)), a.at(*points[k].Lower))
+		}
+		area.d.WriteString("Z")
+		area.draw("band")
+		i = end
+	}
+}
+
+// A Sequence is the values of several groups in the order in which they were taken,
+// so that drift shows.
+type Sequence struct {
+	Groups []Group     // names and classes
+	Values [][]float64 // by group: at each place in the order a value, or NaN for another group's
+	Breaks []int       // places where a round begins
+}
+
+// Order shows a sequence as dots from left to right.
+func Order(title, unit string, s Sequence) string {
+	var all []float64
+	n := 0
+	for _, values := range s.Values {
+		all = append(all, values...)
+		n = max(n, len(values))
+	}
+	const left, top, bottom = 48, 22, 150
+	a, ok := newAxis(all, bottom, top)
+	if !ok || len(s.Values) > len(s.Groups) {
+		return nothing("order", title)
+	}
+	place := axis{low: -0.5, high: float64(n) - 0.5, from: left, to: width - 6}
+	c := begin("order", title, fmt.Sprintf("%d places in %d rounds.", n, len(s.Breaks)), width, bottom+20)
+	a.left(c, left, width-6, plain)
+	c.line("axis", left, bottom, width-6, bottom)
+	for _, at := range s.Breaks {
+		if at > 0 {
+			c.line("grid", place.at(float64(at)-0.5), top, place.at(float64(at)-0.5), bottom)
+		}
+	}
+	c.legend(left, s.Groups)
+	for g, values := range s.Values {
+		count := len(finite(values))
+		stride, seen := (count+mostDots-1)/mostDots, 0
+		dots := trail{canvas: c}
+		for i, v := range values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				continue
+			}
+			if seen++; (seen-1)%stride == 0 {
+				dots.to("M", place.at(float64(i)), a.at(v))
+				dots.d.WriteString("h0")
+			}
+		}
+		dots.draw("dots " + s.Groups[g].Class)
+	}
+	c.text("unit", "start", left, bottom+15, "first sample", 100)
+	c.text("unit", "end", width-6, bottom+15, "last · "+unit, 200)
+	return c.end()
+}
+
+// Spark is a line the size of a word.
+func Spark(title string, values []float64) string {
+	const w, h = 96, 22
+	a, ok := newAxis(values, h-4, 4)
+	if !ok {
+		c := begin("spark", title+": no data", "", w, h)
+		return c.end()
+	}
+	place := axis{low: 0, high: float64(max(1, len(values)-1)), from: 4, to: w - 4}
+	c := begin("spark", title, "", w, h)
+	curve, pen := trail{canvas: c}, "M"
+	last := math.NaN()
+	lastAt := 0
+	for i, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		curve.to(pen, place.at(float64(i)), a.at(v))
+		pen, last, lastAt = "L", v, i
+	}
+	curve.draw("curve value")
+	c.dot("dot value", place.at(float64(lastAt)), a.at(last), 2.5, "")
+	return c.end()
+}

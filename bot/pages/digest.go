@@ -1,0 +1,127 @@
+package pages
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// caches keep what is found in blobs. A blob's name stands for its content: it never
+// changes.
+type caches struct {
+	digests *lru.Cache[string, *digest]
+	drawn   *lru.Cache[[2]string, *RunPage]
+}
+
+func newCaches() (c caches, err error) {
+	if c.digests, err = lru.New[string, *digest](10_000); err == nil {
+		c.drawn, err = lru.New[[2]string, *RunPage](64)
+	}
+	return c, err
+}
+
+// A digest is the part of a verdict that a history needs, which has many.
+type digest struct {
+	Provenance struct {
+		Host  string            `json:"host"`
+		Tools map[string]string `json:"tools"`
+	} `json:"provenance"`
+	Device struct {
+		Driver string `json:"driver"`
+	} `json:"device"`
+	Comparisons []struct {
+		Shape     string `json:"shape"`
+		Candidate *struct {
+			Min float64 `json:"min"`
+			P90 float64 `json:"p90"`
+		} `json:"candidate"`
+	} `json:"comparisons"`
+}
+
+// digest is of a stored verdict; nil where there is none.
+func (s *Server) digest(ctx context.Context, name string) *digest {
+	if name == "" {
+		return nil
+	}
+	if d, ok := s.caches.digests.Get(name); ok {
+		return d
+	}
+	d := &digest{}
+	if err := s.blob(ctx, name, func(data []byte) error { return json.Unmarshal(data, d) }); err != nil {
+		return nil
+	}
+	s.caches.digests.Add(name, d)
+	return d
+}
+
+// spread is the fastest sample of a shape and the 90th percentile.
+func (d *digest) spread(shape string) (low, high float64) {
+	if d != nil {
+		for _, c := range d.Comparisons {
+			if c.Shape == shape && c.Candidate != nil {
+				return c.Candidate.Min, c.Candidate.P90
+			}
+		}
+	}
+	return 0, 0
+}
+
+// moved names what changed around the kernel between two runs.
+func moved(a, b *digest) string {
+	if a == nil || b == nil {
+		return ""
+	}
+	var said []string
+	say := func(what, from, to string) {
+		if from != to && from != "" && to != "" {
+			said = append(said, fmt.Sprintf("%s %s → %s", what, from, to))
+		}
+	}
+	say("driver", a.Device.Driver, b.Device.Driver)
+	say("host", a.Provenance.Host, b.Provenance.Host)
+	for _, tool := range slices.Sorted(maps.Keys(b.Provenance.Tools)) {
+		say(tool, a.Provenance.Tools[tool], b.Provenance.Tools[tool])
+	}
+	return strings.Join(said, "; ")
+}
+
+// drawn is what follows from a run's evidence and verdict, with its pictures.
+func (s *Server) drawn(ctx context.Context, row ledger.RunRow) *RunPage {
+	key := [2]string{row.Verdict, row.Evidence}
+	if p, ok := s.caches.drawn.Get(key); ok {
+		return p
+	}
+	p := &RunPage{Files: map[string]bool{}}
+	if row.Verdict != "" {
+		p.Verdict = &gates.Verdict{}
+		if err := s.blob(ctx, row.Verdict, func(data []byte) error { return json.Unmarshal(data, p.Verdict) }); err != nil {
+			p.Verdict, p.Missing = nil, "The verdict in full is not kept any more."
+			s.Log.Warn("a stored verdict cannot be shown", "job", row.Job, "err", err)
+		}
+		p.Files["verdict"] = p.Verdict != nil
+	}
+	if row.Evidence != "" {
+		err := s.blob(ctx, row.Evidence, func(data []byte) (err error) {
+			p.Evidence, err = gates.ParseEvidence("evidence", data)
+			return err
+		})
+		if err != nil {
+			p.Evidence, p.Missing = nil, "The evidence is not kept any more, so there are no pictures of it."
+			s.Log.Warn("stored evidence cannot be shown", "job", row.Job, "err", err)
+		}
+		p.Files["evidence"] = p.Evidence != nil
+	}
+	p.draw()
+	if p.Missing == "" && row.Verdict != "" {
+		s.caches.drawn.Add(key, p)
+	}
+	return p
+}

@@ -1,0 +1,297 @@
+// Package folder shows pages of the results that kernelgate check has written,
+// without a bot: a Source of package pages over a folder of evidence and verdicts.
+// It reads the folder again whenever somebody looks, and writes nothing.
+package folder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// mostBytes is the largest file that is taken for evidence.
+const mostBytes = 256 << 20
+
+// A Folder is results on disk. Judge may be nil: evidence without a verdict beside it
+// is then shown as it is.
+type Folder struct {
+	Dir   string
+	Judge func(*gates.Evidence) *gates.Verdict
+
+	mu      sync.Mutex
+	results map[string]*result // by their name in addresses
+	skipped map[string]string  // by path: why
+}
+
+// A result is one run.
+type result struct {
+	row      ledger.RunRow
+	evidence string // file
+	verdict  []byte
+	stamp    string // of the files that it was read from
+}
+
+// repoID is the one repository that there is.
+const repoID = 1
+
+// Open reads the folder.
+func Open(dir string, judge func(*gates.Evidence) *gates.Verdict) (*Folder, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the results: %w (kernelgate check writes them into results)", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("opening the results: %s is no folder (name the folder that holds evidence.json, or one above it)", dir)
+	}
+	f := &Folder{Dir: dir, Judge: judge, results: map[string]*result{}}
+	if err := f.read(context.Background()); err != nil {
+		return nil, err
+	}
+	if len(f.results) == 0 {
+		why := ""
+		for path, text := range f.skipped {
+			why += "\n  " + path + ": " + text
+		}
+		return nil, fmt.Errorf("opening the results: there is no evidence in %s (kernelgate check writes some into results)%s", dir, why)
+	}
+	return f, nil
+}
+
+// Skipped is the files that look like evidence and are none, with the reason.
+func (f *Folder) Skipped() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.skipped
+}
+
+// Count is how many results there are.
+func (f *Folder) Count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.results)
+}
+
+// read looks at every file and parses those that are new.
+func (f *Folder) read(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen, skipped := map[string]*result{}, map[string]string{}
+	err := filepath.WalkDir(f.Dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && path == f.Dir:
+			return err
+		case err != nil:
+			skipped[path] = err.Error()
+			return nil
+		case d.IsDir() && path != f.Dir && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || filepath.Ext(path) != ".json" || d.Name() == "verdict.json":
+			return nil
+		}
+		name := f.nameOf(path)
+		stamp, err := stampOf(path, filepath.Join(filepath.Dir(path), "verdict.json"))
+		if err == nil {
+			if old := f.results[name]; old != nil && old.stamp == stamp {
+				seen[name] = old
+				return nil
+			}
+			var r *result
+			if r, err = f.parse(path, name, stamp); err == nil {
+				seen[name] = r
+				return nil
+			}
+		}
+		skipped[path] = err.Error()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	f.results, f.skipped = seen, skipped
+	return nil
+}
+
+// nameOf is a file's name in addresses: its path in one word.
+func (f *Folder) nameOf(path string) string {
+	rel, err := filepath.Rel(f.Dir, path)
+	if err != nil {
+		rel = path
+	}
+	rel = strings.TrimSuffix(filepath.ToSlash(rel), ".json")
+	if rel = strings.TrimSuffix(rel, "/evidence"); rel == "evidence" {
+		rel = "result"
+	}
+	// No other path leads to the same word.
+	return strings.NewReplacer("~", "~0", "/", "~1", "?", "~2", "#", "~3", "%", "~4", " ", "~5").Replace(rel)
+}
+
+func stampOf(paths ...string) (string, error) {
+	text := ""
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Size() > mostBytes {
+			return "", fmt.Errorf("it has more than %d bytes", mostBytes)
+		}
+		text += fmt.Sprintf("%d.%d.", info.ModTime().UnixNano(), info.Size())
+	}
+	return text, nil
+}
+
+// parse reads evidence, with the verdict beside it or one by the policy that was
+// named.
+func (f *Folder) parse(path, name, stamp string) (*result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := gates.ParseEvidence(filepath.Base(path), data)
+	if err != nil {
+		return nil, err
+	}
+	r := &result{evidence: path, stamp: stamp}
+	var v *gates.Verdict
+	if f.Judge != nil {
+		v = f.Judge(e)
+		r.verdict, err = json.Marshal(v)
+	} else if filepath.Base(path) == "evidence.json" {
+		v = &gates.Verdict{}
+		if r.verdict, err = os.ReadFile(filepath.Join(filepath.Dir(path), "verdict.json")); err == nil {
+			err = json.Unmarshal(r.verdict, v)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			v, err = nil, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its verdict: %w", err)
+	}
+	r.row = ledger.RunRow{
+		Job: name, Change: change.ID{Repo: repoID}, Kernel: e.Kernel, Attempt: 1, Head: e.Provenance.Head.SHA, Title: titleOf(e, name),
+		Phase: change.Done, Device: e.Device.Name, Runner: e.Provenance.Host, Ended: e.Provenance.Time, Evidence: "evidence " + name + " " + stamp,
+	}
+	if v != nil {
+		known := change.NewResult(v)
+		r.row.Outcome, r.row.Reason, r.row.Line, r.row.Rule = known.Outcome, known.Reason, known.Line, known.Rule
+		r.row.P50, r.row.Speedups, r.row.Verdict = known.P50, known.Speedups, "verdict "+name+" "+stamp
+		if v.Measuring != nil {
+			r.row.Attempt = max(1, v.Measuring.Attempts)
+		}
+	}
+	return r, nil
+}
+
+func titleOf(e *gates.Evidence, name string) string {
+	text := strings.NewReplacer("~1", "/", "~5", " ", "~0", "~").Replace(name)
+	if v := e.Provenance.Head.Variant; v != "" && !strings.HasSuffix(text, v) {
+		text += ": " + v
+	}
+	return text
+}
+
+// RepoNames is the folder, which is read again.
+func (f *Folder) RepoNames(ctx context.Context) ([]ledger.RepoName, error) {
+	if err := f.read(ctx); err != nil {
+		return nil, err
+	}
+	name := filepath.Base(f.Dir)
+	if abs, err := filepath.Abs(f.Dir); err == nil {
+		name = filepath.Base(abs)
+	}
+	return []ledger.RepoName{{ID: repoID, Name: "results/" + strings.NewReplacer("/", "-", "?", "-", "#", "-", "%", "-").Replace(name)}}, nil
+}
+
+// all is the runs that are kept, newest first.
+func (f *Folder) all(keep func(ledger.RunRow) bool) []ledger.RunRow {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var rows []ledger.RunRow
+	for _, r := range f.results {
+		rows = append(rows, r.row)
+	}
+	slices.SortFunc(rows, func(a, b ledger.RunRow) int {
+		if c := b.Ended.Compare(a.Ended); c != 0 {
+			return c
+		}
+		return strings.Compare(b.Job, a.Job)
+	})
+	for i := range rows {
+		rows[i].N = int64(len(rows) - i)
+	}
+	return slices.DeleteFunc(rows, func(r ledger.RunRow) bool { return !keep(r) })
+}
+
+// Kernels is those that there is evidence of.
+func (f *Folder) Kernels(context.Context, int64) ([]string, error) {
+	var names []string
+	for _, r := range f.all(func(ledger.RunRow) bool { return true }) {
+		names = append(names, r.Kernel)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Latest is a kernel's results.
+func (f *Folder) Latest(_ context.Context, _ int64, kernel string, limit int) ([]ledger.RunRow, error) {
+	rows := f.all(func(r ledger.RunRow) bool { return r.Kernel == kernel })
+	return rows[:min(len(rows), limit)], nil
+}
+
+// Run is one result.
+func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
+	rows := f.all(func(r ledger.RunRow) bool { return r.Job == job })
+	if len(rows) == 0 {
+		return ledger.RunRow{}, pages.ErrNotFound
+	}
+	return rows[0], nil
+}
+
+// Blob is a file's content.
+func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
+	what, rest, _ := strings.Cut(name, " ")
+	job, stamp, _ := strings.Cut(rest, " ")
+	f.mu.Lock()
+	r := f.results[job]
+	f.mu.Unlock()
+	switch {
+	case r == nil || r.stamp != stamp:
+		return nil, pages.ErrNotFound
+	case what == "verdict":
+		return r.verdict, nil
+	}
+	return os.ReadFile(r.evidence)
+}
+
+// A folder has no default branch, no changes, no commands and no runners.
+
+func (f *Folder) OnMain(context.Context, int64, string, int) ([]ledger.RunRow, error) {
+	return nil, nil
+}
+func (f *Folder) Unfinished(context.Context) ([]ledger.RunRow, error)          { return nil, nil }
+func (f *Folder) Attempts(context.Context, change.ID) ([]ledger.RunRow, error) { return nil, nil }
+func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
+	return nil, pages.ErrNotFound
+}
+func (f *Folder) Audit(context.Context, ledger.AuditFilter) ([]ledger.Entry, error) { return nil, nil }
+func (f *Folder) Runners() []pages.Runner                                           { return nil }
+
+var _ pages.Source = (*Folder)(nil)

@@ -1,0 +1,112 @@
+package folder
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+const recorded = "../../../kernels/sdpa_fp8/evidence/"
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func site(t *testing.T, f *Folder) func(path string) (int, string) {
+	t.Helper()
+	h, err := (&pages.Server{Source: f, Access: pages.Everybody{}}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return func(path string) (int, string) {
+		t.Helper()
+		answer, err := http.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(body)
+	}
+}
+
+// A folder as check leaves it: a folder a run, with a verdict beside the evidence.
+func TestResultsOfCheck(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "results")
+	copyFile(t, recorded+"stage6_fp8.json", filepath.Join(dir, "20260102T030405Z", "a~b", "evidence.json"))
+	verdict, err := json.Marshal(gates.Verdict{Kernel: "sdpa_fp8", Outcome: gates.Pass, Summary: "It is proven."})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "20260102T030405Z", "a~b", "verdict.json"), verdict, 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "no.json"), []byte("{}"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Count() != 1 || len(f.Skipped()) != 1 {
+		t.Errorf("%d results, left out: %v", f.Count(), f.Skipped())
+	}
+	get := site(t, f)
+	status, home := get("/")
+	if status != http.StatusOK || !strings.Contains(home, "/runs/20260102T030405Z~1a~0b") {
+		t.Errorf("%d %s", status, home)
+	}
+	if status, run := get("/runs/20260102T030405Z~1a~0b"); status != http.StatusOK || !strings.Contains(run, "It is proven.") || !strings.Contains(run, `class="chart strip"`) {
+		t.Errorf("%d %.500s", status, run)
+	}
+	// What comes later is there at the next look.
+	copyFile(t, recorded+"broken.json", filepath.Join(dir, "20260102T040000Z", "evidence.json"))
+	if _, home := get("/"); !strings.Contains(home, "/runs/20260102T040000Z") {
+		t.Error("a new result is not shown")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "20260102T040000Z")); err != nil {
+		t.Fatal(err)
+	}
+	get("/")
+	for _, path := range []string{"/runs/20260102T040000Z", "/runs/..%2F..%2Fetc%2Fpasswd/evidence.json", "/changes/pr-1-1"} {
+		if status, _ := get(path); status != http.StatusNotFound {
+			t.Errorf("%s answers %d", path, status)
+		}
+	}
+}
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.json")
+	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{dir: file, filepath.Join(dir, "none"): "kernelgate check writes", file: "is no folder"} {
+		if _, err := Open(path, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+)
+
+// rooms are the runs that somebody watches. However many watch one, it is looked at
+// once a second and written once.
+type rooms struct {
+	mu  sync.Mutex
+	all map[string]*room
+}
+
+type room struct {
+	watchers map[chan []byte]bool
+	last     []byte
+	end      context.CancelFunc
+}
+
+const (
+	lookEvery = time.Second
+	mostRooms = 1000 // runs that are watched at a time
+	keepAlive = 20 * time.Second
+)
+
+// watch sends what a run does while it is under way, as server-sent events: progress
+// with a piece of the page, and end when there is a verdict to load.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Time{}); err != nil {
+		s.fail(w, r, fmt.Errorf("keeping a connection open: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	news, leave := s.join(row.Job)
+	if news == nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	beat := time.NewTicker(keepAlive)
+	defer beat.Stop()
+	for {
+		var text []byte
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.Done:
+			return
+		case more, open := <-news:
+			if !open {
+				return
+			}
+			text = more
+		case <-beat.C:
+			text = []byte(": still here\n\n")
+		}
+		// Whoever does not read loses the connection, and may come back.
+		if control.SetWriteDeadline(time.Now().Add(10*time.Second)) != nil {
+			return
+		}
+		if _, err := w.Write(text); err != nil || control.Flush() != nil {
+			return
+		}
+		if bytes.HasPrefix(text, []byte("event: end")) {
+			return
+		}
+	}
+}
+
+// join lets somebody watch a job. The first who does has it looked at.
+func (s *Server) join(job string) (news chan []byte, leave func()) {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	if s.live.all == nil {
+		s.live.all = map[string]*room{}
+	}
+	r := s.live.all[job]
+	if r == nil {
+		if len(s.live.all) >= mostRooms {
+			return nil, nil
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		r = &room{watchers: map[chan []byte]bool{}, end: cancel}
+		s.live.all[job] = r
+		go s.look(ctx, job, r)
+	}
+	news = make(chan []byte, 4)
+	r.watchers[news] = true
+	if r.last != nil {
+		news <- r.last
+	}
+	return news, func() {
+		s.live.mu.Lock()
+		defer s.live.mu.Unlock()
+		delete(r.watchers, news)
+		if len(r.watchers) == 0 {
+			r.end()
+			if s.live.all[job] == r {
+				delete(s.live.all, job)
+			}
+		}
+	}
+}
+
+// look tells the room what is new until nobody is in it or the run is over.
+func (s *Server) look(ctx context.Context, job string, r *room) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		text, over := s.news(ctx, job)
+		s.live.mu.Lock()
+		if text != nil && !bytes.Equal(text, r.last) {
+			r.last = text
+			for watcher := range r.watchers {
+				select {
+				case watcher <- text:
+				default: // too slow: the next one tells as much
+				}
+			}
+		}
+		if over && s.live.all[job] == r {
+			delete(s.live.all, job)
+			for watcher := range r.watchers {
+				close(watcher)
+			}
+			clear(r.watchers)
+		}
+		s.live.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// news is the run's state as an event.
+func (s *Server) news(ctx context.Context, job string) (text []byte, over bool) {
+	row, err := s.Source.Run(ctx, job)
+	if err != nil {
+		return nil, ctx.Err() != nil
+	}
+	if row.Phase == change.Done || row.Phase == change.Abandoned {
+		return []byte("event: end\ndata: \n\n"), true
+	}
+	var piece bytes.Buffer
+	if err := s.templates.ExecuteTemplate(&piece, "progress", &RunPage{Row: rowOf(row, row.Repo), Progress: s.progress(job)}); err != nil {
+		s.Log.Error("progress cannot be written", "job", job, "err", err)
+		return nil, false
+	}
+	lines := strings.Split(strings.TrimSpace(piece.String()), "\n")
+	return []byte("event: progress\ndata: " + strings.Join(lines, "\ndata: ") + "\n\n"), false
+}

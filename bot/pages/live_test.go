@@ -1,0 +1,84 @@
+package pages_test
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// stream reads events: name and data of each.
+func (w *world) stream(url string) (next func() (name, data string)) {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodGet, url, nil)
+	w.no(err)
+	answer, err := http.DefaultClient.Do(r)
+	w.no(err)
+	w.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
+		w.Fatalf("%s %v", answer.Status, answer.Header)
+	}
+	lines := bufio.NewScanner(answer.Body)
+	return func() (name, data string) {
+		for lines.Scan() {
+			switch line := lines.Text(); {
+			case line == "" && name != "":
+				return name, data
+			case strings.HasPrefix(line, "event: "):
+				name = line[7:]
+			case strings.HasPrefix(line, "data: "):
+				data += line[6:] + "\n"
+			}
+		}
+		return "", ""
+	}
+}
+
+// A run that is under way speaks to everybody who watches, and ends with its verdict.
+func TestLive(t *testing.T) {
+	w := newWorld(t)
+	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
+	job := s.Runs[0].Job
+	w.write(s, change.Started{Job: job, Token: 1, Runner: "gpu1"})
+	w.settle()
+	w.busy(job, &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 3, Total: 20, Unit: "rounds"})
+	site := w.site(pages.Everybody{}).URL
+	watchers := []func() (string, string){w.stream(site + "/runs/" + job + "/live"), w.stream(site + "/runs/" + job + "/live")}
+	until := func(want, text string) {
+		t.Helper()
+		for i, next := range watchers {
+			for {
+				name, data := next()
+				if name == "" {
+					t.Fatalf("watcher %d: the stream ends before %s %q", i, want, text)
+				}
+				if name == want && strings.Contains(data, text) {
+					break
+				}
+			}
+		}
+	}
+	until("progress", "3 of 20 rounds")
+	w.busy(job, &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 4, Total: 20, Unit: "<b>rounds</b>"})
+	until("progress", "4 of 20 &lt;b&gt;rounds")
+	e, v := recorded(t, "spills")
+	result := change.NewResult(v)
+	result.Evidence, result.Verdict = w.blob("e", e), w.blob("v", v)
+	w.write(s, change.Finished{Job: job, Token: 1, Runner: "gpu1", Result: result})
+	w.settle()
+	until("end", "")
+	for i, next := range watchers {
+		if name, _ := next(); name != "" {
+			t.Errorf("watcher %d hears %s after the end", i, name)
+		}
+	}
+	// Whoever comes later is told at once.
+	if name, _ := w.stream(site + "/runs/" + job + "/live")(); name != "end" {
+		t.Errorf("a late watcher hears %q", name)
+	}
+}

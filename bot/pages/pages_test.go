@@ -1,0 +1,288 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"html"
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+var (
+	linkPattern   = regexp.MustCompile(`(?:href|src|action|data-live)="([^"]*)"`)
+	scriptPattern = regexp.MustCompile(`<script[^>]*>`)
+	inlinePattern = regexp.MustCompile(`(?i)<[a-z](?:[^>"]|"[^"]*")*\s(?:style|on[a-z]+)=|<style|="javascript:`)
+)
+
+// crawl looks at every page that a page leads to.
+func crawl(w *world, root string, header ...string) map[string]string {
+	w.Helper()
+	seen, todo := map[string]string{}, []string{"/"}
+	for len(todo) > 0 {
+		path := todo[0]
+		todo = todo[1:]
+		if _, ok := seen[path]; ok {
+			continue
+		}
+		if strings.HasSuffix(path, "/live") { // a stream; see TestLive
+			continue
+		}
+		answer, body := w.get(root+path, header...)
+		seen[path] = body
+		if answer.StatusCode != http.StatusOK {
+			w.Errorf("%s answers %s", path, answer.Status)
+			continue
+		}
+		if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			continue
+		}
+		if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+			w.Errorf("%s: the policy is %q", path, policy)
+		}
+		for _, m := range linkPattern.FindAllStringSubmatch(body, -1) {
+			target, err := url.Parse(html.UnescapeString(m[1]))
+			w.no(err)
+			if target.Host != "" || target.Scheme != "" {
+				w.Errorf("%s leads to %s, which is elsewhere", path, m[1])
+				continue
+			}
+			if target.Path != "" && target.Path != "/logout" {
+				target.Fragment = ""
+				todo = append(todo, target.String())
+			}
+		}
+		if scripts := scriptPattern.FindAllString(body, -1); len(scripts) != 1 || !strings.Contains(scripts[0], `src="/assets/`) {
+			w.Errorf("%s has the scripts %q", path, scripts)
+		}
+		if found := inlinePattern.FindString(body); found != "" {
+			w.Errorf("%s has %q, which the policy forbids", path, found)
+		}
+	}
+	return seen
+}
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	w := newWorld(t)
+	jobs := story(w)
+	seen := crawl(w, w.site(pages.Everybody{}).URL)
+	for _, want := range []string{
+		"/runs/" + jobs["first"], "/runs/" + jobs["broken"], "/runs/" + jobs["running"], "/runs/" + jobs["queued"], "/runs/" + jobs["stage1"],
+		"/changes/pr-1-7", "/kernels/org/kernels/sdpa", "/compare", "/feed.atom", "/policy?change=pr-1-7&kernel=sdpa", "/runs/" + jobs["first"] + "/evidence.json",
+	} {
+		if _, ok := seen[want]; !ok {
+			t.Errorf("nothing leads to %s", want)
+		}
+	}
+	for path, wants := range map[string][]string{
+		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue", "3 of 20 rounds", `class="chart spark"`},
+		"/runs/" + jobs["first"]: {"PASS", "+21.2", "NVIDIA H200", "nvcc 13.0.88", `class="chart strip"`, `class="chart ecdf"`, `class="chart forest"`, `class="chart order"`,
+			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
+		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
+		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30.0 s left"},
+		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
+		"/kernels/org/kernels/sdpa":         {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
+		"/policy?change=pr-1-7&kernel=sdpa": {"rule default applies", "refactoring does not: it is for labels refactoring"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(html.UnescapeString(seen[path]), want) {
+				t.Errorf("%s does not say %q", path, want)
+			}
+		}
+	}
+}
+
+func TestPolicyAsked(t *testing.T) {
+	w := newWorld(t)
+	story(w)
+	_, body := w.get(w.site(pages.Everybody{}).URL + "/policy?change=pr-1-7&ask=1&labels=refactoring&branch=main")
+	if !strings.Contains(body, "rule refactoring applies") || !strings.Contains(body, "not what does") {
+		t.Error(body)
+	}
+}
+
+// hostile is a text that would act if it were not escaped: in an element, in an
+// attribute, in a script.
+const hostile = `x"'><img src=x onerror=alert(1)></script><script>alert(2)</script>` + "`]]>&\u202e\x1b[31m"
+
+// poison writes the text into every string of a value.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				poison(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i))
+		}
+	case reflect.Map:
+		if v.Type().Key().Kind() == reflect.String && v.Type().Elem().Kind() == reflect.String && !v.IsNil() {
+			v.SetMapIndex(reflect.ValueOf(hostile), reflect.ValueOf(hostile))
+		}
+	case reflect.String:
+		v.SetString(v.String() + hostile)
+	}
+}
+
+// Whatever names, logs, compilers and people say stays text, on every page.
+func TestHostileTextStaysText(t *testing.T) {
+	w := newWorld(t)
+	e, v := recorded(t, "stage6_fp8")
+	broken, _ := recorded(t, "broken")
+	e.Correctness.Cases = append(e.Correctness.Cases, broken.Correctness.Cases...)
+	v.Rivals = []gates.Rival{{Name: "other", Failure: "none"}}
+	v.Builds[0].Diagnostics = []gates.Diagnostic{{File: "a.cu", Line: 3, Severity: "error", Message: "bad"}}
+	v.Builds[0].Error = "it broke"
+	v.Sanitizers[0].Findings = []gates.Finding{{Text: "race", File: "a.cu", OtherFile: "b.cu"}}
+	v.ToPass, v.Notes = []string{"do"}, []string{"note"}
+	outcome := v.Outcome
+	poison(reflect.ValueOf(v).Elem())
+	v.Outcome = outcome
+	for i := range e.Shapes { // the names of shapes are what joins evidence and verdict
+		e.Shapes[i].Dims += hostile
+	}
+	for i := range v.Comparisons {
+		v.Comparisons[i].Shape = strings.TrimSuffix(v.Comparisons[i].Shape, hostile)
+	}
+	e.Provenance.Host, e.Device.Name = hostile, hostile
+	for i := range e.Correctness.Cases {
+		e.Correctness.Cases[i].Dims += hostile
+	}
+	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 7}, "org/kernels", hostile, "sdpa ("+hostile+")")
+	job := w.finish(s, e, v)
+	w.write(s, change.Asked{ID: "comment-1", By: hostile, Head: s.Facts.Head})
+	w.write(s, change.Answered{ID: "comment-1", OK: true, Reply: hostile, Effect: change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: hostile, Reason: hostile, At: hostile}}})
+	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", hostile, "sdpa ("+hostile+")")
+	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: hostile})
+	w.busy(running.Runs[0].Job, &runners.Event{Gate: hostile, Text: hostile, Detail: hostile, Done: 1, Total: 2, Unit: hostile})
+	w.settle()
+	site := w.site(pages.Everybody{}).URL
+	seen := crawl(w, site)
+	if len(seen) < 10 {
+		t.Errorf("only %d pages were seen", len(seen))
+	}
+	for _, path := range []string{"/compare?a=" + job + "&b=" + job, "/policy?change=pr-1-7&ask=1&labels=" + url.QueryEscape(hostile) + "&title=" + url.QueryEscape(hostile)} {
+		_, seen[path] = w.get(site + path)
+	}
+	_, seen["/runs/none"] = w.get(site + "/runs/" + url.PathEscape(hostile))
+	showed := 0
+	for path, body := range seen {
+		if strings.HasSuffix(path, ".json") || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/") {
+			continue // of another type, which browsers do not render
+		}
+		if strings.Contains(body, "<img") || strings.Contains(body, "<script>") || strings.Contains(body, `x"'>`) {
+			at := strings.Index(body, "<img")
+			t.Errorf("%s has live markup: %.300s", path, body[max(0, at-150):])
+		}
+		if strings.Contains(body, "&lt;img") {
+			showed++
+		}
+	}
+	if showed < 5 {
+		t.Errorf("only %d pages show the text at all", showed)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	w := newWorld(t)
+	jobs := story(w)
+	site := w.site(pages.Everybody{}).URL
+	var api struct {
+		Paths      map[string]any
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	_, text := w.get(site + "/api/v1/openapi.json")
+	w.no(json.Unmarshal([]byte(text), &api))
+	for path, want := range map[string]struct{ schema, field string }{
+		"": {"pages.HomePage", "kernels"}, "/runs/" + jobs["first"]: {"pages.RunPage", "verdict"}, "/changes/pr-1-7": {"pages.ChangePage", "commits"},
+		"/kernels/org/kernels/sdpa": {"pages.KernelPage", "history"}, "/compare?a=" + jobs["stage1"] + "&b=" + jobs["stage2"]: {"pages.ComparePage", "rows"},
+		"/policy?change=pr-1-7": {"pages.PolicyPage", "kernels"},
+	} {
+		answer, text := w.get(site + "/api/v1" + path)
+		var model map[string]any
+		if err := json.Unmarshal([]byte(text), &model); err != nil || answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %v, %s", path, err, answer.Status)
+		}
+		if model[want.field] == nil {
+			t.Errorf("%s has no %s: %.200s", path, want.field, text)
+		}
+		for name := range model { // the description names all that comes
+			if _, ok := api.Components.Schemas[want.schema].Properties[name]; !ok {
+				t.Errorf("%s: the description of %s has no %s", path, want.schema, name)
+			}
+		}
+	}
+	if len(api.Paths) != 6 {
+		t.Errorf("%d paths are described", len(api.Paths))
+	}
+	if answer, text := w.get(site + "/api/v1/runs/none"); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, `"error"`) {
+		t.Errorf("%s %s", answer.Status, text)
+	}
+}
+
+func TestBadgeAndFeed(t *testing.T) {
+	w := newWorld(t)
+	story(w)
+	site := w.site(pages.Everybody{}).URL
+	answer, text := w.get(site + "/badge/org/kernels/sdpa.svg")
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: DEFER") || xml.Unmarshal([]byte(text), new(any)) != nil {
+		t.Errorf("%s %s", answer.Status, text)
+	}
+	for _, path := range []string{"/badge/org/kernels/sdpa", "/badge/org/other/sdpa.svg", "/badge/org/kernels/none.svg"} {
+		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("%s answers %s", path, answer.Status)
+		}
+	}
+	var feed struct {
+		Entries []struct {
+			Title string `xml:"title"`
+		} `xml:"entry"`
+	}
+	_, text = w.get(site + "/feed.atom")
+	w.no(xml.Unmarshal([]byte(text), &feed))
+	var titles []string
+	for _, e := range feed.Entries {
+		titles = append(titles, e.Title)
+	}
+	if !slices.Contains(titles, "DEFER sdpa: FP8 everywhere") || len(titles) != 5 {
+		t.Errorf("%q", titles)
+	}
+}
+
+// Evidence that is gone, or that a later version wrote, takes no page down.
+func TestBlobsThatAreGone(t *testing.T) {
+	w := newWorld(t)
+	jobs := story(w)
+	delete(w.blobs, "evidence-"+jobs["first"])
+	w.blobs["verdict-"+jobs["broken"]] = []byte("{")
+	site := w.site(pages.Everybody{}).URL
+	for job, want := range map[string]string{jobs["first"]: "evidence is not kept any more", jobs["broken"]: "verdict in full is not kept any more"} {
+		answer, body := w.get(site + "/runs/" + job)
+		if answer.StatusCode != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %s", answer.Status, body)
+		}
+	}
+	for _, path := range []string{"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/kernels/org/kernels/sdpa"} {
+		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s answers %s", path, answer.Status)
+		}
+	}
+}

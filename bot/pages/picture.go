@@ -1,0 +1,323 @@
+package pages
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/pages/chart"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// picture marks what package chart wrote as safe: it escapes every text itself.
+func picture(svg string) template.HTML { return template.HTML(svg) }
+
+// A ShapeCharts is what was measured on one shape.
+type ShapeCharts struct {
+	Name    string
+	Dims    string
+	Role    gates.Role
+	Open    bool // shown unfolded
+	Spoiled int
+	Strip   template.HTML
+	ECDF    template.HTML
+	Order   template.HTML
+}
+
+// sideNames are the sides in the order in which they are shown.
+var sideNames = []struct {
+	letter rune
+	name   string
+}{{gates.SideBaseline, "baseline"}, {gates.SideControl, "control"}, {gates.SideCandidate, "candidate"}}
+
+// shapes draws the samples of every shape that was timed.
+func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
+	if e.Performance == nil {
+		return nil
+	}
+	var list []ShapeCharts
+	for _, shape := range e.Shapes {
+		groups, sequence, spoiled := samplesOf(e.Performance.Rounds, shape.Name)
+		if len(groups[0].Values)+len(groups[2].Values) == 0 {
+			continue
+		}
+		if len(groups[1].Values) == 0 { // older evidence has no control
+			groups = []chart.Group{groups[0], groups[2]}
+		}
+		c := ShapeCharts{
+			Name: shape.Name, Dims: shape.Dims, Role: roleOf(v, shape.Name), Spoiled: spoiled,
+			Strip: picture(chart.Strip(shape.Name+": every sample", "µs per launch", groups)),
+			ECDF:  picture(chart.ECDF(shape.Name+": share of samples up to a time", "µs per launch", []chart.Group{groups[0], groups[len(groups)-1]})),
+			Order: picture(chart.Order(shape.Name+": samples in the order they were taken", "µs per launch", sequence)),
+		}
+		c.Open = c.Role == gates.RoleTarget
+		list = append(list, c)
+	}
+	if !slices.ContainsFunc(list, func(c ShapeCharts) bool { return c.Open }) && len(list) > 0 {
+		list[0].Open = true
+	}
+	return list
+}
+
+func roleOf(v *gates.Verdict, shape string) gates.Role {
+	if v != nil {
+		for _, c := range v.Comparisons {
+			if c.Shape == shape {
+				return c.Role
+			}
+		}
+	}
+	return gates.RoleInfo
+}
+
+// samplesOf sorts a shape's samples by side, in microseconds. Those that something
+// disturbed are counted and left out, as in the verdict.
+func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequence, int) {
+	groups := make([]chart.Group, len(sideNames))
+	sequence := chart.Sequence{Values: make([][]float64, len(sideNames))}
+	for i, side := range sideNames {
+		groups[i] = chart.Group{Name: side.name, Class: side.name}
+	}
+	sequence.Groups = slices.Clone(groups)
+	spoiled, n := 0, 0
+	for _, round := range rounds {
+		for _, series := range round.Series {
+			if series.Shape != shape {
+				continue
+			}
+			sequence.Breaks = append(sequence.Breaks, n)
+			i := 0
+			for _, letter := range series.Order {
+				if letter == ' ' {
+					continue
+				}
+				if i >= len(series.Nanos) {
+					break
+				}
+				for g, side := range sideNames {
+					value := math.NaN()
+					if side.letter == letter && !slices.Contains(series.Spoiled, i) {
+						value = series.Nanos[i] / 1e3
+						groups[g].Values = append(groups[g].Values, value)
+					}
+					sequence.Values[g] = append(sequence.Values[g], value)
+				}
+				i++
+				n++
+			}
+			spoiled += len(series.Spoiled)
+		}
+	}
+	return groups, sequence, spoiled
+}
+
+// forest shows each shape's interval against its goal.
+func forest(v *gates.Verdict) template.HTML {
+	var rows []chart.Interval
+	for _, c := range v.Comparisons {
+		row := chart.Interval{
+			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: statusOf(c.Status).Class,
+			Text: signed(c.Speedup.Value),
+		}
+		if c.Goal != "" {
+			goal, _, _ := strings.Cut(c.Goal, " on ")
+			row.Text += " (" + goal + ")"
+		}
+		rows = append(rows, row)
+	}
+	if rows == nil {
+		return ""
+	}
+	return picture(chart.Forest("Speedup of each shape against its goal", rows))
+}
+
+var goalPattern = regexp.MustCompile(`^(speedup|latency reduction)?\s*[<>]?=?\s*([+−-]?[0-9.]+)[\s\x{a0}]*%`)
+
+// goalOf reads a goal back as a speedup, where it is one.
+func goalOf(c gates.Comparison) *float64 {
+	m := goalPattern.FindStringSubmatch(strings.TrimSpace(c.Goal))
+	if m == nil {
+		return nil
+	}
+	value, err := strconv.ParseFloat(strings.NewReplacer("−", "-", "+", "").Replace(m[2]), 64)
+	if err != nil {
+		return nil
+	}
+	value /= 100
+	if m[1] == "latency reduction" {
+		if value >= 1 {
+			return nil
+		}
+		value = 1/(1-value) - 1
+	}
+	return &value
+}
+
+// bars compares what the compiler says of both sides.
+func bars(v *gates.Verdict) template.HTML {
+	var rows []chart.Bar
+	for _, r := range v.Resources {
+		text := figure(r.Baseline, r.Unit) + " → " + figure(r.Candidate, r.Unit)
+		if r.Limit != "" {
+			text += " (" + r.Limit + ")"
+		}
+		rows = append(rows, chart.Bar{Label: r.Name, Before: r.Baseline, After: r.Candidate, Text: text, Class: statusOf(r.Status).Class})
+	}
+	if rows == nil {
+		return ""
+	}
+	return picture(chart.Bars("What the compiler says of baseline and candidate", rows))
+}
+
+// grid shows every case: a row for each shape and kind of input, a column for each
+// seed.
+func grid(e *gates.Evidence, v *gates.Verdict) template.HTML {
+	if e.Correctness == nil || len(e.Correctness.Cases) == 0 {
+		return ""
+	}
+	var seeds []uint64
+	secret := 0
+	rows := map[string][]gates.Case{}
+	var order []string
+	for _, c := range e.Correctness.Cases {
+		label := c.Shape + " · " + c.Distribution
+		if c.Secret {
+			label = "secret · " + c.Distribution
+		} else if !slices.Contains(seeds, c.Seed) {
+			seeds = append(seeds, c.Seed)
+		}
+		if rows[label] == nil {
+			order = append(order, label)
+		}
+		rows[label] = append(rows[label], c)
+		if c.Secret {
+			secret = max(secret, len(rows[label]))
+		}
+	}
+	slices.Sort(seeds)
+	const most = 200
+	var columns []string
+	for _, seed := range seeds {
+		columns = append(columns, fmt.Sprint("seed ", seed))
+	}
+	for len(columns) < secret {
+		columns = append(columns, "")
+	}
+	if len(columns) > most || len(order) > most {
+		return ""
+	}
+	var list []chart.GridRow
+	for _, label := range order {
+		cases := rows[label]
+		failed := failures(cases, v)
+		row := chart.GridRow{Label: label, Cells: make([]chart.Cell, len(columns))}
+		for i, c := range cases {
+			at := i
+			if !c.Secret {
+				at, _ = slices.BinarySearch(seeds, c.Seed)
+			}
+			class := "pass"
+			if failed[i] {
+				class = "fail"
+			}
+			row.Cells[at] = chart.Cell{Class: class, Hint: caseWords(c)}
+		}
+		list = append(list, row)
+	}
+	return picture(chart.Grid("Correctness, case by case", columns, list))
+}
+
+// failures tells which cases of a row failed. The verdict counts them; which they
+// are follows from their figures, the worst first.
+func failures(cases []gates.Case, v *gates.Verdict) []bool {
+	failed, count := make([]bool, len(cases)), 0
+	for i, c := range cases {
+		x := c.Errors
+		failed[i] = c.Failure != nil || c.OutOfBounds || c.StateKept || len(c.InputsChanged) > 0 || x != nil && (x.NaN > 0 || x.Inf > 0 || x.Unwritten > 0)
+		if failed[i] {
+			count++
+		}
+	}
+	if v == nil {
+		return failed
+	}
+	for _, row := range v.Correctness {
+		if row.Shape != cases[0].Shape || row.Distribution != cases[0].Distribution || row.Secret != cases[0].Secret {
+			continue
+		}
+		byWorst := make([]int, len(cases))
+		for i := range byWorst {
+			byWorst[i] = i
+		}
+		badness := func(i int) float64 {
+			if x := cases[i].Errors; x != nil {
+				return float64(x.Bad)/float64(max(1, x.Elements)) + x.Norm
+			}
+			return 0
+		}
+		slices.SortStableFunc(byWorst, func(a, b int) int {
+			switch x, y := badness(a), badness(b); {
+			case x > y:
+				return -1
+			case x < y:
+				return 1
+			}
+			return 0
+		})
+		for _, i := range byWorst {
+			if count < row.Total-row.Passed && !failed[i] {
+				failed[i] = true
+				count++
+			}
+		}
+	}
+	return failed
+}
+
+// caseWords is one case with its worst element.
+func caseWords(c gates.Case) string {
+	text := fmt.Sprintf("%s (%s), %s, seed %d", c.Shape, c.Dims, c.Distribution, c.Seed)
+	if x := c.Errors; x != nil {
+		text += fmt.Sprintf(": worst |error| %.3g, norm %.3g, %d of %d elements bad", x.MaxAbs, x.Norm, x.Bad, x.Elements)
+		if x.NaN+x.Inf+x.Unwritten > 0 {
+			text += fmt.Sprintf(", %d NaN, %d Inf, %d unwritten", x.NaN, x.Inf, x.Unwritten)
+		}
+	}
+	if c.Failure != nil {
+		text += ": " + string(c.Failure.Kind) + ": " + c.Failure.Detail
+	}
+	return text
+}
+
+// roofline places both sides below what the device can do.
+func roofline(e *gates.Evidence, v *gates.Verdict) template.HTML {
+	if v == nil || e.Device.Bandwidth <= 0 {
+		return ""
+	}
+	var ceilings []chart.Ceiling
+	var spots []chart.Spot
+	for _, c := range v.Comparisons {
+		i := slices.IndexFunc(e.Shapes, func(s gates.Shape) bool { return s.Name == c.Shape })
+		if i < 0 || e.Shapes[i].FLOPs <= 0 || e.Shapes[i].Bytes <= 0 {
+			continue
+		}
+		s := e.Shapes[i]
+		if peak := e.Device.Peak[s.Peak]; peak > 0 && !slices.ContainsFunc(ceilings, func(c chart.Ceiling) bool { return c.Name == s.Peak }) {
+			ceilings = append(ceilings, chart.Ceiling{Name: s.Peak, FLOPs: peak})
+		}
+		if c.Baseline != nil && c.Baseline.P50 > 0 {
+			spots = append(spots, chart.Spot{Name: c.Shape + ", baseline", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Baseline.P50 * 1e6, Class: "baseline"})
+		}
+		if c.Candidate != nil && c.Candidate.P50 > 0 {
+			spots = append(spots, chart.Spot{Name: c.Shape + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Candidate.P50 * 1e6, Class: "candidate"})
+		}
+	}
+	if len(spots) == 0 {
+		return ""
+	}
+	return picture(chart.Roofline("Roofline of "+e.Device.Name, e.Device.Bandwidth, ceilings, spots))
+}

@@ -1,0 +1,85 @@
+package pages
+
+import (
+	"context"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A PolicyPage is which rule applies to a change, and why.
+type PolicyPage struct {
+	Repo    string      `json:"repository"`
+	Change  string      `json:"change"`
+	Title   string      `json:"title"`
+	Number  int         `json:"number,omitempty"`
+	File    string      `json:"file"`
+	None    string      `json:"none,omitempty"` // why there is no policy to show
+	Text    string      `json:"text,omitempty"`
+	Kernels []RuleOfOne `json:"kernels,omitempty"`
+	Asked   AskedChange `json:"asked"`
+}
+
+// AskedChange is what the rules are asked about: the change itself, or what somebody
+// wrote into the address.
+type AskedChange struct {
+	Labels string `json:"labels"`
+	Branch string `json:"branch"`
+	Title  string `json:"title"`
+	Draft  bool   `json:"draft"`
+	Kernel string `json:"kernel"`
+	Other  bool   `json:"other"` // than the change itself
+}
+
+// A RuleOfOne is the rule of one kernel, in words.
+type RuleOfOne struct {
+	Kernel string `json:"kernel"`
+	Rule   string `json:"rule"`
+	Words  string `json:"explanation"`
+}
+
+func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
+	q := v.URL.Query()
+	if !q.Has("change") {
+		return &PolicyPage{None: "Every change has its rules: a change's page leads to them."}, nil
+	}
+	state, repo, err := s.changeOf(ctx, v, q.Get("change"))
+	if err != nil {
+		return nil, err
+	}
+	p := &PolicyPage{Repo: repo, Change: state.ID.String(), Title: state.Facts.Title, Number: state.ID.Number}
+	f := state.Facts
+	p.Asked = AskedChange{Labels: strings.Join(f.Labels, ", "), Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: q.Get("kernel")}
+	if q.Has("ask") {
+		p.Asked = AskedChange{Labels: q.Get("labels"), Branch: q.Get("branch"), Title: q.Get("title"), Draft: q.Has("draft"), Kernel: q.Get("kernel"), Other: true}
+	}
+	plan := state.Plan
+	switch {
+	case plan == nil:
+		p.None = "This change is not planned yet: nobody has read the base's policy."
+		return p, nil
+	case plan.NoPolicy:
+		p.None = "The base has no policy, so nothing blocks this change."
+		return p, nil
+	}
+	p.File, p.Text = plan.PolicyFile, plan.Policy
+	rules, err := plan.ReadPolicy()
+	if err != nil {
+		p.None = "The base's policy has mistakes, so nothing can be judged by it."
+		return p, nil
+	}
+	asked := policies.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft, Paths: plan.Paths}
+	for _, label := range strings.Split(p.Asked.Labels, ",") {
+		if label = strings.TrimSpace(label); label != "" {
+			asked.Labels = append(asked.Labels, label)
+		}
+	}
+	for _, k := range plan.Kernels {
+		if p.Asked.Kernel != "" && k.Name != p.Asked.Kernel {
+			continue
+		}
+		asked.Kernel = k.ManifestName()
+		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rules.RuleFor(asked).Name, Words: rules.Explain(plan.PolicyFile, asked)})
+	}
+	return p, nil
+}

@@ -1,0 +1,311 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// A Row is one attempt in a list.
+type Row struct {
+	Job     string             `json:"job"`
+	Repo    string             `json:"repository"`
+	Kernel  string             `json:"kernel"`
+	Change  string             `json:"change,omitempty"`
+	Title   string             `json:"title,omitempty"`
+	Attempt int                `json:"attempt"`
+	Head    string             `json:"head"`
+	Rule    string             `json:"rule,omitempty"`
+	Phase   change.Phase       `json:"phase"`
+	Outcome gates.Outcome      `json:"outcome,omitempty"`
+	Reason  gates.Reason       `json:"reason,omitempty"`
+	Line    string             `json:"line,omitempty"`
+	Device  string             `json:"device,omitempty"`
+	Runner  string             `json:"runner,omitempty"`
+	Side    bool               `json:"on_the_side,omitempty"`
+	Asked   time.Time          `json:"asked,omitzero"`
+	Begun   time.Time          `json:"begun,omitzero"`
+	Ended   time.Time          `json:"ended,omitzero"`
+	P50     map[string]float64 `json:"p50_us,omitempty"`
+	Speedup map[string]float64 `json:"speedup,omitempty"`
+}
+
+func rowOf(r ledger.RunRow, repo string) Row {
+	row := Row{
+		Job: r.Job, Repo: repo, Kernel: r.Kernel, Title: r.Title, Attempt: r.Attempt, Head: r.Head, Rule: r.Rule, Phase: r.Phase,
+		Outcome: r.Outcome, Reason: r.Reason, Line: r.Line, Device: r.Device, Runner: r.Runner, Side: r.Side, Asked: r.Asked, Begun: r.Begun,
+		Ended: r.Ended, P50: r.P50, Speedup: r.Speedups,
+	}
+	if r.Change.Kind != "" {
+		row.Change = r.Change.String()
+	}
+	return row
+}
+
+// At is when something last happened to the run.
+func (r Row) At() time.Time {
+	for _, t := range []time.Time{r.Ended, r.Begun} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return r.Asked
+}
+
+// Pull is the number of the pull request that it belongs to, or 0.
+func (r Row) Pull() int {
+	id, err := change.ParseID(r.Change)
+	if err != nil {
+		return 0
+	}
+	return id.Number
+}
+
+// A RunPage is everything about one run.
+type RunPage struct {
+	Row
+	Verdict  *gates.Verdict  `json:"verdict,omitempty"`
+	Missing  string          `json:"missing,omitempty"` // why there is less than there was
+	Progress *runners.Event  `json:"progress,omitempty"`
+	Attempts []Row           `json:"attempts,omitempty"`
+	Commands []Command       `json:"commands,omitempty"`
+	Override *Override       `json:"override,omitempty"`
+	Occupied []Occupancy     `json:"occupancy,omitempty"`
+	Files    map[string]bool `json:"files,omitempty"`
+
+	Steps    []Step          `json:"steps,omitempty"`
+	Shapes   []ShapeCharts   `json:"-"`
+	Forest   template.HTML   `json:"-"`
+	Grid     template.HTML   `json:"-"`
+	Bars     template.HTML   `json:"-"`
+	Roof     template.HTML   `json:"-"`
+	Fitness  []FitnessRow    `json:"fitness,omitempty"`
+	Evidence *gates.Evidence `json:"-"` // has an address of its own
+}
+
+// A Step is one gate with the time that it took.
+type Step struct {
+	gates.GateResult
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// A Command is what somebody asked for, and what came of it.
+type Command struct {
+	By    string    `json:"by"`
+	Text  string    `json:"text"`
+	Reply string    `json:"reply,omitempty"`
+	OK    bool      `json:"ok"`
+	At    time.Time `json:"at"`
+}
+
+// An Override is somebody's word that a head may pass.
+type Override struct {
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	At     string `json:"at"`
+	Head   string `json:"head"`
+}
+
+// An Occupancy is how many blocks of a side one SM holds.
+type Occupancy struct {
+	Side   string `json:"side"`
+	Blocks int    `json:"blocks"`
+	Limit  string `json:"limited_by"`
+}
+
+// A FitnessRow is the runner's own state before one round.
+type FitnessRow struct {
+	Round   int            `json:"round"`
+	Started time.Time      `json:"started"`
+	Attempt int            `json:"attempt"`
+	Before  *gates.Fitness `json:"before"`
+}
+
+func (s *Server) run(ctx context.Context, v *visit) (any, error) {
+	row, err := s.runOf(ctx, v, v.PathValue("job"))
+	if err != nil {
+		return nil, err
+	}
+	made := *s.drawn(ctx, row)
+	p := &made
+	p.Row = rowOf(row, row.Repo)
+	if row.Phase == change.Running || row.Phase == change.Queued {
+		p.Progress = s.progress(row.Job)
+	}
+	if row.Change.Kind == "" {
+		return p, nil
+	}
+	return p, s.story(ctx, p, row)
+}
+
+// story adds what people did about the run's change.
+func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error {
+	attempts, err := s.Source.Attempts(ctx, row.Change)
+	if err != nil {
+		return err
+	}
+	for _, a := range attempts {
+		if a.Kernel == row.Kernel {
+			p.Attempts = append(p.Attempts, rowOf(a, p.Repo))
+		}
+	}
+	p.Commands, p.Override, err = s.commands(ctx, row.Change, row.Head)
+	return err
+}
+
+// commands is what people asked for about a head, or about all of them.
+func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Command, *Override, error) {
+	entries, err := s.Source.Audit(ctx, ledger.AuditFilter{Change: id, Limit: 100})
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []Command
+	var given *Override
+	for _, e := range entries {
+		if head != "" && e.Head != head {
+			continue
+		}
+		list = append(list, Command{By: e.By, Text: e.Text, Reply: e.Reply, OK: e.OK, At: e.At})
+		if e.Override != nil && given == nil {
+			given = &Override{By: e.Override.By, Reason: e.Override.Reason, At: e.Override.At, Head: e.Override.SHA}
+		}
+	}
+	slices.Reverse(list)
+	return list, given, nil
+}
+
+// blob reads what is stored.
+func (s *Server) blob(ctx context.Context, name string, read func([]byte) error) error {
+	data, err := s.Source.Blob(ctx, name)
+	if err == nil {
+		err = read(data)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
+}
+
+// progress is what the runner of a job said last.
+func (s *Server) progress(job string) *runners.Event {
+	for _, r := range s.Source.Runners() {
+		if r.Job == job {
+			return r.Progress
+		}
+	}
+	return nil
+}
+
+// draw adds everything that follows from evidence and verdict.
+func (p *RunPage) draw() {
+	if v := p.Verdict; v != nil {
+		for _, g := range v.Gates {
+			p.Steps = append(p.Steps, Step{GateResult: g, Seconds: p.seconds(g.Gate)})
+		}
+		p.Forest, p.Bars = forest(v), bars(v)
+		p.Occupied = occupancy(v)
+	}
+	if e := p.Evidence; e != nil {
+		p.Grid, p.Roof = grid(e, p.Verdict), roofline(e, p.Verdict)
+		p.Shapes = shapes(e, p.Verdict)
+		p.Fitness = fitness(e)
+	}
+}
+
+// seconds is how long a gate's evidence took to gather.
+func (p *RunPage) seconds(g gates.Gate) float64 {
+	e := p.Evidence
+	if e == nil {
+		return 0
+	}
+	switch {
+	case g == gates.GateBuild:
+		total := 0.0
+		for _, b := range []*gates.Build{e.Baseline, e.Candidate} {
+			if b != nil {
+				total += b.Seconds
+			}
+		}
+		return total
+	case g == gates.GateCorrectness && e.Correctness != nil:
+		return e.Correctness.Seconds
+	case g == gates.GateSanitize && e.Sanitize != nil:
+		return e.Sanitize.Seconds
+	case g == gates.GatePerformance && e.Performance != nil:
+		return e.Performance.Seconds
+	case g == gates.GateProfile && e.Profile != nil:
+		return e.Profile.Seconds
+	}
+	return 0
+}
+
+func occupancy(v *gates.Verdict) []Occupancy {
+	var list []Occupancy
+	for i, b := range v.Builds {
+		r := b.Resources
+		if r == nil || r.BlockThreads == nil || r.Registers == nil {
+			continue
+		}
+		shared := 0
+		for _, n := range []*int{r.StaticShared, r.DynamicShared} {
+			if n != nil {
+				shared += *n
+			}
+		}
+		side := "baseline"
+		if i == len(v.Builds)-1 {
+			side = "candidate"
+		}
+		if blocks, limit, ok := gates.BlocksPerSM(cmp.Or(b.Arch, v.Device.Arch), *r.BlockThreads, *r.Registers, shared); ok {
+			list = append(list, Occupancy{side, blocks, limit})
+		}
+	}
+	return list
+}
+
+// fitness is the runner's state round by round, the last of many.
+func fitness(e *gates.Evidence) []FitnessRow {
+	if e.Performance == nil {
+		return nil
+	}
+	const most = 50
+	var rows []FitnessRow
+	for i, r := range e.Performance.Rounds {
+		if r.Before != nil {
+			rows = append(rows, FitnessRow{Round: i + 1, Started: r.Started, Attempt: r.Attempt, Before: r.Before})
+		}
+	}
+	return rows[max(0, len(rows)-most):]
+}
+
+// download hands a stored file out as it is.
+func (s *Server) download(what string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
+		name := map[string]string{"evidence": row.Evidence, "verdict": row.Verdict}[what]
+		if err == nil && name == "" {
+			err = ErrNotFound
+		}
+		var data []byte
+		if err == nil {
+			data, err = s.Source.Blob(r.Context(), name)
+		}
+		if err != nil {
+			s.fail(w, r, errors.Join(err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", what+".json"))
+		_, _ = w.Write(data) // a client that has gone needs no file
+	}
+}

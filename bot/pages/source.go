@@ -1,0 +1,109 @@
+package pages
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// A Source knows what is shown. It answers for everything it has: who may see it is
+// not its business. Of what it does not have it says ErrNotFound.
+type Source interface {
+	RepoNames(ctx context.Context) ([]ledger.RepoName, error)
+	Kernels(ctx context.Context, repo int64) ([]string, error)
+	Latest(ctx context.Context, repo int64, kernel string, limit int) ([]ledger.RunRow, error)
+	OnMain(ctx context.Context, repo int64, kernel string, limit int) ([]ledger.RunRow, error)
+	Run(ctx context.Context, job string) (ledger.RunRow, error)
+	Unfinished(ctx context.Context) ([]ledger.RunRow, error)
+	Attempts(ctx context.Context, id change.ID) ([]ledger.RunRow, error)
+	Change(ctx context.Context, id change.ID) (*change.State, error)
+	Audit(ctx context.Context, f ledger.AuditFilter) ([]ledger.Entry, error)
+	// Blob is stored evidence, a verdict or a log.
+	Blob(ctx context.Context, name string) ([]byte, error)
+	// Runners is who measures.
+	Runners() []Runner
+}
+
+// A Runner is who measures, and what it does at the moment.
+type Runner struct {
+	Name     string         `json:"name"`
+	Labels   []string       `json:"labels"`
+	Seen     time.Time      `json:"last_seen,omitzero"`
+	Here     bool           `json:"connected"`
+	Job      string         `json:"job,omitempty"`
+	Progress *runners.Event `json:"progress,omitempty"`
+}
+
+// An Access says who somebody is, and what they may read.
+type Access interface {
+	Viewer(r *http.Request) Viewer
+	// SignIn is the address of the page where one can log in, or "".
+	SignIn() string
+	// Routes adds pages of its own, written by what it is given.
+	Routes(mux *http.ServeMux, write func(w http.ResponseWriter, r *http.Request, status int, name string, model any))
+}
+
+// A Viewer is whoever asks for a page.
+type Viewer struct {
+	Login   string // "" for nobody in particular
+	Member  bool   // has logged in, by whatever way
+	MayRead func(ctx context.Context, repo string) bool
+}
+
+// Everybody may read everything: for pages that nobody else can reach.
+type Everybody struct{}
+
+// Viewer is anyone.
+func (Everybody) Viewer(*http.Request) Viewer {
+	return Viewer{MayRead: func(context.Context, string) bool { return true }}
+}
+
+// SignIn is nowhere.
+func (Everybody) SignIn() string { return "" }
+
+// Routes has none.
+func (Everybody) Routes(*http.ServeMux, func(http.ResponseWriter, *http.Request, int, string, any)) {}
+
+// repos is the repositories that the viewer may read.
+func (s *Server) repos(ctx context.Context, v *visit) (map[int64]string, error) {
+	all, err := s.Source.RepoNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := map[int64]string{}
+	for _, r := range all {
+		if v.MayRead(ctx, r.Name) {
+			mine[r.ID] = r.Name
+		}
+	}
+	return mine, nil
+}
+
+// repoName is the newest name of a repository that the viewer may read. A run may
+// bear an older one, which may be another repository's by now.
+func (s *Server) repoName(ctx context.Context, v *visit, id int64) (string, error) {
+	all, err := s.Source.RepoNames(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range all {
+		if r.ID == id && v.MayRead(ctx, r.Name) {
+			return r.Name, nil
+		}
+	}
+	return "", ErrNotFound
+}
+
+// runOf finds a run that the viewer may read.
+func (s *Server) runOf(ctx context.Context, v *visit, job string) (ledger.RunRow, error) {
+	row, err := s.Source.Run(ctx, job)
+	if err != nil {
+		return row, err
+	}
+	row.Repo, err = s.repoName(ctx, v, row.Change.Repo)
+	return row, err
+}

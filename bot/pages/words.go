@@ -1,0 +1,170 @@
+package pages
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// functions are what the templates may call. None of them makes markup of a text.
+func (s *Server) functions() template.FuncMap {
+	return template.FuncMap{
+		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
+		"bytes":   bytesWords,
+		"seconds": secondsWords,
+		"signed":  signed,
+		"micros":  micros,
+		"figure":  figure,
+		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
+		"short":   short,
+		"brief":   brief,
+		"status":  statusOf,
+		"outcome": outcomeOf,
+		"kernel":  kernelPath,
+		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"inc":     func(n int) int { return n + 1 },
+		"join":    strings.Join,
+		"deref": func(v *float64) float64 {
+			if v == nil {
+				return math.NaN()
+			}
+			return *v
+		},
+	}
+}
+
+// A sign is a status in a mark, a word and a class, so that nobody needs colours to
+// tell them apart.
+type sign struct{ Mark, Word, Class string }
+
+func statusOf(s gates.Status) sign {
+	switch s {
+	case gates.Passed:
+		return sign{"✓", "pass", "pass"}
+	case gates.Failed:
+		return sign{"✗", "fail", "fail"}
+	case gates.Open:
+		return sign{"◷", "not yet proven", "open"}
+	case gates.Informs:
+		return sign{"i", "informs only", "inform"}
+	case gates.Missing:
+		return sign{"?", "missing", "open"}
+	}
+	return sign{"–", "not run", "none"}
+}
+
+// outcomeOf tells what is proven wrong from what is not proven yet.
+func outcomeOf(o gates.Outcome, r gates.Reason) sign {
+	switch o {
+	case gates.Pass:
+		return sign{"✓", "PASS", "pass"}
+	case gates.Error:
+		return sign{"!", "ERROR", "error"}
+	case gates.Defer:
+		switch r {
+		case gates.ReasonBuild, gates.ReasonResources, gates.ReasonCorrectness, gates.ReasonRegression:
+			return sign{"✗", "DEFER", "fail"}
+		}
+		return sign{"◷", "DEFER", "open"}
+	}
+	return sign{"…", "no verdict", "none"}
+}
+
+// kernelPath is the address of a kernel's page.
+func kernelPath(repo, kernel string) string {
+	return "/kernels/" + repo + "/" + (&url.URL{Path: kernel}).EscapedPath()
+}
+
+// brief is a verdict's one line without what the columns beside it say.
+func brief(line string) string {
+	if _, rest, ok := strings.Cut(line, ": "); ok {
+		return rest
+	}
+	return line
+}
+
+func short(sha string) string { return sha[:min(len(sha), 9)] }
+
+func ago(now, t time.Time) string {
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return "never"
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	}
+}
+
+func secondsWords(s float64) string {
+	switch {
+	case s <= 0 || math.IsNaN(s):
+		return ""
+	case s < 1:
+		return fmt.Sprintf("%.0f ms", 1000*s)
+	case s < 120:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return fmt.Sprintf("%.1f h", s/3600)
+}
+
+func bytesWords(n float64) string {
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if n < 1024 || unit == "GiB" {
+			return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64) + " " + unit
+		}
+		n /= 1024
+	}
+	return ""
+}
+
+// signed writes a share with its sign.
+func signed(v float64) string {
+	text := strconv.FormatFloat(math.Abs(v)*100, 'f', 1, 64) + " %"
+	switch {
+	case text == "0.0 %" || math.IsNaN(v):
+		return "0 %"
+	case v < 0:
+		return "−" + text
+	}
+	return "+" + text
+}
+
+// micros writes a time with four digits that count.
+func micros(v float64) string {
+	switch {
+	case v <= 0 || math.IsNaN(v) || math.IsInf(v, 0):
+		return "–"
+	case v >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'g', 4, 64) + " s"
+	case v >= 1e4:
+		return strconv.FormatFloat(v/1e3, 'g', 4, 64) + " ms"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64) + " µs"
+}
+
+// figure writes what a compiler or a profiler counted.
+func figure(v *float64, unit string) string {
+	switch {
+	case v == nil:
+		return "–"
+	case unit == "B":
+		return bytesWords(*v)
+	case unit == "":
+		return strconv.FormatFloat(*v, 'g', 4, 64)
+	}
+	return strconv.FormatFloat(*v, 'g', 4, 64) + " " + unit
+}

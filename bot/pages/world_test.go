@@ -1,0 +1,289 @@
+package pages_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// A world is a real ledger over events that a test makes up, with blobs and runners
+// beside it.
+type world struct {
+	testing.TB
+	*ledger.Ledger
+	events []journal.Event
+
+	mu      sync.Mutex
+	blobs   map[string][]byte
+	runners []pages.Runner
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{TB: t, blobs: map[string][]byte{}}
+	l, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{})
+	w.no(err)
+	w.Ledger = l
+	t.Cleanup(func() { l.Close() })
+	return w
+}
+
+func (w *world) no(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// write adds an event to the journal.
+func (w *world) write(s *change.State, e change.Event) {
+	w.Helper()
+	seq := uint64(len(w.events) + 1)
+	at := epoch.Add(time.Duration(seq) * time.Second)
+	data, err := json.Marshal(e)
+	w.no(err)
+	w.events = append(w.events, journal.Event{Seq: seq, Run: s.ID.String(), Kind: change.KindOf(e), At: at, Data: data})
+	s.Apply(seq, at, e)
+}
+
+// Replay and Follow make the world a journal.
+func (w *world) Replay(_ context.Context, after uint64, apply func(journal.Event) error) (uint64, error) {
+	for after < uint64(len(w.events)) {
+		if err := apply(w.events[after]); err != nil {
+			return after, err
+		}
+		after++
+	}
+	return after, nil
+}
+
+func (w *world) follow(ctx context.Context, after uint64, apply func(journal.Event) error) error {
+	if _, err := w.Replay(ctx, after, apply); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// replayed is the journal, whose methods the ledger has too.
+type replayed struct{ *world }
+
+func (r replayed) Follow(ctx context.Context, after uint64, apply func(journal.Event) error) error {
+	return r.follow(ctx, after, apply)
+}
+
+// settle brings the ledger up to the last event.
+func (w *world) settle() {
+	w.Helper()
+	ctx, stop := context.WithCancel(w.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Ledger.Follow(ctx, replayed{w}) }()
+	w.no(w.Ledger.WaitFor(w.Context(), uint64(len(w.events))))
+	stop()
+	w.no(<-ended)
+}
+
+// The world is a source of pages.
+func (w *world) Run(ctx context.Context, job string) (ledger.RunRow, error) {
+	r, err := w.Ledger.Run(ctx, job)
+	return r, missing(err)
+}
+
+func (w *world) Change(ctx context.Context, id change.ID) (*change.State, error) {
+	s, err := w.Ledger.Change(ctx, id)
+	return s, missing(err)
+}
+
+func missing(err error) error {
+	if ledger.IsNotFound(err) {
+		return pages.ErrNotFound
+	}
+	return err
+}
+
+func (w *world) Blob(_ context.Context, name string) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if data, ok := w.blobs[name]; ok {
+		return data, nil
+	}
+	return nil, fmt.Errorf("no blob %s", name)
+}
+
+func (w *world) Runners() []pages.Runner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]pages.Runner{}, w.runners...)
+}
+
+func (w *world) busy(job string, p *runners.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runners = []pages.Runner{{Name: "gpu1", Labels: []string{"h200"}, Here: true, Job: job, Progress: p}}
+}
+
+func (w *world) blob(name string, value any) string {
+	w.Helper()
+	data, err := json.Marshal(value)
+	w.no(err)
+	w.blobs[name] = data
+	return name
+}
+
+const policyText = `version: 1
+devices: [gpu]
+gates:
+  correctness: {shapes: all, seeds: [0], distributions: [normal], norm_error: "<= 1%"}
+  performance: {target: {shapes: [mission], speedup: ">= +10%"}, guard: {shapes: [small], speedup: ">= -2%"}}
+rules:
+  - name: refactoring
+    when: {labels: [refactoring]}
+    gates: {performance: {target: none}}
+  - name: default
+`
+
+// open begins a change with one planned kernel.
+func (w *world) open(id change.ID, repo, title, kernel string) *change.State {
+	w.Helper()
+	head := fmt.Sprintf("%040x", len(w.events)+1)
+	if id.SHA != "" {
+		head = id.SHA
+	}
+	s := change.New(id)
+	f := change.Facts{Repo: repo, Title: title, Author: "ann", Open: true, Head: head, Base: "main", Labels: []string{"perf"}}
+	w.write(s, change.Seen{Facts: f})
+	w.write(s, change.Planned{Plan: change.Plan{
+		Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Policy: policyText,
+		Kernels: []change.Kernel{{Name: kernel, Folder: "kernels/" + kernel, Rule: "default", Labels: change.Labels{"h200"}, Bundle: "b"}},
+	}})
+	return s
+}
+
+// finish ends the change's run with evidence.
+func (w *world) finish(s *change.State, e *gates.Evidence, v *gates.Verdict) string {
+	w.Helper()
+	run := s.Runs[0]
+	w.write(s, change.Started{Job: run.Job, Token: 1, Runner: "gpu1"})
+	result := change.NewResult(v)
+	result.Evidence, result.Verdict = w.blob("evidence-"+run.Job, e), w.blob("verdict-"+run.Job, v)
+	w.write(s, change.Finished{Job: run.Job, Token: 1, Runner: "gpu1", Result: result})
+	return run.Job
+}
+
+func (w *world) ask(s *change.State, text string, e change.Effect) {
+	id := fmt.Sprint("comment-", len(s.Commands)+1)
+	w.write(s, change.Asked{ID: id, By: "carol", Request: command.Read(text), Head: s.Facts.Head})
+	w.write(s, change.Answered{ID: id, OK: true, Reply: "as asked", Effect: e})
+}
+
+// recorded is evidence of a real GPU, judged by the policy that is shipped for it.
+func recorded(t testing.TB, name string) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	file := filepath.Join("..", "..", "kernels", "sdpa_fp8", "evidence", name+".json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := gates.ParseEvidence(file, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, ok := judged.Load(name)
+	if !ok {
+		shipped, err := policies.Shipped("h200")
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy, err := policies.Parse("h200.yaml", shipped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err = json.Marshal(gates.Judge(policy, "h200.yaml", e)); err != nil {
+			t.Fatal(err)
+		}
+		judged.Store(name, text)
+	}
+	v := &gates.Verdict{}
+	if err := json.Unmarshal(text.([]byte), v); err != nil {
+		t.Fatal(err)
+	}
+	return e, v
+}
+
+// judged is verdicts as JSON, by the name of their evidence: each is found once.
+var judged sync.Map
+
+// site serves the world's pages.
+func (w *world) site(access pages.Access) *httptest.Server {
+	w.Helper()
+	done := make(chan struct{})
+	s := &pages.Server{Source: w, Access: access, Version: "kernelgate test", Now: func() time.Time { return epoch.Add(time.Hour) }, Done: done}
+	h, err := s.Handler()
+	w.no(err)
+	server := httptest.NewServer(h)
+	w.Cleanup(func() { close(done); server.Close() })
+	return server
+}
+
+func (w *world) get(url string, header ...string) (*http.Response, string) {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodGet, url, nil)
+	w.no(err)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	w.no(err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	w.no(err)
+	return answer, string(body)
+}
+
+// story is a small history: a kernel on main, a pull request of two attempts with a
+// command and an override, one that runs and one that waits.
+func story(w *world) (jobs map[string]string) {
+	w.Helper()
+	jobs = map[string]string{}
+	for i, name := range []string{"stage1", "stage2", "stage3b"} {
+		e, v := recorded(w, name)
+		s := w.open(change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat(fmt.Sprint(i+1), 40)}, "org/kernels", "", "sdpa")
+		jobs[name] = w.finish(s, e, v)
+	}
+	e, v := recorded(w, "stage6_fp8")
+	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 7}, "org/kernels", "FP8 everywhere", "sdpa")
+	jobs["first"] = w.finish(s, e, v)
+	w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa", Bundle: "b2"}}})
+	e, v = recorded(w, "broken")
+	jobs["broken"] = w.finish(s, e, v)
+	w.ask(s, "/override it is late", change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: "carol", Reason: "it is late", At: "2026-03-01T00:00:00Z"}})
+	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
+	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: "gpu1"})
+	jobs["running"] = running.Runs[0].Job
+	w.busy(jobs["running"], &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 3, Total: 20, Unit: "rounds", Left: 30})
+	waits := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 9}, "org/kernels", "Waits", "sdpa")
+	jobs["queued"] = waits.Runs[0].Job
+	w.settle()
+	return jobs
+}

@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/oauth2"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Pages is who may look at what was measured. What is not named is private.
+type Pages struct {
+	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories whose pages everybody may read."`
+	TokenFile        string       `yaml:"token_file" eg:"/etc/kernelgate/pages.token" doc:"A token that lets its bearer read all pages."`
+	ClientID         string       `yaml:"client_id" eg:"Iv23liAbCdEf" doc:"The App's client ID, to log in with GitHub: who can read a repository can read its pages."`
+	ClientSecretFile string       `yaml:"client_secret_file" eg:"/etc/kernelgate/client-secret" doc:"The App's client secret."`
+	Token            inlineSecret `yaml:"token" doc:"Refused: use token_file."`
+	ClientSecret     inlineSecret `yaml:"client_secret" doc:"Refused: use client_secret_file."`
+}
+
+func (c *checker) checkPages() {
+	seen := map[string]bool{}
+	for i, repo := range c.Pages.Public {
+		switch key := strings.ToLower(repo); {
+		case !strict.IsRepository(repo):
+			c.item("pages.public", i, "%q is not a repository (write owner/name)", repo)
+		case seen[key]:
+			c.item("pages.public", i, "%q is named twice (delete one)", repo)
+		default:
+			seen[key] = true
+		}
+	}
+	c.secretFile("pages.token_file", c.Pages.TokenFile)
+	c.secretFile("pages.client_secret_file", c.Pages.ClientSecretFile)
+	switch id, secret := c.Pages.ClientID, c.Pages.ClientSecretFile; {
+	case id != "" && secret == "":
+		c.at("pages.client_secret_file", "is required with client_id (make a secret on the App's page and write it into a file)")
+	case id == "" && secret != "":
+		c.at("pages.client_id", "is required with client_secret_file (write the client ID on the App's page)")
+	case id != "" && c.URL == "":
+		c.at("url", "is required to log in with GitHub, which sends people back there (write e.g. https://kernelgate.example.com)")
+	}
+}
+
+// guard is who may read which pages.
+func (s *Server) guard() (*access.Guard, error) {
+	key, err := s.sessionKey()
+	if err != nil {
+		return nil, err
+	}
+	g := &access.Guard{
+		Key: key, Public: s.opt.Pages.Public, Token: s.opt.Secrets.Pages, Secure: strings.HasPrefix(s.opt.Config.URL, "https://"),
+		Log: s.log, Now: s.opt.Now,
+		CanRead: func(ctx context.Context, repo, login string) (bool, error) {
+			role, err := s.Client.Permission(ctx, repo, login)
+			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusNotFound {
+				return false, nil
+			}
+			return err == nil && role != "" && role != "none", err
+		},
+	}
+	if s.opt.Pages.ClientID == "" {
+		return g, nil
+	}
+	api, web, err := client.Addresses(s.opt.GitHub.APIURL, s.opt.GitHub.GitURL)
+	if err != nil {
+		return nil, err
+	}
+	g.OAuth = &oauth2.Config{
+		ClientID: s.opt.Pages.ClientID, ClientSecret: s.opt.Secrets.ClientSecret,
+		RedirectURL: strings.TrimSuffix(s.opt.Config.URL, "/") + "/login/callback",
+		Endpoint:    oauth2.Endpoint{AuthURL: web + "/login/oauth/authorize", TokenURL: web + "/login/oauth/access_token", AuthStyle: oauth2.AuthStyleInParams},
+	}
+	g.Login = func(ctx context.Context, token *oauth2.Token) (string, error) { return whose(ctx, api, token) }
+	return g, nil
+}
+
+// whose asks GitHub for the name behind a token.
+func whose(ctx context.Context, api *url.URL, token *oauth2.Token) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, api.JoinPath("user").String(), nil)
+	if err != nil {
+		return "", err
+	}
+	token.SetAuthHeader(request)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("asking GitHub who logged in: %w", err)
+	}
+	defer answer.Body.Close()
+	var user struct {
+		Login string `json:"login"`
+	}
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("asking GitHub who logged in: it answers %s", answer.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&user); err != nil {
+		return "", fmt.Errorf("asking GitHub who logged in: %w", err)
+	}
+	return user.Login, nil
+}
+
+// sessionKey is made once and stays, so that people stay logged in over a restart.
+func (s *Server) sessionKey() ([]byte, error) {
+	const bytes = 32
+	file := filepath.Join(s.opt.Data, "session.key")
+	key, err := os.ReadFile(file)
+	if err == nil && len(key) == bytes {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the key of sessions: %w", err)
+	}
+	key = make([]byte, bytes)
+	rand.Read(key) // never fails
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		return nil, fmt.Errorf("keeping the key of sessions: %w", err)
+	}
+	return key, nil
+}
+
+// pageOf is where a change can be looked at, or "" where nobody could.
+func (s *Server) pageOf(repo string, id change.ID) string {
+	if s.opt.Config.URL == "" || s.access == nil || !s.access.Readable(repo) {
+		return ""
+	}
+	return strings.TrimSuffix(s.opt.Config.URL, "/") + "/changes/" + id.String()
+}
+
+// pages serves what the stores hold.
+func (s *Server) pages(done <-chan struct{}) (http.Handler, error) {
+	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done}
+	return site.Handler()
+}
+
+// stores are the ledger, the artifacts and the fleet as a source of pages.
+type stores struct {
+	s *Server
+	*ledger.Ledger
+}
+
+func (s stores) Run(ctx context.Context, job string) (ledger.RunRow, error) {
+	return found(s.Ledger.Run(ctx, job))
+}
+
+func (s stores) Change(ctx context.Context, id change.ID) (*change.State, error) {
+	return found(s.Ledger.Change(ctx, id))
+}
+
+func found[T any](value T, err error) (T, error) {
+	if ledger.IsNotFound(err) {
+		err = pages.ErrNotFound
+	}
+	return value, err
+}
+
+func (s stores) Blob(ctx context.Context, name string) ([]byte, error) {
+	r, _, err := s.s.Journal.Artifacts.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func (s stores) Runners() []pages.Runner {
+	var list []pages.Runner
+	for _, r := range s.s.Runners.Runners() {
+		list = append(list, pages.Runner{
+			Name: r.Name, Labels: r.Labels, Seen: r.LastSeen, Here: s.s.here(r.LastSeen), Job: r.Job, Progress: r.Progress,
+		})
+	}
+	return list
+}

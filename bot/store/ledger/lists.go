@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+)
+
+// What people look at is asked for with every look, however many runs there are:
+// these queries read what an index leads to, and a bounded number of rows.
+
+// IsNotFound tells that the ledger has no such change or run.
+func IsNotFound(err error) bool { return errors.Is(err, errNotFound) }
+
+// A RepoName is a repository under its newest name.
+type RepoName struct {
+	ID   int64
+	Name string
+}
+
+// RepoNames is the repositories of all changes. It jumps from one to the next in the index
+// where Repos would count all changes.
+func (l *Ledger) RepoNames(ctx context.Context) ([]RepoName, error) {
+	const query = `WITH RECURSIVE repos (which) AS (
+		SELECT min(repo_id) FROM changes
+		UNION ALL SELECT (SELECT min(repo_id) FROM changes WHERE repo_id > which) FROM repos WHERE which IS NOT NULL)
+		SELECT r.which, (SELECT c.repo FROM changes c WHERE c.repo_id = r.which ORDER BY c.seq DESC LIMIT 1) AS name
+		FROM repos r WHERE r.which IS NOT NULL`
+	return all(ctx, l, "the repositories", query, nil, func(rows *sql.Rows) (r RepoName, err error) {
+		return r, rows.Scan(&r.ID, &r.Name)
+	})
+}
+
+// Kernels is the kernels of a repository that were ever run, by name.
+func (l *Ledger) Kernels(ctx context.Context, repoID int64) ([]string, error) {
+	const query = `WITH RECURSIVE names (name) AS (
+		SELECT min(kernel) FROM runs WHERE repo_id = ?1
+		UNION ALL SELECT (SELECT min(kernel) FROM runs WHERE repo_id = ?1 AND kernel > name) FROM names WHERE name IS NOT NULL)
+		SELECT name FROM names WHERE name IS NOT NULL`
+	return all(ctx, l, "the kernels", query, []any{repoID}, func(rows *sql.Rows) (name string, err error) {
+		return name, rows.Scan(&name)
+	})
+}
+
+// Run is the run of a job.
+func (l *Ledger) Run(ctx context.Context, job string) (RunRow, error) {
+	rows, err := l.listRuns(ctx, "a run", "SELECT n FROM runs WHERE job = ?", job)
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("run %q: %w", job, errNotFound)
+	}
+	if err != nil {
+		return RunRow{}, err
+	}
+	return rows[0], nil
+}
+
+// Unfinished is the runs that wait for a runner or are at one, oldest first.
+func (l *Ledger) Unfinished(ctx context.Context) ([]RunRow, error) {
+	rows, err := l.listRuns(ctx, "what is under way", "SELECT n FROM runs WHERE phase IN ('queued', 'running')")
+	for i, k := 0, len(rows)-1; i < k; i, k = i+1, k-1 {
+		rows[i], rows[k] = rows[k], rows[i]
+	}
+	return rows, err
+}
+
+// Attempts is all runs of a change, newest first.
+func (l *Ledger) Attempts(ctx context.Context, id change.ID) ([]RunRow, error) {
+	return l.listRuns(ctx, "the runs of a change", "SELECT n FROM runs WHERE change = ? ORDER BY n DESC LIMIT 500", id.String())
+}
+
+// Latest is the last runs of a kernel, newest first.
+func (l *Ledger) Latest(ctx context.Context, repoID int64, kernel string, limit int) ([]RunRow, error) {
+	return l.listRuns(ctx, "the last runs of "+kernel, "SELECT n FROM runs WHERE repo_id = ? AND kernel = ? ORDER BY n DESC LIMIT ?", repoID, kernel, pageSize(limit))
+}
+
+// lookedThrough is how many runs of a kernel are looked through for those of the default
+// branch.
+const lookedThrough = 2000
+
+// OnMain is the kernel's last runs on the default branch that decided something, newest
+// first, among its last runs.
+func (l *Ledger) OnMain(ctx context.Context, repoID int64, kernel string, limit int) ([]RunRow, error) {
+	return l.listRuns(ctx, "the history of "+kernel, `SELECT n FROM (
+		SELECT n, change, side, outcome FROM runs WHERE repo_id = ? AND kernel = ? ORDER BY n DESC LIMIT ?)
+		WHERE change LIKE 'push-%' AND side = 0 AND outcome IN ('PASS', 'DEFER') ORDER BY n DESC LIMIT ?`,
+		repoID, kernel, lookedThrough, pageSize(limit))
+}
+
+// listRuns reads the runs that a query names by number, newest first. The order of the
+// joins is given: SQLite would rather go through all runs in the order that is asked for.
+func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any) ([]RunRow, error) {
+	query := `SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
+		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
+		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change ORDER BY which.n DESC`
+	runs, err := all(ctx, l, what, query, args, scanRun)
+	if err != nil {
+		return nil, err
+	}
+	return runs, l.addShapes(ctx, runs)
+}

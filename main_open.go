@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/pages/folder"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+func openCommand(stdout, stderr io.Writer) *cobra.Command {
+	policyName, listen := "", "127.0.0.1:0"
+	cmd := &cobra.Command{
+		Use:   "open [RESULTS]",
+		Short: "Show a folder of results as pages, in a browser on this host",
+		Long: "Serves the pages that the bot has (runs, kernels, comparisons) on the loopback, from the evidence\n" +
+			"and verdicts in a folder: results, unless another is named. With --policy every evidence is judged\n" +
+			"anew. It reads the folder again at every look, and stops at Ctrl-C.\n\n" +
+			"Exit status: 0 stopped by a signal, 2 no results, 3 anything else.",
+		Example: "  kernelgate open\n  kernelgate open kernels/sdpa_fp8/evidence --policy h200",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "results"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			var judge func(*gates.Evidence) *gates.Verdict
+			if policyName != "" {
+				policy, file, err := check.ReadPolicy(policyName)
+				if err != nil {
+					return err
+				}
+				judge = func(e *gates.Evidence) *gates.Verdict { return gates.Judge(policy, file, e) }
+			}
+			host, _, err := net.SplitHostPort(listen)
+			if err != nil || !client.Loopback(host) {
+				return strict.Mistakef("--listen: %q is no address of the loopback (write e.g. 127.0.0.1:8080): there is no login here", listen)
+			}
+			results, err := folder.Open(dir, judge)
+			if err != nil {
+				return strict.Mistake{Err: err}
+			}
+			for path, why := range results.Skipped() {
+				fmt.Fprintf(stderr, "kernelgate: %s is left out: %s\n", path, why)
+			}
+			return servePages(cmd.Context(), listen, results, stdout)
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "judge by this policy: a file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the verdicts that are there)")
+	cmd.Flags().StringVar(&listen, "listen", listen, "address on the loopback")
+	return cmd
+}
+
+// servePages answers until ctx ends.
+func servePages(ctx context.Context, listen string, results *folder.Folder, stdout io.Writer) error {
+	site := &pages.Server{Source: results, Access: pages.Everybody{}, Version: version(), Done: ctx.Done()}
+	handler, err := site.Handler()
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w (choose a free address: --listen)", err)
+	}
+	fmt.Fprintf(stdout, "%d results at http://%s (Ctrl-C stops)\n", results.Count(), l.Addr())
+	server := &http.Server{Handler: onlyLoopback(handler), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute}
+	context.AfterFunc(ctx, func() { server.Close() })
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("listening on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// onlyLoopback refuses requests to any other name: a page elsewhere could have its
+// own name lead here and read what is shown.
+func onlyLoopback(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if !client.Loopback(strings.Trim(host, "[]")) {
+			http.Error(w, "These pages are for this host alone: open them at 127.0.0.1.", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
