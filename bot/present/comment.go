@@ -104,7 +104,9 @@ func (v View) compose() *composition {
 			continue
 		}
 		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Kernel, nameRunes)),
-			func(limit int) string { return joined(v.done(r).whole(), v.about(r), v.again(r), v.reportBelow(r, limit)) })
+			func(limit int) string {
+				return joined(v.done(r).whole(), v.about(r), v.again(r), v.reportBelow(r, limit))
+			})
 	}
 	for _, r := range s.Side {
 		if r.Phase == change.Done {
