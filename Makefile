@@ -10,15 +10,16 @@ build:
 	@go build -o $(BIN) .
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
-# 13 compiler from PyPI, and GitHub's example payloads and API description from npm,
-# each into a cache.
-# Without network the latter two are left out with a message, except in CI, where
+# 13 compiler from PyPI, GitHub's example payloads and API description from npm, and
+# Google Benchmark from Debian, each into a cache.
+# Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
 setup:
 	@go mod download
 	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
 	@bot/github/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
 	@bot/github/embedded/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
+	@runners/command/testdata/fetch-googlebenchmark.sh >/dev/null || test -z "$$CI"
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that one can look around.

@@ -129,6 +129,25 @@ func (j *judgement) wrong(cases []wrongCase, total int) GateResult {
 	return r
 }
 
+// tested is the word of a harness's own test command.
+func (j *judgement) tested(t *Test) GateResult {
+	switch {
+	case t.Failure == nil:
+		j.notes = append(j.notes, "The test command's exit status is the only word on the output: no element was compared, and none of what was timed.")
+		return GateResult{Status: Passed, Text: fmt.Sprintf("the test command %s ended well", t.Command)}
+	case t.Baseline != nil:
+		return GateResult{
+			Status: Failed, Reason: ReasonSetup,
+			Text:   fmt.Sprintf("The test command fails on both sides: %s (the baseline: %s)", t.Failure.Detail, t.Baseline.Detail),
+			ToPass: []string{mendSetup},
+		}
+	}
+	return GateResult{
+		Status: Failed, Reason: ReasonCorrectness, Text: "The test command fails: " + t.Failure.Detail,
+		ToPass: []string{"make the test command end with status 0: " + t.Command},
+	}
+}
+
 func boolOrder(b bool) int {
 	if b {
 		return 1

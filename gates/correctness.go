@@ -18,6 +18,8 @@ func (j *judgement) correctness() GateResult {
 		return GateResult{Status: Missing, Text: "no output was compared"}
 	case c.Summary != nil:
 		return j.correctnessSummary(c.Summary)
+	case c.Test != nil:
+		return j.tested(c.Test)
 	}
 	var wrong []wrongCase
 	parity, deterministic, varies := true, true, false
@@ -68,6 +70,9 @@ func (j *judgement) correctness() GateResult {
 	j.notePrecision(c.Cases)
 	return GateResult{Status: Passed, Text: text}
 }
+
+// tested tells whether a test command has decided in place of cases.
+func (e *Evidence) tested() bool { return e.Correctness != nil && e.Correctness.Test != nil }
 
 func (k Case) label() string {
 	name := k.Shape

@@ -153,7 +153,16 @@ type Correctness struct {
 	Tolerance Tolerance           `json:"tolerance"`
 	Cases     []Case              `json:"cases,omitempty"`
 	Summary   *CorrectnessSummary `json:"summary,omitempty"`
+	Test      *Test               `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
 	Seconds   float64             `json:"seconds,omitempty"`
+}
+
+// A Test is how the test command of a harness ended on both sides; no failure is a good
+// end.
+type Test struct {
+	Command  string   `json:"command"`
+	Failure  *Failure `json:"failure,omitempty"`
+	Baseline *Failure `json:"baseline,omitempty"`
 }
 
 // A Tolerance makes an element bad when |err| > Abs + Rel·|want|.

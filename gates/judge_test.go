@@ -156,6 +156,30 @@ func TestVerdicts(t *testing.T) {
 			"on small in round 1: 1 of 100 elements (1%) are beyond the manifest's tolerance (asked <= 0%)"},
 		{"end to end", func(e *Evidence) { e.Correctness.Cases[0].EndToEnd.Bad = 11 }, Defer, ReasonCorrectness,
 			"against the unquantised inputs: 11 of 1000 elements (1.1%) are beyond the manifest's tolerance (asked <= 1%)"},
+		{"the test command fails", func(e *Evidence) {
+			e.Correctness = &Correctness{Test: &Test{Command: "./t", Failure: &Failure{"exit", "the test command ended with status 1"}}}
+		}, Defer, ReasonCorrectness, "The test command fails: the test command ended with status 1"},
+		{"the test command fails on both sides", func(e *Evidence) {
+			f := &Failure{"exit", "the test command ended with status 1"}
+			e.Correctness = &Correctness{Test: &Test{Command: "./t", Failure: f, Baseline: f}}
+		}, Error, ReasonSetup, "The test command fails on both sides"},
+		{"timed without a word on the output, and without a test", func(e *Evidence) { series(e, "small").Verified = 0 }, Error, ReasonRunner, "were not verified"},
+		{"timed without a word on the output, tested", func(e *Evidence) {
+			e.Correctness = &Correctness{Test: &Test{Command: "./t"}}
+			series(e, "small").Verified = 0
+		}, Pass, "", "Proven: speedup +2"},
+		{"both do not compile", func(e *Evidence) {
+			e.Candidate = &Build{Error: `k.cu:9: identifier "x" is undefined`, Diagnostics: []Diagnostic{{File: "k.cu", Line: 9, Severity: "error", Message: `identifier "x" is undefined`}}}
+			e.Baseline = &Build{Error: `k.cu:3: identifier "x" is undefined`, Diagnostics: []Diagnostic{{File: "k.cu", Line: 3, Severity: "error", Message: `identifier "x" is undefined`}}}
+		}, Error, ReasonSetup, `Neither the baseline nor the candidate builds, for the same reason: k.cu:9: identifier "x" is undefined`},
+		{"wrong in every case on both sides", func(e *Evidence) {
+			for i := range e.Correctness.Cases {
+				e.Correctness.Cases[i].Errors.NaN, e.Correctness.Cases[i].Baseline = 1, &Errors{Elements: 1000, NaN: 1}
+			}
+		}, Error, ReasonSetup, "Baseline and candidate are both wrong in every case (2); first: mission, seed 0"},
+		{"wrong before", func(e *Evidence) {
+			e.Correctness.Cases[0].Errors.NaN, e.Correctness.Cases[0].BaselineFailure = 1, &Failure{"crash", "the kernel crashed"}
+		}, Defer, ReasonCorrectness, "(the baseline is wrong there too: the kernel crashed). They were wrong before this change"},
 		{"not deterministic", func(e *Evidence) { e.Correctness.Cases[0].Deterministic = some(false) }, Defer, ReasonCorrectness,
 			"two launches on the same input gave different bits"},
 		{"a case was left out", func(e *Evidence) { e.Correctness.Cases = e.Correctness.Cases[1:] }, Defer, ReasonInconclusive,

@@ -24,6 +24,7 @@ func (r *Rival) ValidateStrict(n *strict.Node) {
 // A Command is how a harness of the repository's own is built and run.
 type Command struct {
 	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"What builds the harness: program and arguments; no shell."`
+	Test  []string `yaml:"test" eg:"[ctest, --output-on-failure]" default:"(bench prints error figures)" doc:"What tests the built harness: its exit status is the correctness gate, and bench prints times alone. No shell."`
 	Bench []string `yaml:"bench" required:"true" eg:"[./bench, --json]" doc:"What measures: program and arguments; no shell."`
 	Unit  Unit     `yaml:"unit" eg:"ms" default:"us" doc:"Of the times that bench prints."`
 }
@@ -46,6 +47,9 @@ func (c *Command) ValidateStrict(n *strict.Node) {
 		c.Unit = "us"
 	}
 	checkArgv(n, "build", c.Build)
+	if n.Has("test") {
+		checkArgv(n, "test", c.Test)
+	}
 	checkArgv(n, "bench", c.Bench)
 }
 

@@ -35,6 +35,11 @@ func (c checker) correctness() error {
 	if found.Tolerance != want {
 		return differs("correctness.tolerance", found.Tolerance, want)
 	}
+	if tests := m.Command != nil && m.Command.Test != nil; tests != (found.Test != nil) || tests && len(found.Cases) > 0 {
+		return fmt.Errorf("correctness.test: the manifest has a test command: %v, and the evidence has its end: %v, beside %d cases", tests, found.Test != nil, len(found.Cases))
+	} else if tests {
+		return nil
+	}
 	secret := map[string]bool{}
 	for i, k := range found.Cases {
 		field := fmt.Sprintf("correctness.cases[%d]", i)

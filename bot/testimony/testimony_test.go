@@ -161,6 +161,9 @@ func TestLies(t *testing.T) {
 		"a summary of cases": {"correctness.summary", func(e *gates.Evidence) {
 			e.Correctness = &gates.Correctness{Summary: &gates.CorrectnessSummary{Passed: 1, Total: 1}}
 		}},
+		"a test command's word": {"correctness.test", func(e *gates.Evidence) {
+			e.Correctness = &gates.Correctness{Tolerance: e.Correctness.Tolerance, Test: &gates.Test{Command: "./t"}}
+		}},
 		"the kernel is gone":         {"removed", func(e *gates.Evidence) { e.Removed = true }},
 		"the kernel is new":          {"baseline", func(e *gates.Evidence) { e.Baseline, e.Performance = nil, nil }},
 		"same code, by word":         {"same_code", func(e *gates.Evidence) { e.SameCode, e.Performance = true, nil }},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -19,6 +20,9 @@ const casesAtOnce = 256
 // its own outputs. Cases that the candidate does not mention are left out; the
 // gate counts them.
 func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+	if w.job.Manifest.Command.Test != nil {
+		return w.test(ctx, p)
+	}
 	result := &gates.Correctness{}
 	cases := runners.Cases(w.job, gate, w.rng)
 	done := 0
@@ -35,6 +39,38 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 		done += len(chunk)
 	}
 	return result, nil
+}
+
+// test runs the test command on the candidate and, where that fails, on the baseline:
+// what fails there too, the change has not brought.
+func (w *Worker) test(ctx context.Context, p runners.Progress) (*gates.Correctness, error) {
+	argv := w.job.Manifest.Command.Test
+	run := func(role runners.Role) (*gates.Failure, error) {
+		p.Report(runners.Event{Gate: gates.GateCorrectness, Text: "testing the " + string(role)})
+		s := w.sides[role]
+		r := w.request(proving, s.variant)
+		r.shapes = w.job.Manifest.ShapesFor(s.variant)
+		out, failure, err := w.config.harness(argv, s.dir).run(ctx, r)
+		if err != nil {
+			return nil, fmt.Errorf("testing the %s: %w", role, err)
+		}
+		if failure != nil {
+			failure.Detail = strings.ReplaceAll(failure.Detail, "the bench command", "the test command")
+			fmt.Fprintf(&w.log, "# test of the %s: %s\n%s\n%s\n", role, failure.Detail, strings.Join(argv, " "), tail(out.stdout.String()+out.stderr.String()))
+		}
+		return failure, nil
+	}
+	t := &gates.Test{Command: strings.Join(argv, " ")}
+	var err error
+	if t.Failure, err = run(runners.Candidate); err != nil {
+		return nil, err
+	}
+	if _, ok := w.sides[runners.Baseline]; ok && t.Failure != nil {
+		if t.Baseline, err = run(runners.Baseline); err != nil {
+			return nil, err
+		}
+	}
+	return &gates.Correctness{Test: t}, nil
 }
 
 // compare asks both sides for the same cases. A baseline that fails here loses

@@ -12,7 +12,7 @@
 // writable and empty for every process. Both run in the sandbox: no network, no
 // home, and this environment alone, beside PATH:
 //
-//	KERNELGATE_MODE       build, correctness or performance
+//	KERNELGATE_MODE       build, test, correctness or performance
 //	KERNELGATE_VARIANT    the manifest's variant
 //	KERNELGATE_DEFINES    its toggles as compiler flags: -DUSE_CP_ASYNC=1 …
 //	KERNELGATE_RESULT_FD  3: the descriptor to print results on
@@ -38,6 +38,11 @@
 // figures for every shape, the figures of outputs that it timed: without them
 // nobody would know that what was timed was right. seed and distribution are
 // optional there.
+//
+// A manifest with command.test needs none of the figures: the test command is run in
+// the built folder with KERNELGATE_MODE=test, its exit status is the correctness gate, and bench is
+// asked for times alone. That suits a harness that has a test program already; what
+// is timed is then compared with nothing.
 //
 // A line is at most 1 MiB long, a process prints at most 10,000 of them and
 // 16 MiB in all, and unknown keys are mistakes.

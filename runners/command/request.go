@@ -16,6 +16,7 @@ type mode string
 
 const (
 	building    mode = "build"
+	proving     mode = "test"
 	correctness mode = "correctness"
 	performance mode = "performance"
 )
@@ -65,6 +66,9 @@ func (r request) env(path string) ([]string, error) {
 		return nil, fmt.Errorf("writing the shapes for the bench command: %w", err)
 	}
 	env = append(env, "KERNELGATE_RESULT_FD="+strconv.Itoa(resultFD), "KERNELGATE_SHAPES="+string(text))
+	if r.mode == proving {
+		return env, nil
+	}
 	if r.mode == performance {
 		return append(env, "KERNELGATE_SEED="+strconv.FormatUint(r.seed, 10), "KERNELGATE_SAMPLES="+strconv.Itoa(r.samples)), nil
 	}
