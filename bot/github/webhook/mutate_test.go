@@ -223,7 +223,7 @@ func everyText(node any, visit func(path string, set func(string))) {
 // TestMutatedPayloadsLeaveLittleBehind keeps every event and error of some
 // payloads, and looks at the heap; FuzzMutated looks at as many as there is time for.
 func TestMutatedPayloadsLeaveLittleBehind(t *testing.T) {
-	const n = 4_000
+	const n = 1_000
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
