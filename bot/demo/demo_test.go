@@ -91,7 +91,7 @@ func left(t *testing.T, dir string) []string {
 // The story is told as it happens; afterwards people can play, and Ctrl-C leaves
 // nothing behind.
 func TestStory(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	out := &audience{}
 	out.on = map[string]func(string){

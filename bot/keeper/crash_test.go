@@ -66,7 +66,7 @@ func TestCrashes(t *testing.T) {
 			t.Fatalf("KERNELGATE_CRASHES: %v", err)
 		}
 	}
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{watchful: true, lease: 3 * time.Second})
 	w.settle()
 	w.no(w.running.stop())
 	s := w.setup()

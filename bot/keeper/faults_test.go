@@ -71,7 +71,7 @@ func (w *world) right(all []expectation) error {
 // rightInTheEnd waits until everything is as expected, and tells what is not.
 func (w *world) rightInTheEnd(all []expectation) {
 	w.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -116,7 +116,7 @@ func (w *world) crowd(n int) []expectation {
 // With three calls in ten failing in every way that GitHub knows, the end is the
 // same: nothing is lost and nothing is said twice.
 func TestFaults(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{watchful: true})
 	w.hub.SetFaults(embedded.Faults{Rate: 0.3, Seed: 11})
 	all := w.crowd(6)
 	w.rightInTheEnd(all)
@@ -130,14 +130,14 @@ func TestFaults(t *testing.T) {
 // Webhooks that fail, vanish, come twice and out of order change nothing either:
 // the bot asks for what failed and looks for what it was never told.
 func TestUnrulyDeliveries(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{watchful: true})
 	w.hub.SetDelivery(embedded.Unruly{Fail: 0.2, Vanish: 0.1, Duplicate: 0.3, Shuffle: true})
 	var all []expectation
 	for _, e := range w.crowd(6) {
 		e.commands = nil // a comment whose webhook vanished is nobody's fault
 		all = append(all, e)
 	}
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for done := false; !done; {

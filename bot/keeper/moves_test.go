@@ -118,7 +118,7 @@ func TestGoneForGood(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			heard := &wire{}
-			w := newWorld(t, worldOptions{two: true, refuse: heard.hear})
+			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: heard.hear})
 			pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 			w.started(pr)
 			test.leave(w)
@@ -145,14 +145,14 @@ func TestGoneForGood(t *testing.T) {
 // end; then work goes on.
 func TestAllowList(t *testing.T) {
 	heard := &wire{}
-	w := newWorld(t, worldOptions{two: true, refuse: heard.hear})
+	w := newWorld(t, worldOptions{watchful: true, two: true, refuse: heard.hear})
 	w.settle()
 	w.hub.SetAllowList("olga", true)
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.no(w.hub.Quiet(w.ctx))
 	w.poll("the delivery", func() bool { c := w.running.bot.Counts(); return c.Handled >= c.Accepted && w.running.bot.Idle() })
 	before, seen := heard.requests(), w.running.bot.Counts().Reconciled
-	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(3 * time.Second)) })
+	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(5 * time.Second)) })
 	if n := heard.requests() - before; n > 30 {
 		t.Errorf("%d requests in two reconciliations", n)
 	}
@@ -165,7 +165,7 @@ func TestAllowList(t *testing.T) {
 func TestArchivedBesideLive(t *testing.T) {
 	const many = 60
 	heard := &wire{}
-	w := newWorld(t, worldOptions{refuse: heard.hear, two: true,
+	w := newWorld(t, worldOptions{watchful: true, refuse: heard.hear, two: true,
 		limits: embedded.Limits{PerHour: 5000, ContentPerMinute: 80, ContentPerHour: 500, PointsPerMinute: 900, Concurrent: 100}})
 	w.no(w.running.stop())
 	w.app.SetHook("", "")
@@ -183,7 +183,7 @@ func TestArchivedBesideLive(t *testing.T) {
 	live := w.propose("live", "// speed 1.3\n", embedded.PROptions{})
 	w.checkIn(w.repo, live.HeadSHA(), "success")
 	seen := w.running.bot.Counts().Reconciled
-	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(3 * time.Second)) })
+	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(5 * time.Second)) })
 	if n := heard.wrote("/olga/attic/"); n != 0 {
 		t.Errorf("%d writes to an archived repository", n)
 	}

@@ -72,7 +72,7 @@ func TestLimitedInstallation(t *testing.T) {
 func TestInstallationThatRefusesTokens(t *testing.T) {
 	var tokens atomic.Value
 	tokens.Store("")
-	w := newWorld(t, worldOptions{two: true, refuse: func(rq *http.Request) *http.Response {
+	w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
 		if at := tokens.Load().(string); at != "" && strings.HasSuffix(rq.URL.Path, at) {
 			return no(rq, http.StatusForbidden, "Resource not accessible by integration")
 		}
@@ -95,7 +95,7 @@ func TestInstallationThatRefusesTokens(t *testing.T) {
 func TestArchivedRepository(t *testing.T) {
 	var archived atomic.Bool
 	var writes atomic.Int64
-	w := newWorld(t, worldOptions{two: true, refuse: func(rq *http.Request) *http.Response {
+	w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
 		switch {
 		case !archived.Load():
 		case strings.Contains(rq.URL.Path, "/repos/otto/") && rq.Method != http.MethodGet:
@@ -115,7 +115,7 @@ func TestArchivedRepository(t *testing.T) {
 	live := w.propose("live", "// speed 1.3\n", embedded.PROptions{})
 	w.checkIn(w.repo, live.HeadSHA(), "success")
 	seen := w.running.bot.Counts().Reconciled
-	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(3 * time.Second)) })
+	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(5 * time.Second)) })
 	if n := writes.Load(); n > 12 {
 		t.Errorf("%d writes were sent to an archived repository with 8 pull requests", n)
 	}

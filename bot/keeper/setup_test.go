@@ -34,10 +34,11 @@ type setup struct {
 	Key               []byte
 	PAT               string
 	Beat              time.Duration // how often the runner reports; 50 ms unless given
-	Lease             time.Duration // 3 s unless given
+	Lease             time.Duration // 30 s unless given: no runner that is only slow may lose its job
 	Absent            bool          // there is no runner
 	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
 	Patient           bool          // GitHub's own limits are kept to, in real time
+	Watchful          bool          // what the bot was not told of it finds in seconds
 	Everywhere        bool          // every repository is watched, not olga/kernels alone
 
 	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
@@ -90,7 +91,7 @@ func (r refusing) RoundTrip(rq *http.Request) (*http.Response, error) {
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 3*time.Second), Log: log})
+	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Log: log})
 	if err != nil {
 		cancel()
 		return nil, err
@@ -108,9 +109,14 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	runners := &fleet.Server{
 		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
-		LeaseFor: cmp.Or(s.Lease, 3*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
+		LeaseFor: cmp.Or(s.Lease, 30*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
-	reconcile, watched := 2*time.Second, []string{"olga/kernels"}
+	// To look at everything again is most of the work where nothing else is to be done. On
+	// a machine that takes longer for it than the pause, the bot never comes to rest.
+	reconcile, watched := 20*time.Second, []string{"olga/kernels"}
+	if s.Watchful {
+		reconcile = 4 * time.Second
+	}
 	if s.Everywhere {
 		watched = nil
 	}

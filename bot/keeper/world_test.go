@@ -53,6 +53,10 @@ rules:
 	token  = "the runner's token"
 )
 
+// patience is how long anything is waited for. A green run never waits that long, however
+// much else the machine does.
+const patience = 5 * time.Minute
+
 // testKey is made once: RSA keys are slow to find under the race detector.
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
@@ -86,6 +90,7 @@ type worldOptions struct {
 	absent   bool          // as in setup
 	forgets  bool          // the runner is of a version that has no attempt counted
 	patient  bool          // the bot keeps to GitHub's own limits, in real time
+	watchful bool          // as in setup
 	refuse   func(*http.Request) *http.Response
 	now      func() time.Time                      // everybody's clock
 	look     func(planner.Mirrors) planner.Mirrors // stands between the bot and what it fetches
@@ -225,7 +230,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, look: w.opt.look}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, look: w.opt.look}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))
@@ -261,7 +266,7 @@ func (w *world) proposeIn(repo *embedded.Repo, branch, source string, opt embedd
 // until waits for something to be so on GitHub.
 func (w *world) until(what string, cond func() bool) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	if err := w.hub.WaitFor(ctx, cond); err != nil {
 		var have []string
@@ -280,7 +285,7 @@ func (w *world) until(what string, cond func() bool) {
 // poll waits for something to be so that GitHub does not show.
 func (w *world) poll(what string, cond func() bool) {
 	w.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !cond() {
@@ -331,7 +336,7 @@ func (w *world) comment(pr *embedded.PR, who, text string) embedded.Comment {
 // settle waits until the bot has nothing left to do.
 func (w *world) settle() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -352,7 +357,7 @@ func (w *world) settle() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			w.Fatalf("the bot does not come to rest: %v", left)
+			w.Fatalf("the bot does not come to rest: %v, %+v", left, w.running.bot.Counts())
 		}
 	}
 }

@@ -106,7 +106,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	w := &world{TB: t, ctx: ctx, log: &lockedBuffer{}}
 	t.Cleanup(func() {

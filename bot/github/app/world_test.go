@@ -80,7 +80,7 @@ func newWorld(t *testing.T) *world {
 	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir()})
 	w.no(err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		if err := errors.Join(w.hub.Quiet(ctx), w.hub.Close()); err != nil {
 			t.Error(err)

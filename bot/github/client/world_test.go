@@ -106,7 +106,7 @@ func newWorld(t *testing.T, opt client.Options, limits embedded.Limits) *world {
 	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Clock: w.clock.Now, Seed: 7, Limits: limits})
 	w.no(err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		if err := errors.Join(w.hub.Quiet(ctx), w.hub.Close()); err != nil {
 			t.Error(err)

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, opt embedded.Options) *world {
 	w.hub, err = embedded.New(opt)
 	w.no(err)
 	t.Cleanup(func() { // the receiver complains about half a webhook
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		if err := errors.Join(w.hub.Quiet(ctx), w.hub.Close()); err != nil {
 			t.Error(err)

@@ -82,11 +82,14 @@ func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) e
 	return j.replay(ctx, "events."+run, 0, apply)
 }
 
+// missedAfter is when the server misses the reader of a consumer, and deletes it by itself.
+const missedAfter = time.Minute
+
 // replay reads by a consumer, which is cheaper than pages for a long run, and deletes it at once: the server allows 1,000,
 // and would keep it for a while.
 func (j *Journal) replay(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
 	o := jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: 10 * time.Second,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: missedAfter,
 	}
 	if subject != "" {
 		o.FilterSubjects = []string{subject}

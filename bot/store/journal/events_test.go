@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -155,7 +154,7 @@ func TestLookingLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	soon, stopped := context.WithTimeout(ctx, 8*time.Second) // before the server would miss their readers
+	soon, stopped := context.WithTimeout(ctx, missedAfter*9/10) // before the server would miss their readers
 	defer stopped()
 	for name := range j.js.StreamNames(ctx).Name() {
 		for left := 1; left > 0; {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // childEnv makes the test binary a bot that accepts deliveries until it is killed.
@@ -120,7 +119,7 @@ func TestKilledWhileAccepting(t *testing.T) {
 	if missing == 0 {
 		return
 	}
-	rest, done := context.WithTimeout(ctx, 20*time.Second)
+	rest, done := context.WithTimeout(ctx, patience)
 	defer done()
 	err := j.Process(rest, func(_ context.Context, d Delivery) error {
 		if accepted[d.ID] && !handled[d.ID] {

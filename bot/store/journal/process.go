@@ -117,8 +117,26 @@ func (p *processor) wait(ctx context.Context, news <-chan struct{}) {
 
 var errTaken = errors.New("another bot has taken over; run only one on a journal")
 
-// claim makes this the processor, in place of any other.
+// claim makes this the processor, in place of any other. It asks for as long as the journal gives no answer: whoever waits
+// for deliveries has nothing better to do.
 func (p *processor) claim(ctx context.Context) error {
+	for {
+		err := p.tryClaim(ctx)
+		if err == nil || errors.Is(err, errGarbled) {
+			return err
+		}
+		if ctx.Err() == nil {
+			p.j.opt.Log.Warn("cannot begin to process deliveries; it is tried again soon", "error", err)
+		}
+		select {
+		case <-time.After(journalPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *processor) tryClaim(ctx context.Context) error {
 	was, _, err := getRecord[place](ctx, p.j.state, placeKey)
 	if err != nil {
 		return err

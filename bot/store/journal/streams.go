@@ -130,6 +130,9 @@ type bucket struct {
 	answerIn time.Duration
 }
 
+// errGarbled is of a record that no later attempt can read.
+var errGarbled = errors.New("not written by this version or an older one")
+
 // getRecord reads a JSON value; a missing one is the zero value with revision 0.
 func getRecord[T any](ctx context.Context, b bucket, key string) (rec T, revision uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
@@ -142,7 +145,7 @@ func getRecord[T any](ctx context.Context, b bucket, key string) (rec T, revisio
 		return rec, 0, fmt.Errorf("read %s/%s: %w", b.kv.Bucket(), key, err)
 	}
 	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-		return rec, 0, fmt.Errorf("read %s/%s: %w", b.kv.Bucket(), key, err)
+		return rec, 0, fmt.Errorf("read %s/%s: %w: %w", b.kv.Bucket(), key, errGarbled, err)
 	}
 	return rec, entry.Revision(), nil
 }

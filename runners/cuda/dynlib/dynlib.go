@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"unsafe"
 
@@ -29,6 +30,9 @@ type Library struct {
 // Open loads a library by its path, or by its name from the loader's path.
 // Without it the error is [ErrMissing].
 func Open(path string) (Library, error) {
+	// The loader keeps its message for the thread that asked.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		// The loader names the file it misses first: a library that is there but

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -61,4 +62,21 @@ func TestStrings(t *testing.T) {
 	if got := GoString(&buf[0]); got != "driver" {
 		t.Errorf("GoString: %q", got)
 	}
+}
+
+// The loader's message is a thread's own: a goroutine that moves to another between the
+// failure and the question for its reason must not lose it.
+func TestOpenByMany(t *testing.T) {
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			for range 200 {
+				if _, err := Open("libnowhere.so.1"); !errors.Is(err, ErrMissing) {
+					t.Errorf("got %v", err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
