@@ -153,8 +153,13 @@ func (k *Keeper) isAway(repo int64) bool {
 	return k.away[repo]
 }
 
-// look compares a repository with what is known of it.
+// look compares a repository with what is known of it. It may have got another name, or
+// have gone, since somebody asked for that: by the old name it would fail for ever.
 func (k *Keeper) look(ctx context.Context, p place) error {
+	if k.isAway(p.repo) {
+		return nil
+	}
+	p.name = cmp.Or(k.nameOf(p.repo), p.name)
 	var err error
 	if p.branch != "" {
 		err = k.lookAtRules(ctx, p)
