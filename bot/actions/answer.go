@@ -15,7 +15,7 @@ import (
 
 // remark follows a command in what somebody wrote. Anything else leads to nothing at all,
 // but for a review that has a say in the rules.
-func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, error) {
+func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) {
 	e, at, _ := facts.OfRemark(event)
 	asked, ok := command.Parse(e.Body)
 	if review, is := event.(webhook.Review); is && !ok {
@@ -31,24 +31,24 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, err
 		return s.nothing("the comment holds no command for a workflow")
 	}
 	if err := s.posts.Seen(ctx, s.env.repo, at); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	f, err := s.pull(ctx, e.Number)
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	at.Request, at.Head = asked, cmp.Or(at.Head, s.state.Facts.Head)
 	s.apply(at)
 	answered, err := decider.To(ctx, s.state, s.state.Commands[0])
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	s.apply(answered)
 	if err := s.posted(s.posts.Replies(ctx, s.view())); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	switch c := asked.Command.(type) {
 	case command.Rebench:
@@ -67,16 +67,16 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (Outcome, err
 
 // review gates a pull request that loosens the rules again where a code owner has approved
 // it, or no longer does. Nobody else's reviews start a measurement.
-func (s *session) review(ctx context.Context, e webhook.Review) (Outcome, error) {
+func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 	if !e.Open || e.Author.Bot || e.State == "commented" {
 		return s.nothing("the review holds no command for a workflow")
 	}
 	f, err := s.pull(ctx, e.Number)
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	plan := s.state.Current()
 	if plan == nil || plan.RuleChange == nil || !plan.RuleChange.Loosens || e.State == "approved" && s.state.RulesWait(plan) {
@@ -84,11 +84,11 @@ func (s *session) review(ctx context.Context, e webhook.Review) (Outcome, error)
 	}
 	p, _, err := s.planner(ctx)
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	sets, err := p.Owners(ctx, s.env.repo, f.Base, plan.RuleChange.Files)
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	if !slices.ContainsFunc(sets, func(set []string) bool { return answer.Owns(set, e.Author.Login) }) {
 		return s.nothing("the review is by nobody who owns the rules")

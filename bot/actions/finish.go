@@ -13,11 +13,11 @@ import (
 
 // finish tells the job: annotations, step summary, outputs and the exit status.
 // Trouble is what kept GitHub from showing the end.
-func (s *session) finish(trouble error) (Outcome, error) {
+func (s *session) finish(trouble error) (End, error) {
 	checks := present.Checks(s.view())
-	out := s.outcome()
+	out := s.end()
 	if len(s.beside) > 0 && out.Exit == exitPass && checks[0].Conclusion != "success" {
-		out = Outcome{Verdict: gates.Defer, Reason: "same-head", Exit: exitDefer} // GitHub asks for the job by commit, too
+		out = End{Verdict: gates.Defer, Reason: "same-head", Exit: exitDefer} // GitHub asks for the job by commit, too
 	}
 	out.Results = s.results
 	// GitHub shows the first ten of a kind: what matters most comes first.
@@ -44,40 +44,40 @@ func (s *session) finish(trouble error) (Outcome, error) {
 	return out, setOutputs(s.env.output, out)
 }
 
-// outcome is that of the kernels, unless what the change does to the rules waits for
+// end is that of the kernels, unless what the change does to the rules waits for
 // somebody's word.
-func (s *session) outcome() Outcome {
+func (s *session) end() End {
 	out := s.ofKernels()
 	if out.Exit == exitPass && s.state.RulesWait(s.state.Current()) {
-		return Outcome{Verdict: gates.Defer, Reason: "rules", Exit: exitDefer}
+		return End{Verdict: gates.Defer, Reason: "rules", Exit: exitDefer}
 	}
 	return out
 }
 
 // ofKernels sums the runs up. One kernel without a verdict leaves the change
 // without one.
-func (s *session) ofKernels() Outcome {
+func (s *session) ofKernels() End {
 	plan := s.state.Current()
 	switch {
 	case plan == nil:
-		return Outcome{Verdict: gates.Error, Reason: "runner", Exit: exitError}
+		return End{Verdict: gates.Error, Reason: "runner", Exit: exitError}
 	case len(plan.Problems) > 0:
-		return Outcome{Verdict: gates.Error, Reason: "policy", Exit: exitInput}
+		return End{Verdict: gates.Error, Reason: "policy", Exit: exitInput}
 	case plan.NoPolicy:
-		return Outcome{Verdict: gates.Pass, Reason: "no-policy"}
+		return End{Verdict: gates.Pass, Reason: "no-policy"}
 	case len(s.state.Runs) == 0:
-		return Outcome{Verdict: gates.Pass, Reason: "no-kernel"}
+		return End{Verdict: gates.Pass, Reason: "no-kernel"}
 	case s.state.Held() && slices.ContainsFunc(s.state.Runs, change.Run.Unfinished):
-		return Outcome{Verdict: gates.Defer, Reason: "approval", Exit: exitDefer}
+		return End{Verdict: gates.Defer, Reason: "approval", Exit: exitDefer}
 	}
-	out := Outcome{Verdict: gates.Pass}
+	out := End{Verdict: gates.Pass}
 	for _, r := range s.state.Runs {
-		one := Outcome{Verdict: gates.Error, Reason: string(gates.ReasonRunner), Exit: exitError}
+		one := End{Verdict: gates.Error, Reason: string(gates.ReasonRunner), Exit: exitError}
 		if r.Result != nil && r.Result.Outcome == gates.Pass {
-			one = Outcome{Verdict: gates.Pass}
+			one = End{Verdict: gates.Pass}
 		}
 		if r.Result != nil && r.Result.Outcome == gates.Defer {
-			one = Outcome{Verdict: gates.Defer, Reason: string(r.Result.Reason), Exit: exitDefer}
+			one = End{Verdict: gates.Defer, Reason: string(r.Result.Reason), Exit: exitDefer}
 		}
 		if one.Exit > out.Exit {
 			out = one

@@ -20,9 +20,9 @@ import (
 
 // gate measures what the plan asks for, kernel by kernel, and tells GitHub of
 // every step. What cannot be told is no reason to lose a verdict.
-func (s *session) gate(ctx context.Context) (Outcome, error) {
+func (s *session) gate(ctx context.Context) (End, error) {
 	if err := s.number(ctx); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	var trouble error
 	wanted := s.state.Wanted()
@@ -36,10 +36,10 @@ func (s *session) gate(ctx context.Context) (Outcome, error) {
 		result, err := s.run(ctx, run)
 		if ctx.Err() != nil {
 			s.abandon(ctx)
-			return Outcome{}, fmt.Errorf("measuring %s: %w", run.Kernel, context.Cause(ctx))
+			return End{}, fmt.Errorf("measuring %s: %w", run.Kernel, context.Cause(ctx))
 		}
 		if err != nil {
-			return Outcome{}, err
+			return End{}, err
 		}
 		s.apply(change.Finished{Job: run.Job, Token: 1, Result: result})
 		trouble = s.publish(ctx)

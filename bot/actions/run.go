@@ -34,8 +34,8 @@ type Config struct {
 	Progress runners.Progress
 }
 
-// An Outcome is what the job ends with.
-type Outcome struct {
+// An End is what the job ends with.
+type End struct {
 	Verdict gates.Outcome // empty where nothing was asked
 	Reason  string
 	Results string // folder; empty where nothing was measured
@@ -52,27 +52,27 @@ const (
 
 // Run does what the job's event asks for. A mistake in how the job is set up is a
 // strict.Mistake.
-func Run(ctx context.Context, c Config) (Outcome, error) {
+func Run(ctx context.Context, c Config) (End, error) {
 	env, err := readEnv(c.Getenv)
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	event, err := env.event()
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	client, err := client.NewToken(env.token, client.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
 	if err != nil {
-		return Outcome{}, strict.Mistakef("%w", err)
+		return End{}, strict.Mistakef("%w", err)
 	}
 	scratch, err := os.MkdirTemp("", "kernelgate-")
 	if err != nil {
-		return Outcome{}, fmt.Errorf("making a scratch folder: %w", err)
+		return End{}, fmt.Errorf("making a scratch folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
 	// The sandbox's programs read it as another user.
 	if err := os.Chmod(scratch, 0o755); err != nil {
-		return Outcome{}, fmt.Errorf("opening the scratch folder: %w", err)
+		return End{}, fmt.Errorf("opening the scratch folder: %w", err)
 	}
 	s := &session{
 		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{}, marks: map[string]string{},

@@ -40,7 +40,7 @@ type session struct {
 	results  string            // where the first one was written
 }
 
-func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, error) {
+func (s *session) handle(ctx context.Context, event webhook.Event) (End, error) {
 	switch e := event.(type) {
 	case webhook.PullRequest:
 		return s.pullRequest(ctx, e)
@@ -55,12 +55,12 @@ func (s *session) handle(ctx context.Context, event webhook.Event) (Outcome, err
 }
 
 // nothing ends a job that has nothing to do.
-func (s *session) nothing(why string) (Outcome, error) {
+func (s *session) nothing(why string) (End, error) {
 	fmt.Fprintf(s.Stdout, "kernelgate: nothing to do: %s\n", why)
-	return Outcome{}, setOutputs(s.env.output, Outcome{})
+	return End{}, setOutputs(s.env.output, End{})
 }
 
-func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (Outcome, error) {
+func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, error) {
 	if !e.Open {
 		return s.nothing("the pull request is closed")
 	}
@@ -68,7 +68,7 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (Outco
 	f, err := s.pull(ctx, e.Number)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return Outcome{}, err
+		return End{}, err
 	case err != nil:
 		s.lines.say("warning", fmt.Sprintf("The pull request is judged as the event tells it: %v", err))
 		f = facts.OfEvent(e)
@@ -77,7 +77,7 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (Outco
 		return s.nothing("the pull request is closed")
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	return s.gate(ctx)
 }
@@ -92,7 +92,7 @@ func (s *session) pull(ctx context.Context, number int) (change.Facts, error) {
 }
 
 // mergeGroup gates what the merge queue wants to merge, on its own commit.
-func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome, error) {
+func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, error) {
 	if e.Action != "checks_requested" {
 		return s.nothing("the merge group is gone")
 	}
@@ -100,13 +100,13 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (Outcome
 	f.Repo = s.env.repo
 	pulls, err := s.gather(ctx, e.Repository.ID, &f)
 	if err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	if err := s.look(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	if err := s.approveGroup(ctx, pulls); err != nil {
-		return Outcome{}, err
+		return End{}, err
 	}
 	return s.gate(ctx)
 }

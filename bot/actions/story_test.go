@@ -197,7 +197,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	}
 	push(map[string]string{"README.md": "Best.\n"}, "")
 	if j := w.actIn(ctx, "pull_request", nil); j.err == nil {
-		t.Errorf("a cancelled job ended with %+v", j.Outcome)
+		t.Errorf("a cancelled job ended with %+v", j.End)
 	}
 	w.measure = scripted
 	push(map[string]string{"README.md": "Good.\n"}, "")
@@ -279,7 +279,7 @@ func TestCancelled(t *testing.T) {
 		return runners.Measured{}, ctx.Err()
 	}
 	if j := w.actIn(ctx, "pull_request", nil); j.err == nil {
-		t.Errorf("a cancelled job ended with %+v", j.Outcome)
+		t.Errorf("a cancelled job ended with %+v", j.End)
 	}
 	w.check(pr.HeadSHA(), "kernelgate", "cancelled")
 	w.measure = measureScripted

@@ -37,17 +37,17 @@ func TestOutputs(t *testing.T) {
 	if err := os.WriteFile(file, []byte("other=1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := setOutputs(file, Outcome{Verdict: gates.Defer, Reason: "build", Results: "/r"}); err != nil {
+	if err := setOutputs(file, End{Verdict: gates.Defer, Reason: "build", Results: "/r"}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
 	if want := "other=1\nverdict=DEFER\nreason=build\nresults=/r\n"; err != nil || string(data) != want {
 		t.Errorf("%q, %v; want %q", data, err, want)
 	}
-	if err := setOutputs(file, Outcome{Results: "/r\nverdict=PASS"}); err == nil {
+	if err := setOutputs(file, End{Results: "/r\nverdict=PASS"}); err == nil {
 		t.Error("a second line was let through")
 	}
-	if err := setOutputs("", Outcome{}); err != nil {
+	if err := setOutputs("", End{}); err != nil {
 		t.Errorf("outside of a job: %v", err)
 	}
 }

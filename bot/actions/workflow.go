@@ -61,7 +61,7 @@ func appendTo(file, text string) error {
 }
 
 // setOutputs gives values to the steps after this one, a line each.
-func setOutputs(file string, o Outcome) error {
+func setOutputs(file string, o End) error {
 	var b strings.Builder
 	for _, v := range []struct{ name, value string }{{"verdict", string(o.Verdict)}, {"reason", o.Reason}, {"results", o.Results}} {
 		if strings.ContainsAny(v.value, "\r\n") {

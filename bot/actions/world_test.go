@@ -73,7 +73,7 @@ type world struct {
 
 // A job is what a run of the program left behind.
 type job struct {
-	actions.Outcome
+	actions.End
 	err                  error
 	log, summary, output string
 }
@@ -195,7 +195,7 @@ func (w *world) actIn(ctx context.Context, event string, with func(*actions.Conf
 		with(&config)
 	}
 	out, err := actions.Run(ctx, config)
-	return job{Outcome: out, err: err, log: log.String(), summary: read(at("summary.md")), output: read(at("output"))}
+	return job{End: out, err: err, log: log.String(), summary: read(at("summary.md")), output: read(at("output"))}
 }
 
 func read(file string) string {

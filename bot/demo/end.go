@@ -28,7 +28,7 @@ func (s *story) end() bool {
 
 // history is what the merges made of main: the bot measures that too.
 func (s *story) history() string {
-	points, err := s.bot.Ledger.History(s.ctx, s.repo.ID(), "sdpa_cpu", 0)
+	points, err := s.bot.Ledger.History(s.ctx, s.repo.ID(), folder, 0)
 	var times []string
 	for _, p := range points {
 		if us, ok := p.P50["mission"]; ok {

@@ -15,7 +15,7 @@ import (
 // attempt at the machine code they were measured in.
 func (w *world) attempts(sha string) string {
 	w.Helper()
-	rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Kernel: "scale", Limit: 100})
+	rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Folder: "kernels/scale", Limit: 100})
 	w.no(err)
 	for _, row := range rows {
 		if row.Head != sha || row.Side || row.Evidence == "" {

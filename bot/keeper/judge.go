@@ -74,7 +74,7 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 // for the history again.
 func (k *Keeper) merged(ctx context.Context, repo int64, kernel change.Kernel) (change.Run, bool, error) {
 	const lately = 20
-	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Kernel: kernel.Name, Phase: change.Done, Limit: lately})
+	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Limit: lately})
 	if err != nil {
 		return change.Run{}, false, fmt.Errorf("asking the ledger: %w", err)
 	}

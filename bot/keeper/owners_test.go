@@ -9,26 +9,29 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// required waits for what the required check, or with a token the status, says.
+// required waits until the required check, or with a token the status, says so, and holds
+// it to that once everything is done.
 func (w *world) required(sha, conclusion string) {
 	w.Helper()
-	if !w.opt.pat {
-		w.concluded(sha, conclusion)
-		return
+	says := func() bool {
+		c, _ := w.repo.Check(sha, "kernelgate")
+		return c.Status == "completed" && c.Conclusion == conclusion
 	}
-	state := map[string]string{"action_required": "pending"}[conclusion]
-	if state == "" {
-		state = conclusion
-	}
-	w.until(state, func() bool {
-		for _, s := range w.repo.Statuses(sha) {
-			if s.Context == "kernelgate" {
-				return s.State == state && (state != "pending" || strings.Contains(s.Description, "waits for /approve-policy"))
+	if w.opt.pat {
+		state := map[string]string{"action_required": "pending", "success": "success"}[conclusion]
+		says = func() bool {
+			for _, s := range w.repo.Statuses(sha) {
+				if s.Context == "kernelgate" {
+					return s.State == state && (state != "pending" || strings.Contains(s.Description, "waits for /approve-policy"))
+				}
 			}
+			return false
 		}
-		return false
-	})
-	w.settle()
+	}
+	w.until(conclusion, says)
+	if w.settle(); !says() {
+		w.Errorf("at first it is %s, and then it is not", conclusion)
+	}
 }
 
 // A code owner's approving review of the head lets it change the rules, as /approve-policy
@@ -93,14 +96,14 @@ func TestCodeOwnersOfTheChange(t *testing.T) {
 	w.no(err)
 	pr, err := w.repo.OpenPR(embedded.PROptions{Title: "easy", Head: "easy", Author: "walt"})
 	w.no(err)
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 	w.no(pr.Review("carl", "APPROVE", ""))
 	w.settle()
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 	_, err = w.repo.Push("main", map[string]string{".github/CODEOWNERS": "* @carl\n"}, "Owners") // and is found
 	w.no(err)
 	w.no(pr.Review("carl", "APPROVE", "Again."))
-	w.concluded(pr.HeadSHA(), "success")
+	w.required(pr.HeadSHA(), "success")
 }
 
 // A review is about the rules of then: where the base's are others it is void, and what
@@ -112,25 +115,27 @@ func TestReviewOfOtherRules(t *testing.T) {
 	_, err := w.repo.Push("main", map[string]string{"CODEOWNERS": "* @carl\n"}, "Owners")
 	w.no(err)
 	pr := w.edit("easy", ".github/kernelgate.yaml", strings.Replace(policy, "+10%", "+8%", 1), embedded.PROptions{})
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 	w.no(w.running.stop())
+	w.app.SetHook("", "")
 	w.no(pr.Review("carl", "APPROVE", ""))
 	w.no(w.hub.Quiet(w.ctx))
 	w.start()
-	w.concluded(pr.HeadSHA(), "success")
+	w.required(pr.HeadSHA(), "success")
 	w.no(w.running.stop())
 	w.no(pr.Dismiss("mara", "carl"))
 	w.no(w.hub.Quiet(w.ctx))
+	w.app.SetHook("http://"+w.addr+"/webhook", secret)
 	w.start()
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 	w.no(pr.Review("carl", "APPROVE", ""))
-	w.concluded(pr.HeadSHA(), "success")
+	w.required(pr.HeadSHA(), "success")
 	_, err = w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+40%", 1)}, "Ask for more")
 	w.no(err)
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 	w.no(pr.Label("walt", "tidy")) // and another look finds no more in it
 	w.settle()
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 }
 
 // Where GitHub does not tell the reviews, the verdict goes on: there is a command.
@@ -142,7 +147,7 @@ func TestReviewsThatNobodyMayRead(t *testing.T) {
 		return nil
 	}})
 	pr := w.edit("easy", ".github/kernelgate.yaml", nothingAsked, embedded.PROptions{})
-	w.concluded(pr.HeadSHA(), "action_required")
+	w.required(pr.HeadSHA(), "action_required")
 	w.reacted(pr, w.comment(pr, "mara", "/approve-policy "+pr.HeadSHA()), "rocket")
-	w.concluded(pr.HeadSHA(), "success")
+	w.required(pr.HeadSHA(), "success")
 }

@@ -83,7 +83,7 @@ func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, er
 		return v, nil
 	}
 	for _, run := range s.Runs {
-		tried, err := k.Ledger.TriedBefore(ctx, s.ID.Repo, run.Kernel, s.ID, 3)
+		tried, err := k.Ledger.TriedBefore(ctx, s.ID.Repo, run.Folder, s.ID, 3)
 		if err != nil {
 			return v, fmt.Errorf("asking the ledger: %w", err)
 		}

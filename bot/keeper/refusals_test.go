@@ -68,26 +68,35 @@ func TestLimitedInstallation(t *testing.T) {
 	}
 }
 
-// An installation that gets no token is no reason to look at no other.
+// An installation that gets no token is no reason to look at no other, whichever is
+// listed first.
 func TestInstallationThatRefusesTokens(t *testing.T) {
-	var tokens atomic.Value
-	tokens.Store("")
-	w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
-		if at := tokens.Load().(string); at != "" && strings.HasSuffix(rq.URL.Path, at) {
-			return no(rq, http.StatusForbidden, "Resource not accessible by integration")
-		}
-		return nil
-	}})
-	w.settle()
-	w.no(w.running.stop())
-	tokens.Store(fmt.Sprintf("/app/installations/%d/access_tokens", w.inst.ID()))
-	w.app.SetHook("", "") // whatever is found is found by looking
-	refused := w.proposeIn(w.other, "faster", "// speed 1.3\n", embedded.PROptions{})
-	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{})
-	w.start()
-	w.checkIn(w.repo, pr.HeadSHA(), "success")
-	tokens.Store("")
-	w.checkIn(w.other, refused.HeadSHA(), "success")
+	for _, first := range []bool{true, false} {
+		t.Run(fmt.Sprintf("first=%v", first), func(t *testing.T) {
+			var tokens atomic.Value
+			tokens.Store("")
+			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
+				if at := tokens.Load().(string); at != "" && strings.HasSuffix(rq.URL.Path, at) {
+					return no(rq, http.StatusForbidden, "Resource not accessible by integration")
+				}
+				return nil
+			}})
+			w.settle()
+			w.no(w.running.stop())
+			refused, in, free := w.inst, w.other, w.repo
+			if first {
+				refused, in, free = w.mine, w.repo, w.other
+			}
+			tokens.Store(fmt.Sprintf("/app/installations/%d/access_tokens", refused.ID()))
+			w.app.SetHook("", "") // whatever is found is found by looking
+			late := w.proposeIn(in, "faster", "// speed 1.3\n", embedded.PROptions{})
+			pr := w.proposeIn(free, "faster", "// speed 1.3\n", embedded.PROptions{})
+			w.start()
+			w.checkIn(free, pr.HeadSHA(), "success")
+			tokens.Store("")
+			w.checkIn(in, late.HeadSHA(), "success")
+		})
+	}
 }
 
 // A repository that takes nothing is left alone after the first refusals, however many
@@ -205,8 +214,9 @@ func TestAnotherAppsChecks(t *testing.T) {
 			pr := w.propose("close", onTheEdge, embedded.PROptions{Title: "Almost"})
 			w.until("a verdict", func() bool { return strings.Contains(fmt.Sprint(pr.Comments()), "DEFER") })
 			w.settle()
+			ours := fmt.Sprintf("pr-%d-%d/kernels/scale", w.repo.ID(), pr.Number()) // which anybody can copy
 			about := map[string]any{
-				"id": 5, "name": "kernelgate / scale", "app": map[string]any{"id": 999_999}, "head_sha": pr.HeadSHA(), "check_suite": map[string]any{"head_branch": "close"},
+				"id": 5, "name": "kernelgate / scale", "external_id": ours, "app": map[string]any{"id": 999_999}, "head_sha": pr.HeadSHA(), "check_suite": map[string]any{"head_branch": "close"},
 				"pull_requests": []any{map[string]any{"number": pr.Number(), "base": map[string]any{"repo": map[string]any{"id": w.repo.ID()}}}},
 			}
 			for i, d := range []struct{ event, field, action string }{
@@ -217,7 +227,7 @@ func TestAnotherAppsChecks(t *testing.T) {
 					"repository": map[string]any{"id": w.repo.ID(), "full_name": "olga/kernels", "default_branch": "main", "name": "kernels", "owner": map[string]any{"login": "olga"}},
 					"sender":     map[string]any{"id": 3, "login": "walt", "type": "User"},
 				})
-				runs, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Kernel: "scale"})
+				runs, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Folder: "kernels/scale"})
 				w.no(err)
 				if len(runs) != 1 {
 					t.Fatalf("%s of another App's %s started a measurement", d.action, d.event)

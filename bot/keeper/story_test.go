@@ -96,7 +96,7 @@ func TestPolicyOfTheBaseChanges(t *testing.T) {
 	}
 	measured := func() (n int) {
 		t.Helper()
-		rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Kernel: "scale", Limit: 20})
+		rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Folder: "kernels/scale", Limit: 20})
 		w.no(err)
 		for _, r := range rows {
 			if r.Runner != "" {

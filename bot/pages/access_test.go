@@ -84,7 +84,7 @@ func (w *world) login(site, who string) string {
 
 // addresses is every route, with names of things that are private.
 func addresses(jobs map[string]string) []string {
-	list := []string{"/changes/pr-1-7", "/kernels/org/kernels/sdpa", "/badge/org/kernels/sdpa.svg", "/policy?change=pr-1-7",
+	list := []string{"/changes/pr-1-7", "/kernels/org/kernels/kernels/sdpa", "/badge/org/kernels/kernels/sdpa.svg", "/policy?change=pr-1-7",
 		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json"}
 	for _, job := range jobs {
 		list = append(list, "/runs/"+job)

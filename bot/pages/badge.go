@@ -13,7 +13,7 @@ import (
 // it brings its colours.
 func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	v := s.visit(r)
-	kernel, ok := strings.CutSuffix(r.PathValue("kernel"), ".svg")
+	folder, ok := strings.CutSuffix(r.PathValue("kernel"), ".svg")
 	if !ok {
 		s.fail(w, r, ErrNotFound)
 		return
@@ -23,7 +23,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	runs, err := s.Source.Latest(r.Context(), id, kernel, 20)
+	runs, err := s.Source.Latest(r.Context(), id, folder, 20)
 	if err == nil && len(runs) == 0 {
 		err = ErrNotFound
 	}
@@ -44,7 +44,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-	_, _ = w.Write([]byte(badgeSVG(kernel, word, colour))) // a browser that has gone needs no badge
+	_, _ = w.Write([]byte(badgeSVG(runs[0].Kernel, word, colour))) // a browser that has gone needs no badge
 }
 
 func badgeSVG(name, word, colour string) string {

@@ -52,7 +52,7 @@ func BenchmarkPages(b *testing.B) {
 	job := last.Runs[0].Job
 	repo := fmt.Sprint("org/repo", last.ID.Repo)
 	for _, page := range []struct{ name, path string }{
-		{"home", "/"}, {"run", "/runs/" + job}, {"change", "/changes/" + last.ID.String()}, {"kernel", "/kernels/" + repo + "/sdpa"},
+		{"home", "/"}, {"run", "/runs/" + job}, {"change", "/changes/" + last.ID.String()}, {"kernel", "/kernels/" + repo + "/kernels/sdpa"},
 		{"compare", "/compare?a=" + job + "&b=" + job}, {"policy", "/policy?change=" + last.ID.String()}, {"badge", "/badge/" + repo + "/sdpa.svg"},
 		{"feed", "/feed.atom"}, {"api", "/api/v1"},
 	} {

@@ -36,9 +36,10 @@ type ChangePage struct {
 // A PlannedKernel is a kernel that the change touches, and the rule that it is judged
 // by.
 type PlannedKernel struct {
-	Name string `json:"name"`
-	Rule string `json:"rule"`
-	Why  string `json:"explained"` // where
+	Name   string `json:"name"`
+	Folder string `json:"folder"`
+	Rule   string `json:"rule"`
+	Why    string `json:"explained"` // where
 }
 
 // A Commit is one head with its attempts, newest first.
@@ -82,7 +83,7 @@ func (s *Server) change(ctx context.Context, v *visit) (any, error) {
 	if plan := state.Plan; plan != nil {
 		p.NoPolicy, p.Problems = plan.NoPolicy, plan.Problems
 		for _, k := range plan.Kernels {
-			p.Kernels = append(p.Kernels, PlannedKernel{k.Name, k.Rule, "/policy?" + url.Values{"change": {p.ID}, "kernel": {k.Name}}.Encode()})
+			p.Kernels = append(p.Kernels, PlannedKernel{k.Name, k.Folder, k.Rule, "/policy?" + url.Values{"change": {p.ID}, "kernel": {k.Name}}.Encode()})
 		}
 	}
 	runs, err := s.Source.Attempts(ctx, state.ID)

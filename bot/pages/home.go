@@ -67,17 +67,17 @@ func (s *Server) home(ctx context.Context, v *visit) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, kernel := range kernels {
+		for _, folder := range kernels {
 			if len(p.Kernels) >= homeKernels {
 				p.More = true
 				break
 			}
-			runs, err := s.Source.Latest(ctx, id, kernel, homeRuns)
+			runs, err := s.Source.Latest(ctx, id, folder, homeRuns)
 			if err != nil {
 				return nil, err
 			}
 			recent = append(recent, runs...)
-			p.Kernels = append(p.Kernels, kernelRows(runs, repos[id], kernel)...)
+			p.Kernels = append(p.Kernels, kernelRows(runs, repos[id])...)
 		}
 	}
 	slices.SortFunc(recent, func(a, b ledger.RunRow) int { return cmp.Compare(b.N, a.N) })
@@ -133,7 +133,7 @@ func (s *Server) addLive(ctx context.Context, p *HomePage, repos map[int64]strin
 
 // kernelRows is one row for each device that the kernel was measured on lately. The
 // line is of the default branch where that was measured, else of all attempts.
-func kernelRows(runs []ledger.RunRow, repo, kernel string) []KernelRow {
+func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
 	var devices []string
 	for _, r := range runs {
 		if r.Phase == change.Done && !slices.Contains(devices, r.Device) {
@@ -146,7 +146,7 @@ func kernelRows(runs []ledger.RunRow, repo, kernel string) []KernelRow {
 		if len(its) == 0 {
 			continue
 		}
-		row := KernelRow{Repo: repo, Kernel: kernel, Device: device, Last: rowOf(its[0], repo)}
+		row := KernelRow{Repo: repo, Kernel: its[0].Kernel, Device: device, Last: rowOf(its[0], repo)}
 		main := slices.DeleteFunc(slices.Clone(its), func(r ledger.RunRow) bool { return r.Change.Kind != change.Push })
 		if len(main) < 2 {
 			main = its
@@ -158,7 +158,7 @@ func kernelRows(runs []ledger.RunRow, repo, kernel string) []KernelRow {
 			}
 		}
 		if len(row.Values) > 1 {
-			row.Line = picture(chart.Spark(kernel+" on "+device+": "+row.Shape, row.Values))
+			row.Line = picture(chart.Spark(row.Kernel+" on "+device+": "+row.Shape, row.Values))
 		}
 		rows = append(rows, row)
 	}

@@ -24,7 +24,8 @@ const (
 // A KernelPage is how a kernel's speed went.
 type KernelPage struct {
 	Repo   string    `json:"repository"`
-	Kernel string    `json:"kernel"`
+	Kernel string    `json:"kernel"` // as it is shown
+	Folder string    `json:"folder"`
 	Branch bool      `json:"default_branch"` // the history is of the default branch; else of every attempt
 	Shapes []History `json:"history"`
 	Runs   []Row     `json:"runs"`
@@ -76,22 +77,22 @@ func (s *Server) repoByName(ctx context.Context, v *visit, name string) (int64, 
 	return newest, repos[newest], nil
 }
 
-func (s *Server) kernelPage(ctx context.Context, id int64, repo, kernel string) (*KernelPage, error) {
-	latest, err := s.Source.Latest(ctx, id, kernel, kernelRuns)
+func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) (*KernelPage, error) {
+	latest, err := s.Source.Latest(ctx, id, folder, kernelRuns)
 	if err != nil {
 		return nil, err
 	}
 	if len(latest) == 0 {
 		return nil, ErrNotFound
 	}
-	p := &KernelPage{Repo: repo, Kernel: kernel, Branch: true}
+	p := &KernelPage{Repo: repo, Kernel: latest[0].Kernel, Folder: folder, Branch: true}
 	for _, r := range latest {
 		p.Runs = append(p.Runs, rowOf(r, repo))
 		if r.Outcome == gates.Defer && !r.Side && r.Change.Kind == change.Pull {
 			p.Lost = append(p.Lost, rowOf(r, repo))
 		}
 	}
-	main, err := s.Source.OnMain(ctx, id, kernel, kernelPoints)
+	main, err := s.Source.OnMain(ctx, id, folder, kernelPoints)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	seen := crawl(w, w.site(pages.Everybody{}).URL)
 	for _, want := range []string{
 		"/runs/" + jobs["first"], "/runs/" + jobs["broken"], "/runs/" + jobs["running"], "/runs/" + jobs["queued"], "/runs/" + jobs["stage1"],
-		"/changes/pr-1-7", "/kernels/org/kernels/sdpa", "/compare", "/feed.atom", "/policy?change=pr-1-7&kernel=sdpa", "/runs/" + jobs["first"] + "/evidence.json",
+		"/changes/pr-1-7", "/kernels/org/kernels/kernels/sdpa", "/compare", "/feed.atom", "/policy?change=pr-1-7&kernel=sdpa", "/runs/" + jobs["first"] + "/evidence.json",
 	} {
 		if _, ok := seen[want]; !ok {
 			t.Errorf("nothing leads to %s", want)
@@ -90,7 +90,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
 		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30.0 s left"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
-		"/kernels/org/kernels/sdpa":         {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
+		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
 		"/policy?change=pr-1-7&kernel=sdpa": {"rule default applies", "refactoring does not: it is for labels refactoring"},
 	} {
 		for _, want := range wants {
@@ -213,7 +213,7 @@ func TestJSON(t *testing.T) {
 	w.no(json.Unmarshal([]byte(text), &api))
 	for path, want := range map[string]struct{ schema, field string }{
 		"": {"pages.HomePage", "kernels"}, "/runs/" + jobs["first"]: {"pages.RunPage", "verdict"}, "/changes/pr-1-7": {"pages.ChangePage", "commits"},
-		"/kernels/org/kernels/sdpa": {"pages.KernelPage", "history"}, "/compare?a=" + jobs["stage1"] + "&b=" + jobs["stage2"]: {"pages.ComparePage", "rows"},
+		"/kernels/org/kernels/kernels/sdpa": {"pages.KernelPage", "history"}, "/compare?a=" + jobs["stage1"] + "&b=" + jobs["stage2"]: {"pages.ComparePage", "rows"},
 		"/policy?change=pr-1-7": {"pages.PolicyPage", "kernels"},
 	} {
 		answer, text := w.get(site + "/api/v1" + path)
@@ -242,11 +242,11 @@ func TestBadgeAndFeed(t *testing.T) {
 	w := newWorld(t)
 	story(w)
 	site := w.site(pages.Everybody{}).URL
-	answer, text := w.get(site + "/badge/org/kernels/sdpa.svg")
+	answer, text := w.get(site + "/badge/org/kernels/kernels/sdpa.svg")
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: DEFER") || xml.Unmarshal([]byte(text), new(any)) != nil {
 		t.Errorf("%s %s", answer.Status, text)
 	}
-	for _, path := range []string{"/badge/org/kernels/sdpa", "/badge/org/other/sdpa.svg", "/badge/org/kernels/none.svg"} {
+	for _, path := range []string{"/badge/org/kernels/kernels/sdpa", "/badge/org/other/kernels/sdpa.svg", "/badge/org/kernels/none.svg"} {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s answers %s", path, answer.Status)
 		}
@@ -280,7 +280,7 @@ func TestBlobsThatAreGone(t *testing.T) {
 			t.Errorf("%s: %s", answer.Status, body)
 		}
 	}
-	for _, path := range []string{"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/kernels/org/kernels/sdpa"} {
+	for _, path := range []string{"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/kernels/org/kernels/kernels/sdpa"} {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusOK {
 			t.Errorf("%s answers %s", path, answer.Status)
 		}

@@ -20,7 +20,8 @@ import (
 type Row struct {
 	Job     string             `json:"job"`
 	Repo    string             `json:"repository"`
-	Kernel  string             `json:"kernel"`
+	Kernel  string             `json:"kernel"` // as it is shown
+	Folder  string             `json:"folder"`
 	Change  string             `json:"change,omitempty"`
 	Title   string             `json:"title,omitempty"`
 	Attempt int                `json:"attempt"`
@@ -42,7 +43,7 @@ type Row struct {
 
 func rowOf(r ledger.RunRow, repo string) Row {
 	row := Row{
-		Job: r.Job, Repo: repo, Kernel: r.Kernel, Title: r.Title, Attempt: r.Attempt, Head: r.Head, Rule: r.Rule, Phase: r.Phase,
+		Job: r.Job, Repo: repo, Kernel: r.Kernel, Folder: r.Folder, Title: r.Title, Attempt: r.Attempt, Head: r.Head, Rule: r.Rule, Phase: r.Phase,
 		Outcome: r.Outcome, Reason: r.Reason, Line: r.Line, Device: r.Device, Runner: r.Runner, Side: r.Side, Asked: r.Asked, Begun: r.Begun,
 		Ended: r.Ended, P50: r.P50, Speedup: r.Speedups,
 	}
@@ -155,7 +156,7 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 		return err
 	}
 	for _, a := range attempts {
-		if a.Kernel == row.Kernel {
+		if a.Folder == row.Folder {
 			p.Attempts = append(p.Attempts, rowOf(a, p.Repo))
 		}
 	}

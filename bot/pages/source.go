@@ -14,9 +14,9 @@ import (
 // not its business. Of what it does not have it says ErrNotFound.
 type Source interface {
 	RepoNames(ctx context.Context) ([]ledger.RepoName, error)
-	Kernels(ctx context.Context, repo int64) ([]string, error)
-	Latest(ctx context.Context, repo int64, kernel string, limit int) ([]ledger.RunRow, error)
-	OnMain(ctx context.Context, repo int64, kernel string, limit int) ([]ledger.RunRow, error)
+	Kernels(ctx context.Context, repo int64) ([]string, error) // by folder
+	Latest(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
+	OnMain(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	Run(ctx context.Context, job string) (ledger.RunRow, error)
 	Unfinished(ctx context.Context) ([]ledger.RunRow, error)
 	Attempts(ctx context.Context, id change.ID) ([]ledger.RunRow, error)

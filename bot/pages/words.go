@@ -78,8 +78,8 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 }
 
 // kernelPath is the address of a kernel's page.
-func kernelPath(repo, kernel string) string {
-	return "/kernels/" + repo + "/" + (&url.URL{Path: kernel}).EscapedPath()
+func kernelPath(repo, folder string) string {
+	return "/kernels/" + repo + "/" + (&url.URL{Path: folder}).EscapedPath()
 }
 
 // brief is a verdict's one line without what the columns beside it say.

@@ -155,7 +155,7 @@ func (o observer) collectBot(send sender) {
 func (o observer) collectHub(send sender) {
 	s := o.Client.Stats()
 	for r, n := range s.Requests {
-		send(hubRequests, float64(n), string(r.Class), string(r.Outcome))
+		send(hubRequests, float64(n), string(r.Class), string(r.Ending))
 	}
 	send(hubRetries, float64(s.Retries))
 	for reason, n := range s.Waits {

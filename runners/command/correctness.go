@@ -48,8 +48,8 @@ func (w *Worker) test(ctx context.Context, p runners.Progress) (*gates.Correctne
 	run := func(role runners.Role) (*gates.Failure, error) {
 		p.Report(runners.Event{Gate: gates.GateCorrectness, Text: "testing the " + string(role)})
 		s := w.sides[role]
-		r := w.request(proving, s.variant)
-		r.shapes = w.job.Manifest.ShapesFor(s.variant)
+		r := s.request(proving)
+		r.shapes = s.manifest.ShapesFor(s.variant)
 		out, failure, err := w.config.harness(argv, s.dir).run(ctx, r)
 		if err != nil {
 			return nil, fmt.Errorf("testing the %s: %w", role, err)

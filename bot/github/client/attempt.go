@@ -36,7 +36,7 @@ func (a *attempt) RoundTrip(rq *http.Request) (*http.Response, error) {
 		a.opt.Log.Debug("request failed", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "err", err)
 		return nil, err
 	}
-	a.stats.request(rq, outcome(answer))
+	a.stats.request(rq, ending(answer))
 	a.admitted(rq, answer)
 	a.opt.Log.Debug("request", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "status", answer.StatusCode)
 	return answer, nil

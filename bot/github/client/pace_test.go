@@ -25,7 +25,7 @@ func TestWritesKeepTheirPace(t *testing.T) {
 	}
 	all.Wait()
 	s := w.bot.Stats()
-	if n := len(w.pr.Comments()); n != 200 || s.Requests[client.Request{Class: client.Write, Outcome: client.Refused}] != 0 {
+	if n := len(w.pr.Comments()); n != 200 || s.Requests[client.Request{Class: client.Write, Ending: client.Refused}] != 0 {
 		t.Errorf("%d comments, %v", n, s.Requests)
 	}
 	if s.Waits[client.Throttle] == 0 || s.Waits[client.Secondary] != 0 {
@@ -61,7 +61,7 @@ func TestPrimaryLimitIsWaitedFor(t *testing.T) {
 	}
 	s := w.bot.Stats()
 	identity := fmt.Sprintf("installation %d", w.inst.ID())
-	if s.Waits[client.Primary] != 2 || s.Requests[client.Request{Class: client.Read, Outcome: client.Refused}] != 0 {
+	if s.Waits[client.Primary] != 2 || s.Requests[client.Request{Class: client.Read, Ending: client.Refused}] != 0 {
 		t.Errorf("waits %v, requests %v", s.Waits, s.Requests)
 	}
 	if len(told) != 2 || told[0].Identity != identity || told[0].Reason != client.Primary || !s.WaitingUntil[identity].Equal(told[1].Until) {

@@ -23,29 +23,29 @@ type Stats struct {
 
 // A Request is a kind of attempt and how it ended.
 type Request struct {
-	Class   Class
-	Outcome Outcome
+	Class  Class
+	Ending Ending
 }
 
 // A Class is what a request does: read or write.
 type Class string
 
-// An Outcome is how an attempt ended.
-type Outcome string
+// An Ending is how an attempt ended.
+type Ending string
 
 // The classes and outcomes.
 const (
 	Read  Class = "read"
 	Write Class = "write"
 
-	OK        Outcome = "ok"
-	Unchanged Outcome = "unchanged" // 304
-	Refused   Outcome = "refused"   // 4xx
-	Failed    Outcome = "failed"    // 5xx
-	Lost      Outcome = "lost"      // no answer
+	OK        Ending = "ok"
+	Unchanged Ending = "unchanged" // 304
+	Refused   Ending = "refused"   // 4xx
+	Failed    Ending = "failed"    // 5xx
+	Lost      Ending = "lost"      // no answer
 )
 
-func outcome(answer *http.Response) Outcome {
+func ending(answer *http.Response) Ending {
 	switch {
 	case answer.StatusCode == http.StatusNotModified:
 		return Unchanged
@@ -73,7 +73,7 @@ func (c *counters) update(f func(*Stats)) {
 	f(&c.s)
 }
 
-func (c *counters) request(rq *http.Request, o Outcome) {
+func (c *counters) request(rq *http.Request, o Ending) {
 	class := Read
 	if writes(rq) {
 		class = Write

@@ -186,7 +186,7 @@ func (f *Folder) parse(path, name, stamp string) (*result, error) {
 		return nil, fmt.Errorf("its verdict: %w", err)
 	}
 	r.row = ledger.RunRow{
-		Job: name, Change: change.ID{Repo: repoID}, Kernel: e.Kernel, Attempt: 1, Head: e.Provenance.Head.SHA, Title: titleOf(e, name),
+		Job: name, Change: change.ID{Repo: repoID}, Kernel: e.Kernel, Folder: e.Kernel, Attempt: 1, Head: e.Provenance.Head.SHA, Title: titleOf(e, name),
 		Phase: change.Done, Device: e.Device.Name, Runner: e.Provenance.Host, Ended: e.Provenance.Time, Evidence: "evidence " + name + " " + stamp,
 	}
 	if v != nil {
@@ -251,8 +251,8 @@ func (f *Folder) Kernels(context.Context, int64) ([]string, error) {
 }
 
 // Latest is a kernel's results.
-func (f *Folder) Latest(_ context.Context, _ int64, kernel string, limit int) ([]ledger.RunRow, error) {
-	rows := f.all(func(r ledger.RunRow) bool { return r.Kernel == kernel })
+func (f *Folder) Latest(_ context.Context, _ int64, folder string, limit int) ([]ledger.RunRow, error) {
+	rows := f.all(func(r ledger.RunRow) bool { return r.Folder == folder })
 	return rows[:min(len(rows), limit)], nil
 }
 

@@ -14,7 +14,7 @@ import (
 // of a kernel the last. An ERROR is the runner's and does not undo what an earlier
 // attempt has shown.
 const decided = `r.side = 0 AND r.outcome IN ('PASS', 'DEFER') AND NOT EXISTS (
-	SELECT 1 FROM runs x WHERE x.change = r.change AND x.kernel = r.kernel AND x.side = 0 AND x.outcome IN ('PASS', 'DEFER') AND x.n > r.n)`
+	SELECT 1 FROM runs x WHERE x.change = r.change AND x.folder = r.folder AND x.side = 0 AND x.outcome IN ('PASS', 'DEFER') AND x.n > r.n)`
 
 // Tried is a pull request whose last result for a kernel is DEFER.
 type Tried struct {
@@ -33,15 +33,15 @@ type Tried struct {
 	At      time.Time
 }
 
-// TriedBefore is what other pull requests tried with the kernel without success,
+// TriedBefore is what other pull requests tried with the kernel in a folder without success,
 // newest first. One that passed in the end is not among them.
-func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, kernel string, except change.ID, limit int) ([]Tried, error) {
+func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, folder string, except change.ID, limit int) ([]Tried, error) {
 	const query = `SELECT c.id, c.number, c.title, c.author, c.open, c.merged, r.head, r.outcome, r.reason, r.line, r.rule, r.verdict, r.ended
 		FROM runs r JOIN changes c ON c.id = r.change
-		WHERE r.repo_id = ? AND r.kernel = ? AND c.kind = 'pr' AND c.id <> ? AND r.outcome = 'DEFER' AND ` + decided + `
+		WHERE r.repo_id = ? AND r.folder = ? AND c.kind = 'pr' AND c.id <> ? AND r.outcome = 'DEFER' AND ` + decided + `
 		ORDER BY r.n DESC LIMIT ?`
-	args := []any{repoID, kernel, except.String(), pageSize(limit)}
-	return all(ctx, l, "what was tried with "+kernel, query, args, func(rows *sql.Rows) (t Tried, err error) {
+	args := []any{repoID, folder, except.String(), pageSize(limit)}
+	return all(ctx, l, "what was tried with "+folder, query, args, func(rows *sql.Rows) (t Tried, err error) {
 		return t, rows.Scan(scanID{&t.ID}, &t.Number, &t.Title, &t.Author, &t.Open, &t.Merged, &t.Head,
 			&t.Outcome, &t.Reason, &t.Line, &t.Rule, &t.Verdict, scanTime{&t.At})
 	})
@@ -58,18 +58,18 @@ type Point struct {
 	Evidence string // blob
 }
 
-// History is how the kernel's speed went on the default branch, oldest first: the
+// History is how the speed of the kernel in a folder went on the default branch, oldest first: the
 // last `limit` commits, or all for 0.
-func (l *Ledger) History(ctx context.Context, repoID int64, kernel string, limit int) ([]Point, error) {
+func (l *Ledger) History(ctx context.Context, repoID int64, folder string, limit int) ([]Point, error) {
 	if limit <= 0 {
 		limit = -1
 	}
 	const query = `SELECT r.n, r.head, c.first, r.device, r.outcome, r.change, r.evidence
 		FROM runs r JOIN changes c ON c.id = r.change
-		WHERE r.repo_id = ? AND r.kernel = ? AND c.kind = 'push' AND ` + decided + `
+		WHERE r.repo_id = ? AND r.folder = ? AND c.kind = 'push' AND ` + decided + `
 		ORDER BY c.first DESC, r.n DESC LIMIT ?`
 	var ns []int64
-	points, err := all(ctx, l, "the history of "+kernel, query, []any{repoID, kernel, limit}, func(rows *sql.Rows) (p Point, err error) {
+	points, err := all(ctx, l, "the history of "+folder, query, []any{repoID, folder, limit}, func(rows *sql.Rows) (p Point, err error) {
 		var n int64
 		err = rows.Scan(&n, &p.SHA, scanTime{&p.At}, &p.Device, &p.Outcome, scanID{&p.Change}, &p.Evidence)
 		ns = append(ns, n)

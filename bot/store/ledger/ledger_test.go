@@ -172,7 +172,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", want.ID, diff)
 		}
 		for _, r := range append(got.Runs, got.Past...) {
-			rows, err := l.Runs(t.Context(), RunFilter{Change: want.ID, Kernel: r.Kernel, Limit: 1000})
+			rows, err := l.Runs(t.Context(), RunFilter{Change: want.ID, Folder: r.Folder, Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,12 +34,12 @@ func (l *Ledger) RepoNames(ctx context.Context) ([]RepoName, error) {
 	})
 }
 
-// Kernels is the kernels of a repository that were ever run, by name.
+// Kernels is the kernels of a repository that were ever run, by folder.
 func (l *Ledger) Kernels(ctx context.Context, repoID int64) ([]string, error) {
-	const query = `WITH RECURSIVE names (name) AS (
-		SELECT min(kernel) FROM runs WHERE repo_id = ?1
-		UNION ALL SELECT (SELECT min(kernel) FROM runs WHERE repo_id = ?1 AND kernel > name) FROM names WHERE name IS NOT NULL)
-		SELECT name FROM names WHERE name IS NOT NULL`
+	const query = `WITH RECURSIVE folders (name) AS (
+		SELECT min(folder) FROM runs WHERE repo_id = ?1
+		UNION ALL SELECT (SELECT min(folder) FROM runs WHERE repo_id = ?1 AND folder > name) FROM folders WHERE name IS NOT NULL)
+		SELECT name FROM folders WHERE name IS NOT NULL`
 	return all(ctx, l, "the kernels", query, []any{repoID}, func(rows *sql.Rows) (name string, err error) {
 		return name, rows.Scan(&name)
 	})
@@ -71,9 +71,9 @@ func (l *Ledger) Attempts(ctx context.Context, id change.ID) ([]RunRow, error) {
 	return l.listRuns(ctx, "the runs of a change", "SELECT n FROM runs WHERE change = ? ORDER BY n DESC LIMIT 500", id.String())
 }
 
-// Latest is the last runs of a kernel, newest first.
-func (l *Ledger) Latest(ctx context.Context, repoID int64, kernel string, limit int) ([]RunRow, error) {
-	return l.listRuns(ctx, "the last runs of "+kernel, "SELECT n FROM runs WHERE repo_id = ? AND kernel = ? ORDER BY n DESC LIMIT ?", repoID, kernel, pageSize(limit))
+// Latest is the last runs of the kernel in a folder, newest first.
+func (l *Ledger) Latest(ctx context.Context, repoID int64, folder string, limit int) ([]RunRow, error) {
+	return l.listRuns(ctx, "the last runs of "+folder, "SELECT n FROM runs WHERE repo_id = ? AND folder = ? ORDER BY n DESC LIMIT ?", repoID, folder, pageSize(limit))
 }
 
 // lookedThrough is how many runs of a kernel are looked through for those of the default
@@ -82,17 +82,17 @@ const lookedThrough = 2000
 
 // OnMain is the kernel's last runs on the default branch that decided something, newest
 // first, among its last runs.
-func (l *Ledger) OnMain(ctx context.Context, repoID int64, kernel string, limit int) ([]RunRow, error) {
-	return l.listRuns(ctx, "the history of "+kernel, `SELECT n FROM (
-		SELECT n, change, side, outcome FROM runs WHERE repo_id = ? AND kernel = ? ORDER BY n DESC LIMIT ?)
+func (l *Ledger) OnMain(ctx context.Context, repoID int64, folder string, limit int) ([]RunRow, error) {
+	return l.listRuns(ctx, "the history of "+folder, `SELECT n FROM (
+		SELECT n, change, side, outcome FROM runs WHERE repo_id = ? AND folder = ? ORDER BY n DESC LIMIT ?)
 		WHERE change LIKE 'push-%' AND side = 0 AND outcome IN ('PASS', 'DEFER') ORDER BY n DESC LIMIT ?`,
-		repoID, kernel, lookedThrough, pageSize(limit))
+		repoID, folder, lookedThrough, pageSize(limit))
 }
 
 // listRuns reads the runs that a query names by number, newest first. The order of the
 // joins is given: SQLite would rather go through all runs in the order that is asked for.
 func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any) ([]RunRow, error) {
-	query := `SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
+	query := `SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
 		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
 		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change ORDER BY which.n DESC`
 	runs, err := all(ctx, l, what, query, args, scanRun)

@@ -57,7 +57,7 @@ func TestLists(t *testing.T) {
 		slices.Sort(seen)
 		same("kernels", seen, kernels, err)
 		for _, kernel := range kernels {
-			its := which(func(r RunRow) bool { return r.Change.Repo == repo.ID && r.Kernel == kernel })
+			its := which(func(r RunRow) bool { return r.Change.Repo == repo.ID && r.Folder == kernel })
 			latest, err := l.Latest(ctx, repo.ID, kernel, 7)
 			same("latest", its[:min(7, len(its))], latest, err)
 			main := slices.DeleteFunc(slices.Clone(its), func(r RunRow) bool {

@@ -116,7 +116,7 @@ func TestTriedBefore(t *testing.T) {
 	w.tell(pull(10), sha("e")).finish("gemm", gates.Defer, 9) // who asks
 	l := filled(t, w)
 
-	tried := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "gemm", pull(10), 10))
+	tried := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "kernels/gemm", pull(10), 10))
 	var got []string
 	for _, x := range tried {
 		got = append(got, fmt.Sprintf("#%d %s %.1s %s %s open=%v", x.Number, x.Title, x.Head, x.Outcome, x.Line, x.Open))
@@ -131,8 +131,33 @@ func TestTriedBefore(t *testing.T) {
 	if x := tried[0]; x.Rule != "faster" || x.At.IsZero() || x.ID != pull(7) || x.Author != "ann" || x.Verdict != "v" {
 		t.Errorf("the newest is %+v", x)
 	}
-	if few := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "gemm", pull(10), 2)); len(few) != 2 || few[0].Number != 7 {
+	if few := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "kernels/gemm", pull(10), 2)); len(few) != 2 || few[0].Number != 7 {
 		t.Errorf("the newest two are %+v", few)
+	}
+}
+
+// A kernel is its folder, whatever it is called and however its name is shown.
+func TestKernelsOfOneName(t *testing.T) {
+	w := newWorld(0)
+	for n, k := range []change.Kernel{{Name: "gemm", Folder: "kernels/gemm"}, {Name: "gemm", Folder: "other/gemm"}, {Name: "gemm (kernels/gemm)", Folder: "kernels/gemm"}} {
+		f := change.Facts{Repo: "o/r", Open: true, Head: sha(fmt.Sprint(n)), Base: "main"}
+		c := &teller{world: w, State: change.New(pull(n + 1))}
+		w.changes = append(w.changes, c.State)
+		c.write(c.State, change.Seen{Facts: f})
+		c.write(c.State, change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Kernels: []change.Kernel{k}}})
+		c.write(c.State, change.Finished{Job: c.Runs[0].Job, Token: 1, Result: change.Result{Outcome: gates.Defer}})
+	}
+	l := filled(t, w)
+	for folder, want := range map[string][]int{"kernels/gemm": {3, 1}, "other/gemm": {2}, "gemm": nil} {
+		var tried, ran []int
+		for _, x := range must[[]Tried](t)(l.TriedBefore(t.Context(), 1, folder, pull(9), 10)) {
+			tried = append(tried, x.Number)
+		}
+		for _, r := range must[[]RunRow](t)(l.Runs(t.Context(), RunFilter{RepoID: 1, Folder: folder})) {
+			ran = append(ran, r.Change.Number)
+		}
+		equal(t, "tried in "+folder, want, tried)
+		equal(t, "runs of "+folder, want, ran)
 	}
 }
 
@@ -151,13 +176,13 @@ func TestHistory(t *testing.T) {
 		}
 		return out
 	}
-	points := must[[]Point](t)(l.History(t.Context(), 1, "gemm", 0))
+	points := must[[]Point](t)(l.History(t.Context(), 1, "kernels/gemm", 0))
 	equal(t, "history", []string{"1 map[s:10] L4 PASS", "2 map[s:21] L4 PASS", "4 map[s:40] L4 PASS"}, show(points))
 	if points[0].Change != pushed("1") || !points[0].At.Equal(late.First) || points[0].Evidence != "e" {
 		t.Errorf("the first point is %+v", points[0])
 	}
-	equal(t, "the last two", show(points)[1:], show(must[[]Point](t)(l.History(t.Context(), 1, "gemm", 2))))
-	equal(t, "no such kernel", nil, must[[]Point](t)(l.History(t.Context(), 1, "none", 0)))
+	equal(t, "the last two", show(points)[1:], show(must[[]Point](t)(l.History(t.Context(), 1, "kernels/gemm", 2))))
+	equal(t, "no such kernel", nil, must[[]Point](t)(l.History(t.Context(), 1, "kernels/none", 0)))
 }
 
 func TestRuns(t *testing.T) {
@@ -173,7 +198,7 @@ func TestRuns(t *testing.T) {
 			"7 softmax 3 #1 queued", "6 gemm 3 #1 queued", "5 softmax 2 #1 done ERROR", "4 gemm 2 #1 abandoned",
 			"3 gemm 1 #2 done PASS", "2 softmax 1 #1 queued", "1 gemm 1 #1 done DEFER"}},
 		"repo":    {RunFilter{RepoID: 1}, []string{"3 gemm 1 #2 done PASS", "2 softmax 1 #1 queued", "1 gemm 1 #1 done DEFER"}},
-		"change":  {RunFilter{Change: pull(1), Kernel: "gemm"}, []string{"3 gemm 1 #2 done PASS", "1 gemm 1 #1 done DEFER"}},
+		"change":  {RunFilter{Change: pull(1), Folder: "kernels/gemm"}, []string{"3 gemm 1 #2 done PASS", "1 gemm 1 #1 done DEFER"}},
 		"outcome": {RunFilter{Outcome: gates.Error}, []string{"5 softmax 2 #1 done ERROR"}},
 		"phase":   {RunFilter{Phase: change.Abandoned}, []string{"4 gemm 2 #1 abandoned"}},
 		"page":    {RunFilter{Before: 5, Limit: 2}, []string{"4 gemm 2 #1 abandoned", "3 gemm 1 #2 done PASS"}},

@@ -29,7 +29,7 @@ func pageSize(limit int) int {
 type RunFilter struct {
 	RepoID  int64
 	Change  change.ID
-	Kernel  string
+	Folder  string // of the kernel
 	Phase   change.Phase
 	Outcome gates.Outcome
 	Before  int64 // the N of the last run of the page before
@@ -43,7 +43,8 @@ type RunRow struct {
 	Change   change.ID
 	Repo     string
 	Title    string // of the change
-	Kernel   string
+	Kernel   string // as it is shown
+	Folder   string // which kernel it is
 	Attempt  int
 	Head     string
 	Rule     string
@@ -73,11 +74,11 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	}
 	add(f.RepoID != 0, "r.repo_id = ?", f.RepoID)
 	add(f.Change != change.ID{}, "r.change = ?", f.Change.String())
-	add(f.Kernel != "", "r.kernel = ?", f.Kernel)
+	add(f.Folder != "", "r.folder = ?", f.Folder)
 	add(f.Phase != "", "r.phase = ?", f.Phase)
 	add(f.Outcome != "", "r.outcome = ?", f.Outcome)
 	add(f.Before > 0, "r.n < ?", f.Before)
-	query := fmt.Sprintf(`SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
+	query := fmt.Sprintf(`SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
 		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
 		FROM runs r JOIN changes c ON c.id = r.change WHERE %s ORDER BY r.n DESC LIMIT ?`, strings.Join(where, " AND "))
 	runs, err := all(ctx, l, "runs", query, append(args, pageSize(f.Limit)), scanRun)
@@ -88,7 +89,7 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 }
 
 func scanRun(rows *sql.Rows) (r RunRow, err error) {
-	return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
+	return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Folder, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
 		&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
 		&r.Evidence, &r.Verdict, &r.Side)
 }

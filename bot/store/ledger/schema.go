@@ -55,7 +55,8 @@ CREATE TABLE runs (
 	job      TEXT    NOT NULL UNIQUE,
 	change   TEXT    NOT NULL,
 	repo_id  INTEGER NOT NULL,
-	kernel   TEXT    NOT NULL,
+	kernel   TEXT    NOT NULL, -- as it is shown
+	folder   TEXT    NOT NULL, -- which kernel it is
 	attempt  INTEGER NOT NULL,
 	head     TEXT    NOT NULL,
 	rule     TEXT    NOT NULL,
@@ -72,8 +73,8 @@ CREATE TABLE runs (
 	verdict  TEXT    NOT NULL, -- blob
 	side     INTEGER NOT NULL
 );
-CREATE INDEX runs_change ON runs (change, kernel);
-CREATE INDEX runs_kernel ON runs (repo_id, kernel);
+CREATE INDEX runs_change ON runs (change, folder);
+CREATE INDEX runs_kernel ON runs (repo_id, folder);
 CREATE INDEX runs_outcome ON runs (phase, outcome);
 
 CREATE TABLE shapes (

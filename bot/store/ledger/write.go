@@ -95,8 +95,8 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 		return nil
 	}
 	const query = `INSERT INTO runs
-		(job, change, repo_id, kernel, attempt, head, rule, phase, outcome, reason, line, device, runner, asked, begun, ended, evidence, verdict, side)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		(job, change, repo_id, kernel, folder, attempt, head, rule, phase, outcome, reason, line, device, runner, asked, begun, ended, evidence, verdict, side)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (job) DO UPDATE SET
 		phase = excluded.phase, outcome = excluded.outcome, reason = excluded.reason, line = excluded.line, rule = excluded.rule,
 		device = excluded.device, runner = excluded.runner, begun = excluded.begun, ended = excluded.ended,
@@ -110,7 +110,7 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 				result = *r.Result
 			}
 			var n int64
-			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Kernel, r.Attempt, r.Head, r.Rule, r.Phase,
+			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Kernel, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
 				result.Outcome, result.Reason, result.Line, result.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),
 				result.Evidence, result.Verdict, r.side).Scan(&n); err != nil {
 				return fmt.Errorf("run %s: %w", r.Job, err)
