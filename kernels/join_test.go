@@ -233,3 +233,20 @@ func TestSheds(t *testing.T) {
 	shapes, secret := Sheds(parsed(t, narrow), joined(t, narrow, narrow))
 	same(t, "as the base", fmt.Sprint(shapes, secret), "[] false")
 }
+
+// Whatever two files hold, they are joined or refused, and no head changes the problem.
+func FuzzJoin(f *testing.F) {
+	for _, text := range []string{goodCPU, goodCUDA, goodDevice, goodCommand, "]", "a: &a [*a]\n", "version: 1\narguments: &x [{name: y, tensor_map: *x}]\n"} {
+		f.Add(goodCUDA, text)
+		f.Add(text, goodCPU)
+	}
+	f.Fuzz(func(t *testing.T, problem, implementation string) {
+		m, err := Join("kernel.yaml", []byte(problem), []byte(implementation))
+		if err != nil {
+			return
+		}
+		if list := Compare(parsed(t, problem), m); len(list) > 0 {
+			t.Errorf("the problem is another: %v", list)
+		}
+	})
+}

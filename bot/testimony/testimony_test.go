@@ -122,6 +122,32 @@ func told(t *testing.T, e *gates.Evidence, lie func(*gates.Evidence)) *gates.Evi
 	return copied
 }
 
+// Equal machine code that is started otherwise is not the same, whatever a runner says of
+// it: it is measured.
+func TestSameCodeStartedOtherwise(t *testing.T) {
+	job := asked(t, "1.0")
+	own := strings.Replace(manifest, "entry: scale", "entry: other", 1)
+	m, err := kernels.Join("kernels/scale/kernel.yaml", []byte(manifest), []byte(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := honest(t, job); !e.SameCode || e.Performance != nil {
+		t.Fatal("equal code is not known to be equal")
+	}
+	job.Candidate.Manifest, job.Candidate.ManifestText = m, own
+	e := honest(t, job)
+	if e.SameCode || e.Performance == nil {
+		t.Fatal("another entry is taken for the same")
+	}
+	if err := testimony.Check(job, 0, e); err != nil {
+		t.Error(err)
+	}
+	lie := told(t, e, func(e *gates.Evidence) { e.SameCode, e.Performance = true, nil })
+	if err := testimony.Check(job, 0, lie); err == nil || !strings.Contains(err.Error(), "same_code") {
+		t.Errorf("the lie is believed: %v", err)
+	}
+}
+
 // What an honest runner sends is believed, good or bad.
 func TestHonest(t *testing.T) {
 	for speed, want := range map[string]gates.Outcome{"0.1": gates.Defer, "1.5": gates.Pass} {
@@ -178,6 +204,7 @@ func TestLies(t *testing.T) {
 		"another base's variant":     {"provenance", func(e *gates.Evidence) { e.Provenance.Base.Variant = "slow" }},
 		"another policy":             {"provenance", func(e *gates.Evidence) { e.Provenance.Policy = "mild" }},
 		"another manifest":           {"provenance", func(e *gates.Evidence) { e.Provenance.Manifest = "mild" }},
+		"another implementation":     {"provenance", func(e *gates.Evidence) { e.Provenance.Implementation = "other" }},
 		"another repository":         {"provenance", func(e *gates.Evidence) { e.Provenance.Repository = "eve/kernels" }},
 		"another command":            {"provenance", func(e *gates.Evidence) { e.Provenance.Command = "rm -rf /" }},
 		"the bot's note left out":    {"notes", func(e *gates.Evidence) { e.Notes = nil }},

@@ -82,7 +82,7 @@ func (a *arena) compile(t *testing.T, name, main, kernel string) *executable {
 	if out, err := exec.CommandContext(t.Context(), "cc", append(args, "-lm")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return &executable{path: filepath.Join(dir, "kernel")}
+	return &executable{path: filepath.Join(dir, "kernel"), manifest: a.manifest}
 }
 
 // prebuilt is a worker to whom nothing is left to build.

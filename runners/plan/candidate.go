@@ -47,6 +47,9 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	}
 	job.Candidate.Manifest, job.Candidate.ManifestText, job.Candidate.Variant = m, string(text), m.DefaultVariant
 	job.Broken = shed(job, job.Of(*before))
+	if more := takesMore(job.Of(*before), m); len(more) > 0 {
+		job.Notes = append(job.Notes, fmt.Sprintf("The head's default variant takes shapes that the base's does not: %s. There is nothing to compare them with, and they are not judged.", strings.Join(more, ", ")))
+	}
 	found := job.Manifest
 	if was != nil {
 		if found, err = kernels.Parse(file, was); err != nil {
@@ -140,6 +143,17 @@ func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
 		File: job.Folder + "/" + kernels.FileName, Line: line, Column: column, Severity: "error",
 		Message: fmt.Sprintf("variants.%s.limits: leave out %s, which the policy asks for and the base's default variant takes (widen them, or keep the default variant)", m.DefaultVariant, strings.Join(what, " and ")),
 	}}
+}
+
+// takesMore is the shapes that the head's default variant takes and the base's does not.
+func takesMore(base, head *kernels.Manifest) []string {
+	var more []string
+	for _, s := range head.ShapesFor(head.DefaultVariant) {
+		if !base.Supports(base.DefaultVariant, s.Dims) {
+			more = append(more, s.Name)
+		}
+	}
+	return more
 }
 
 // askedFor is the shapes that any rule of the policy asks anything of, and whether it asks

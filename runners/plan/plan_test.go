@@ -262,6 +262,13 @@ func TestBrokenHead(t *testing.T) {
 			}
 		})
 	}
+	// What is taken beyond the base is told.
+	w := newTree(t)
+	narrow := w.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..20}}"), "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+	wide, err := w.job(plan.Options{Base: narrow, Head: w.commit(map[string]string{"k/kernel.yaml": staged})})
+	if err != nil || len(wide.Broken) > 0 || len(wide.Notes) != 1 || !strings.Contains(wide.Notes[0], "takes shapes that the base's does not: two.") {
+		t.Errorf("%v %v %v", err, wide.Broken, wide.Notes)
+	}
 	// Where secret cases are asked for, none of them can be shed either.
 	r := newTree(t)
 	secret := edited(t, policy, "seeds: [0],", "seeds: [0], secret_cases: 2,")
