@@ -167,9 +167,13 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
-	// By the name that the build found: in C++ it is a mangled one.
+	// By the name that the build found: in C++ it is a mangled one. Where nothing was built, it is taken for one of C.
+	symbol := m.Entry
+	if built := w.sides[runners.Candidate]; built != nil {
+		symbol = built.symbol
+	}
 	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
-	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, w.sides[runners.Candidate].symbol), toolchain.EntrySymbol, sample.Args)
+	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), toolchain.EntrySymbol, sample.Args)
 	if isCXX(m) {
 		source += "pp"
 		text = "extern \"C\" {\n" + text + "}\n"
