@@ -79,7 +79,7 @@ void scale(struct params p, struct uint3 grid, bool on, int8_t little, const voi
 		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
 	}
 	sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
-	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer); err != nil || failure != nil || exe == "" {
+	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate); err != nil || failure != nil || exe == "" {
 		t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
 	}
 }

@@ -56,11 +56,11 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 		return gates.SanitizerRun{Skipped: fmt.Sprintf("%s has no sanitizer for reads of unwritten memory (set CC=clang, which has one)", w.cc.Version)}, nil
 	}
 	run := gates.SanitizerRun{With: filepath.Base(w.cc.Path) + " " + s.Flag()}
-	err := w.look(ctx, tool, s, w.job.Candidate, cases, &run)
+	err := w.look(ctx, tool, s, runners.Candidate, cases, &run)
 	if err == nil && len(run.Findings) > 0 && w.job.Baseline != nil {
 		// What the baseline has as well, the change has not brought.
 		var before gates.SanitizerRun
-		if err := w.look(ctx, tool, s, *w.job.Baseline, cases, &before); err != nil {
+		if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
 			return late(ctx, run, err)
 		}
 		run.Baseline = before.Findings
@@ -84,13 +84,14 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 }
 
 // look builds a side with the sanitizer and runs it on the cases.
-func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, side runners.Side, cases []runners.Case, run *gates.SanitizerRun) error {
-	exe, failure, err := w.buildSanitized(ctx, tool, s, side)
+func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role, cases []runners.Case, run *gates.SanitizerRun) error {
+	exe, failure, err := w.buildSanitized(ctx, tool, s, role)
 	if err != nil || failure != nil {
 		run.Failure = failure
 		return err
 	}
 	var all sanitize.Report
+	side := w.sideOf(role)
 	files := sanitize.FilesOf(side.Dir)
 	for _, c := range cases {
 		report, failure, err := w.runSanitized(ctx, exe, s, side, c, files)
@@ -158,9 +159,17 @@ func lastLine(said string) string {
 	return ""
 }
 
+func (w *Worker) sideOf(role runners.Role) runners.Side {
+	if role == runners.Baseline {
+		return *w.job.Baseline
+	}
+	return w.job.Candidate
+}
+
 // buildSanitized compiles a side with the sanitizer. What compiled for the
 // build gate and does not so here is a failure of the side.
-func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C, side runners.Side) (string, *gates.Failure, error) {
+func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role) (string, *gates.Failure, error) {
+	side := w.sideOf(role)
 	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
@@ -175,9 +184,13 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
-	// By the name that the build found: in C++ it is a mangled one.
+	// By the name that the build found: in C++ it is a mangled one. Where nothing was built, it is taken for one of C.
+	symbol := m.Entry
+	if built := w.sides[role]; built != nil {
+		symbol = built.symbol
+	}
 	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
-	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, w.sides[runners.Candidate].symbol), toolchain.EntrySymbol, sample.Args)
+	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), toolchain.EntrySymbol, sample.Args)
 	if isCXX(w.job) {
 		source += "pp"
 		text = "extern \"C\" {\n" + text + "}\n"

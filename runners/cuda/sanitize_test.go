@@ -50,6 +50,10 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 	}
 	done := make(chan struct{})
 	close(done)
+	known := toolchain.Kernel{Symbol: "reference", Name: "reference"}
+	for _, p := range m.ReferenceParameters() {
+		known.Params = append(known.Params, toolchain.Param{Offset: p.Offset, Size: p.Size})
+	}
 	return &Backend{
 		job: runners.Job{Manifest: m, ManifestText: string(manifest), Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: "clean"}},
 		config: Config{
@@ -58,8 +62,8 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 				return map[string]string{"KERNELGATE_COMPUTE_SANITIZER": program, "PATH": "/usr/bin:/bin"}[name]
 			},
 		},
-		rng: rand.New(rand.NewPCG(1, 2)), compiling: map[string]*compilation{"reference": {done: done, cubin: &toolchain.Cubin{Path: "reference.cubin"}}},
-		sides: map[runners.Role]*side.Built{runners.Candidate: {Image: "candidate.cubin", Variant: "clean"}, runners.Baseline: {Image: "baseline.cubin"}},
+		rng: rand.New(rand.NewPCG(1, 2)), compiling: map[string]*compilation{"reference": {done: done, cubin: &toolchain.Cubin{Path: "reference.cubin", Kernels: []toolchain.Kernel{known}}}},
+		sides: map[runners.Role]*side.Built{runners.Candidate: {Image: "candidate.cubin", Entry: "faulty", Variant: "clean"}, runners.Baseline: {Image: "baseline.cubin"}},
 	}
 }
 
