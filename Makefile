@@ -33,7 +33,7 @@ lint:
 # These run without the race detector: they measure real kernels, compile CUDA or do
 # plain arithmetic on their own, so that it would make them up to ten times slower and has nothing
 # to find. ./gates is one of them, and shows the error rates that it simulated.
-PLAIN := . ./bot/change/... ./bot/command ./bot/demo ./bot/present ./bot/testimony ./gates/report ./gates/stats ./kernels/... ./policies/... ./runners/command ./runners/cpu ./runners/measure ./runners/toolchain
+PLAIN := . ./bot/change/... ./bot/command ./bot/demo ./bot/pages/chart ./bot/present ./bot/testimony ./gates/report ./gates/stats ./kernels/... ./policies/... ./runners/command ./runners/cpu ./runners/measure ./runners/toolchain
 
 # lint has vetted everything, and no debugger looks at these programs: without its
 # tables they are linked in two thirds of the time. The race detector watches all
