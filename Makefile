@@ -40,7 +40,7 @@ lint:
 # that shares memory with another; . and ./bot/demo run the program whose parts are watched where
 # they are tested. ./gates is one of them, and shows the error rates that it simulated.
 PLAIN := ./runners/cpu . ./bot/demo ./runners/measure ./runners/command ./bot/planner ./runners/checkout \
-	./bot/answer ./bot/change/... ./bot/command ./bot/github/embedded/openapi ./bot/present ./bot/testimony \
+	./bot/answer ./bot/change/... ./bot/command ./bot/github/embedded/openapi ./bot/pages/chart ./bot/present ./bot/testimony \
 	./gates/report ./gates/stats ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/oracle ./runners/interleave ./runners/plan ./runners/tensor ./runners/toolchain
 
@@ -49,11 +49,9 @@ PLAIN := ./runners/cpu . ./bot/demo ./runners/measure ./runners/command ./bot/pl
 # and a machine that does much else at the time gets all the time it needs.
 LEAN := -vet=off -count=1 -timeout=30m -ldflags='-s -w'
 
-# The race detector watches all code but what shares nothing with a goroutine of
-# ours: SQLite, which is C in the form of Go and keeps to memory of its own, the schemas
-# that tests hold messages against, and the arithmetic of keys.
-UNWATCHED := modernc.org/... github.com/santhosh-tekuri/jsonschema/... crypto/internal/fips140/...
-RACE := -race $(LEAN) $(UNWATCHED:%='-gcflags=%=-race=false -d=checkptr=0')
+# The race detector watches all packages; only the pointer checks that come with it are left
+# out of SQLite, which is C in the form of Go, and nothing but pointers.
+RACE := -race $(LEAN) '-gcflags=modernc.org/...=-d=checkptr=0'
 
 # Packages are tested in the order of this list: the one that takes longest is first, so that
 # nothing waits for it at the end.

@@ -133,6 +133,8 @@ runners:
   repositories: [a/b]
 runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 `},
+		{name: "pages", file: good + "pages: {public: [nonsense, a/b, A/B], token: x, token_file: ghp_hidden, client_id: Iv1}\n"},
+		{name: "pages-without-url", file: good + "pages: {client_id: Iv1, client_secret_file: /k/s}\n"},
 		{name: "runner-names", file: good + "runners: [{name: local, labels: [], token_file: /k/a}, {name: b, labels: [l4], token_file: /k/b}, {name: b, labels: [l4], token_file: /k/c}]\n"},
 		{name: "app-without-key", file: "github: {app_id: 7}\n"},
 		{name: "key-without-app", file: "github: {private_key_file: /k/key, webhook_secret_file: /k/hook}\n"},
