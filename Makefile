@@ -39,7 +39,7 @@ lint:
 # measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
 # that shares memory with another; . and ./bot/demo run the program whose parts are watched where
 # they are tested. ./gates is one of them, and shows the error rates that it simulated.
-PLAIN := ./runners/cpu . ./bot/demo ./runners/measure ./runners/command ./bot/planner ./runners/checkout \
+PLAIN := ./runners/cpu . ./bot/demo ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./bot/github/embedded/openapi ./bot/pages/chart ./bot/present ./bot/testimony \
 	./gates/report ./gates/stats ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/oracle ./runners/interleave ./runners/plan ./runners/tensor ./runners/toolchain
