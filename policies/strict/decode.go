@@ -27,7 +27,7 @@ const (
 // Decode reads data into the struct that into points to. The error is Problems
 // with every mistake found.
 func Decode(file string, data []byte, into any) error {
-	d := &decoder{file: file, reported: map[Problem]bool{}, types: map[reflect.Type]keys{}}
+	d := newDecoder(file)
 	if root := d.parse(data); root != nil {
 		at := d.at(root, nil, "", 0)
 		d.survey(root, at, 0)
@@ -46,6 +46,10 @@ type decoder struct {
 	depth    int
 	full     bool // maxNodes was reached, and told
 	deep     bool // so was maxDepth
+}
+
+func newDecoder(file string) *decoder {
+	return &decoder{file: file, reported: map[Problem]bool{}, types: map[reflect.Type]keys{}}
 }
 
 // spend tells whether the file may unfold to so many values more. What is not

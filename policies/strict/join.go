@@ -21,7 +21,7 @@ const (
 // Mistakes are placed in the second file, which is the one that its author can mend: what
 // comes from the first is told where the second has the same field.
 func Join(file string, problem, implementation []byte, into any, kept ...string) error {
-	d := &decoder{file: file, reported: map[Problem]bool{}}
+	d := newDecoder(file)
 	lower, upper := d.parse(problem), d.parse(implementation)
 	if lower == nil || upper == nil {
 		return d.err()
@@ -38,7 +38,7 @@ func Join(file string, problem, implementation []byte, into any, kept ...string)
 
 // PlaceOf is where a field stands in a file, or where the nearest thing above it does.
 func PlaceOf(data []byte, path ...string) (line, column int) {
-	d := &decoder{reported: map[Problem]bool{}}
+	d := newDecoder("")
 	root := d.parse(data)
 	if root == nil {
 		return 1, 1
