@@ -33,7 +33,7 @@ func TestNewDefaultVariant(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	broken := w.bring("broken", map[string]string{"kernels/scale/kernel.yaml": staged(t), "kernels/scale/second.c": "// BROKEN\n"})
 	w.concluded(broken.HeadSHA(), "failure")
-	w.said(broken, "DEFER (build)")
+	w.said(broken, "does not build")
 	w.said(broken, "second.c:1")
 	pr := w.bring("second", map[string]string{"kernels/scale/kernel.yaml": staged(t), "kernels/scale/second.c": "// speed 1.3\n"})
 	w.concluded(pr.HeadSHA(), "success")
@@ -52,7 +52,7 @@ func TestProblemIsTheBases(t *testing.T) {
 	lax := strings.Replace(strings.Replace(manifest, "abs: 0.1", "abs: 99", 1), "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1)
 	pr := w.bring("lax", map[string]string{"kernels/scale/kernel.yaml": lax, "kernels/scale/scale.c": "// WRONG speed 9\n"})
 	w.said(pr, "tolerance.abs: 0.1 → 99")
-	w.said(pr, "DEFER (correctness)")
+	w.said(pr, "DEFER scale: the output is wrong")
 	w.settle()
 	if err := pr.Merge("olga"); err == nil {
 		t.Error("a wrong kernel was merged by its own tolerance")
@@ -73,7 +73,7 @@ func TestHeadsManifestIsWrong(t *testing.T) {
 	} {
 		branch := strings.ReplaceAll(name, " ", "-")
 		pr := w.bring(branch, map[string]string{"kernels/scale/kernel.yaml": c.manifest, "kernels/scale/second.c": "// speed 9\n"})
-		w.said(pr, "DEFER (build)")
+		w.said(pr, "DEFER")
 		w.said(pr, c.says)
 		w.said(pr, "kernels/scale/kernel.yaml:")
 		w.settle()

@@ -64,7 +64,7 @@ func (v View) howToApprove(role policies.Role) string {
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."
 	}
-	return text + fmt.Sprintf("Read the list; then someone with %s access, and not its author unless they are an administrator, comments %s. A new push, or other rules on the base, need a new approval.",
+	return text + fmt.Sprintf("Read the list; then someone with %s access, and not its author unless they are an administrator, comments %s, or a code owner of what it loosens approves this commit in a review. A new push, or other rules on the base, need a new approval.",
 		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head))
 }
 

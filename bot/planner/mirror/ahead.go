@@ -71,7 +71,7 @@ func (s *Store) brought(m *mirrored, head string) bool {
 func (s *Store) fetchAlong(ctx context.Context, m *mirrored, repo string, refs []string) error {
 	s.mu.Lock()
 	began, along := time.Now(), m.ahead.soon
-	if len(along) > 0 {
+	if along != nil { // an empty one too: others write into theirs from now on
 		m.ahead.soon = map[string]string{}
 	}
 	s.mu.Unlock()

@@ -120,7 +120,7 @@ func TestAnnouncedHeadsComeAlong(t *testing.T) {
 	if _, err := repo.Push("main", map[string]string{"a.cu": "one\n"}, "one"); err != nil {
 		t.Fatal(err)
 	}
-	o := &gated{base: hub.URL(), token: hub.CreateToken("olga"), open: make(chan struct{})}
+	o := &gated{base: hub.URL(), token: hub.CreateToken("olga"), begun: make(chan struct{}), open: make(chan struct{})}
 	close(o.open)
 	s := &Store{Dir: t.TempDir(), Origin: o}
 	propose := func(branch string) (head, ref string) {
@@ -186,6 +186,15 @@ func TestAnnouncedHeadsComeAlong(t *testing.T) {
 	s.Soon("olga/kernels", strings.Repeat("0", 40), "refs/pull/99/head")
 	fetched("with one that is gone", 2, other)
 	fetched("what was spoilt", 1, look(fourth, ref4))
+
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range 200 {
+			s.Soon("olga/kernels", fmt.Sprintf("%040x", 1<<20+i), ref)
+		}
+	})
+	fetched("while others announce", 1, other)
+	all.Wait()
 
 	for i := range 3 * maxAhead {
 		s.Soon("olga/kernels", fmt.Sprintf("%040x", i), ref)

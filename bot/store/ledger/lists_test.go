@@ -50,8 +50,8 @@ func TestLists(t *testing.T) {
 		kernels, err := l.Kernels(ctx, repo.ID)
 		var seen []string
 		for _, r := range every {
-			if r.Change.Repo == repo.ID && !slices.Contains(seen, r.Kernel) {
-				seen = append(seen, r.Kernel)
+			if r.Change.Repo == repo.ID && !slices.Contains(seen, r.Folder) {
+				seen = append(seen, r.Folder)
 			}
 		}
 		slices.Sort(seen)
