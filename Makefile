@@ -50,8 +50,9 @@ PLAIN := ./runners/cpu . ./bot/demo ./runners/measure ./runners/command \
 LEAN := -vet=off -count=1 -timeout=30m -ldflags='-s -w'
 
 # The race detector watches all packages; only the pointer checks that come with it are left
-# out of SQLite, which is C in the form of Go, and nothing but pointers.
-RACE := -race $(LEAN) '-gcflags=modernc.org/...=-d=checkptr=0'
+# out of SQLite, which is C in the form of Go, and nothing but pointers. Stories wait more
+# than they work: more of them at once than there are cores.
+RACE := -race $(LEAN) -parallel=4 '-gcflags=modernc.org/...=-d=checkptr=0'
 
 # Packages are tested in the order of this list: the one that takes longest is first, so that
 # nothing waits for it at the end.
