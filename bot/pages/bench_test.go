@@ -53,7 +53,7 @@ func BenchmarkPages(b *testing.B) {
 	repo := fmt.Sprint("org/repo", last.ID.Repo)
 	for _, page := range []struct{ name, path string }{
 		{"home", "/"}, {"run", "/runs/" + job}, {"change", "/changes/" + last.ID.String()}, {"kernel", "/kernels/" + repo + "/kernels/sdpa"},
-		{"compare", "/compare?a=" + job + "&b=" + job}, {"policy", "/policy?change=" + last.ID.String()}, {"badge", "/badge/" + repo + "/sdpa.svg"},
+		{"compare", "/compare?a=" + job + "&b=" + job}, {"policy", "/policy?change=" + last.ID.String()}, {"badge", "/badge/" + repo + "/kernels/sdpa.svg"},
 		{"feed", "/feed.atom"}, {"api", "/api/v1"},
 	} {
 		b.Run(page.name, func(b *testing.B) {
