@@ -73,7 +73,10 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 }
 
 func policyCommand(stdout io.Writer) *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Check and explain policies and manifests"}
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Check and explain policies and manifests",
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "lint FILE...",
 		Short:   "Check policies, and manifests named kernel.yaml; every mistake is told at once",

@@ -20,11 +20,17 @@ func (c *checker) write(r *Result, several bool) error {
 		return nil
 	}
 	root := c.opt.Results
-	if root == "" {
+	ours := root == ""
+	if ours {
 		root = filepath.Join(c.repo.Dir(), "results")
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return fmt.Errorf("making the results folder: %w", err)
+	}
+	if ours {
+		if err := ignore(root); err != nil {
+			return err
+		}
 	}
 	part, err := os.MkdirTemp(root, ".part-")
 	if err != nil {
@@ -39,6 +45,23 @@ func (c *checker) write(r *Result, several bool) error {
 	}
 	r.Dir, err = c.place(root, part, r.Kernel, several)
 	return err
+}
+
+// ignore keeps what a check writes out of the state that the next one looks at. A file
+// that somebody keeps there is theirs.
+func ignore(root string) error {
+	f, err := os.OpenFile(filepath.Join(root, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = f.WriteString("*\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the results out of git: %w", err)
+	}
+	return nil
 }
 
 // place moves the finished folder to results/<UTC time>, below which several
