@@ -158,9 +158,7 @@ func (g *gatherer) build(ctx context.Context) error {
 		return err
 	}
 	g.evidence.Candidate = c
-	if b := g.evidence.Baseline; b != nil && !g.job.Noise {
-		g.evidence.SameCode = g.job.SameCode(b, c)
-	}
+	g.evidence.SameCode = g.job.SameCode(g.evidence.Baseline, c)
 	return nil
 }
 
@@ -168,7 +166,7 @@ func (g *gatherer) build(ctx context.Context) error {
 // doing.
 func (g *gatherer) late(b gates.Build, side Side, took time.Duration) *gates.Build {
 	b.Variant, b.OK, b.Seconds = side.Variant, false, took.Seconds()
-	if v, err := g.job.Manifest.Variant(side.Variant); err == nil {
+	if v, err := g.job.Of(side).Variant(side.Variant); err == nil {
 		b.Source = v.Source
 	}
 	b.Error = fmt.Sprintf("the build took longer than %v and was stopped (make it cheaper, or raise gates.build.timeout)", g.rule.Gates.Build.Timeout)

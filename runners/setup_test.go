@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -51,6 +52,18 @@ func TestLateBuildIsTheSides(t *testing.T) {
 		if v.Outcome != c.outcome || v.Reason != c.reason || !strings.Contains(v.Summary, c.says) {
 			t.Errorf("%v: %s (%s): %s", c.roles, v.Outcome, v.Reason, v.Summary)
 		}
+	}
+}
+
+// A variant that the head alone has is named by its source.
+func TestLateBuildOfAnOwnVariant(t *testing.T) {
+	j := job(t)
+	own := *j.Manifest
+	own.Variants = append(slices.Clone(own.Variants), kernels.Variant{Name: "own", Source: "own.c"})
+	j.Candidate.Variant, j.Candidate.Manifest = "own", &own
+	g := gatherer{job: j, rule: j.Rule()}
+	if b := g.late(gates.Build{}, j.Candidate, time.Second); b.Source != "own.c" {
+		t.Errorf("its source is %q", b.Source)
 	}
 }
 

@@ -45,6 +45,9 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 	if job.Removed {
 		return "", false, strict.Mistakef("the change removes %s: there is nothing to repeat", job.Manifest.Name)
 	}
+	if len(job.Broken) > 0 {
+		return "", false, strict.Mistakef("there is nothing to repeat: %s", job.BrokenEvidence().Candidate.Error)
+	}
 	k, err := one.on(job)
 	if err != nil {
 		return "", false, err
@@ -81,7 +84,7 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 		}
 	}
 	for _, side := range []*runners.Side{job.Baseline, &job.Candidate} {
-		if side != nil && !m.Supports(side.Variant, k.Shape.Dims) {
+		if side != nil && !job.Of(*side).Supports(side.Variant, k.Shape.Dims) {
 			return k, strict.Mistakef("--shape: %s is beyond the limits of %s, variant %s", k.Shape.Dims, m.Name, side.Variant)
 		}
 	}
