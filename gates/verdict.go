@@ -30,6 +30,16 @@ const (
 	ReasonSetup        Reason = "setup"  // with ERROR alone: what fails on both sides is not the change's
 )
 
+// ProvenWrong tells what the author must mend from what is not proven yet and may
+// become so by measuring more.
+func (r Reason) ProvenWrong() bool {
+	switch r {
+	case ReasonBuild, ReasonResources, ReasonCorrectness, ReasonRegression, ReasonSuspicious:
+		return true
+	}
+	return false
+}
+
 // A Verdict is everything that may be said of a run, in the order in which it
 // was decided. It holds all that a report shows.
 type Verdict struct {

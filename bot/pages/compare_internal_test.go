@@ -6,7 +6,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
+
+// A page and a comment about one run show the same.
+func TestSignsAreTheComments(t *testing.T) {
+	for _, r := range []gates.Reason{gates.ReasonBuild, gates.ReasonResources, gates.ReasonCorrectness, gates.ReasonTooSlow,
+		gates.ReasonRegression, gates.ReasonInconclusive, gates.ReasonSuspicious, gates.ReasonProfile} {
+		if wrong := report.Sign(gates.Defer, r) == "❌"; wrong != (outcomeOf(gates.Defer, r).Class == "fail") {
+			t.Errorf("%s: %v on the page, and %s in the comment", r, outcomeOf(gates.Defer, r), report.Sign(gates.Defer, r))
+		}
+	}
+}
 
 // rounds draws medians of rounds around a time.
 func rounds(r *rand.Rand, n int, middle, noise float64) []float64 {

@@ -68,8 +68,7 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	case gates.Error:
 		return sign{"!", "ERROR", "error"}
 	case gates.Defer:
-		switch r {
-		case gates.ReasonBuild, gates.ReasonResources, gates.ReasonCorrectness, gates.ReasonRegression:
+		if r.ProvenWrong() {
 			return sign{"✗", "DEFER", "fail"}
 		}
 		return sign{"◷", "DEFER", "open"}

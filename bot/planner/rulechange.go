@@ -95,17 +95,10 @@ func bounded(found []change.RuleDifference) *change.RuleChange {
 	}
 	r.Digest = hex.EncodeToString(h.Sum(nil)[:16])
 	for _, d := range found[:len(found)-r.More] {
-		d.Path, d.Old, d.New = clip(d.Path), clip(d.Old), clip(d.New)
+		d.Difference = d.Clipped(maxDifference)
 		r.Differences = append(r.Differences, d)
 	}
 	return r
-}
-
-func clip(text string) string {
-	if len(text) <= maxDifference {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxDifference], "") + "…"
 }
 
 // policyChange compares the base's policy with the one that it would have.

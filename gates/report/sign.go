@@ -30,10 +30,10 @@ func signOfVerdict(o gates.Outcome, r gates.Reason) sign {
 }
 
 func signOfReason(r gates.Reason) sign {
-	switch r {
-	case gates.ReasonBuild, gates.ReasonResources, gates.ReasonCorrectness, gates.ReasonRegression, gates.ReasonSuspicious:
+	switch {
+	case r.ProvenWrong():
 		return signFail
-	case gates.ReasonRunner:
+	case r == gates.ReasonRunner:
 		return signError
 	}
 	return signDefer

@@ -30,6 +30,16 @@ type Difference struct {
 	Direction Direction `json:"direction"`
 }
 
+// Clipped is the difference with each of its texts cut to so many bytes, for people to read.
+func (d Difference) Clipped(most int) Difference {
+	for _, text := range []*string{&d.Path, &d.Old, &d.New} {
+		if len(*text) > most {
+			*text = strings.ToValidUTF8((*text)[:most], "") + "…"
+		}
+	}
+	return d
+}
+
 // None stands for what is not there.
 const None = "none"
 

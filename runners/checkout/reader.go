@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -178,16 +179,15 @@ func (p *readers) put(rd *reader) bool {
 func (p *readers) retire(rd *reader) {
 	p.mu.Lock()
 	list := p.resting[rd.how]
-	for i := range list {
-		if list[i] == rd {
-			p.resting[rd.how] = append(list[:i:i], list[i+1:]...)
-			p.mu.Unlock()
-			rd.in.Close()
-			_ = rd.cmd.Wait() // it has answered everything
-			return
-		}
+	i := slices.Index(list, rd)
+	if i >= 0 {
+		p.resting[rd.how] = slices.Delete(list, i, i+1)
 	}
 	p.mu.Unlock()
+	if i >= 0 { // else somebody has just taken it
+		rd.in.Close()
+		_ = rd.cmd.Wait() // it has answered everything
+	}
 }
 
 // An answer is what git says of an object.

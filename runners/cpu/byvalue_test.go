@@ -6,11 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
 )
 
 // Structs, vectors, null pointers and narrow integers reach a function as C passes them.
@@ -71,15 +68,5 @@ void scale(struct params p, struct uint3 grid, bool on, int8_t little, const voi
 	if err := os.WriteFile(filepath.Join(w.job.Trusted, "reference.c"), []byte(ref), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), w.job, w, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
-		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
-	}
-	sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
-	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate); err != nil || failure != nil || exe == "" {
-		t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
-	}
+	passesAndSanitizes(t, w, p)
 }

@@ -258,18 +258,24 @@ func TestCXXIsCalledLikeC(t *testing.T) {
 			}
 			kernel := "#include <cstdint>\n" + source
 			w := newTestWorker(t, m, p, kernel, kernel, time.Minute)
-			e, err := runners.Gather(t.Context(), w.job, w, silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
-				t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
-			}
-			sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
-			if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate); err != nil || failure != nil || exe == "" {
-				t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
-			}
+			passesAndSanitizes(t, w, p)
 		})
+	}
+}
+
+// passesAndSanitizes judges a kernel that is right, and builds it with a sanitizer too.
+func passesAndSanitizes(t *testing.T, w *Worker, p *policies.Policy) {
+	t.Helper()
+	e, err := runners.Gather(t.Context(), w.job, w, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
+		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
+	}
+	sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
+	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate); err != nil || failure != nil || exe == "" {
+		t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
 	}
 }
 

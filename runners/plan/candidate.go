@@ -67,7 +67,8 @@ func tell(job *runners.Job, edits compare.List) {
 	}
 	var list []string
 	for _, d := range edits {
-		list = append(list, fmt.Sprintf("%s: %s → %s", clip(d.Path), clip(d.Old), clip(d.New)))
+		d = d.Clipped(maxEdit)
+		list = append(list, fmt.Sprintf("%s: %s → %s", d.Path, d.Old, d.New))
 	}
 	if more := len(list) - maxEdits; more > 0 {
 		list = append(list[:maxEdits], fmt.Sprintf("and %d more", more))
@@ -80,13 +81,6 @@ const (
 	maxEdits = 20
 	maxEdit  = 120 // bytes of each part
 )
-
-func clip(text string) string {
-	if len(text) <= maxEdit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxEdit], "") + "…"
-}
 
 // broken takes a mistake in the head's manifest for one in its code.
 func broken(job *runners.Job, err error) error {

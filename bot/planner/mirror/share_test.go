@@ -30,10 +30,8 @@ func (o *gated) GitCredential(ctx context.Context, _ string) (string, string, er
 	return "x-access-token", o.token, ctx.Err()
 }
 
-// Those who come while somebody fetches share the next fetch. One that cannot have what
-// it asks for spoils it for nobody else, and neither does one who leaves.
-func TestFetchesAreShared(t *testing.T) {
-	const most = 12
+func newHub(t *testing.T) (*embedded.Server, *embedded.Repo) {
+	t.Helper()
 	hub, err := embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +44,14 @@ func TestFetchesAreShared(t *testing.T) {
 	if _, err := repo.Push("main", map[string]string{"a.cu": "one\n"}, "one"); err != nil {
 		t.Fatal(err)
 	}
+	return hub, repo
+}
+
+// Those who come while somebody fetches share the next fetch. One that cannot have what
+// it asks for spoils it for nobody else, and neither does one who leaves.
+func TestFetchesAreShared(t *testing.T) {
+	const most = 12
+	hub, _ := newHub(t)
 	for name, spoilt := range map[string]bool{"all is there": false, "one ref is gone": true} {
 		t.Run(name, func(t *testing.T) {
 			o := &gated{base: hub.URL(), token: hub.CreateToken("olga"), begun: make(chan struct{}), open: make(chan struct{})}
@@ -108,18 +114,7 @@ func TestFetchesAreShared(t *testing.T) {
 // What is announced comes with the next fetch, whoever that is for, and is not fetched
 // for the one who announced it. That holds once, for that head, and spoils nothing.
 func TestAnnouncedHeadsComeAlong(t *testing.T) {
-	hub, err := embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { hub.Close() })
-	repo, err := hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := repo.Push("main", map[string]string{"a.cu": "one\n"}, "one"); err != nil {
-		t.Fatal(err)
-	}
+	hub, repo := newHub(t)
 	o := &gated{base: hub.URL(), token: hub.CreateToken("olga"), begun: make(chan struct{}), open: make(chan struct{})}
 	close(o.open)
 	s := &Store{Dir: t.TempDir(), Origin: o}

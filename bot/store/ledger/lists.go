@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 )
@@ -60,9 +61,7 @@ func (l *Ledger) Run(ctx context.Context, job string) (RunRow, error) {
 // Unfinished is the runs that wait for a runner or are at one, oldest first.
 func (l *Ledger) Unfinished(ctx context.Context) ([]RunRow, error) {
 	rows, err := l.listRuns(ctx, "what is under way", "SELECT n FROM runs WHERE phase IN ('queued', 'running')")
-	for i, k := 0, len(rows)-1; i < k; i, k = i+1, k-1 {
-		rows[i], rows[k] = rows[k], rows[i]
-	}
+	slices.Reverse(rows)
 	return rows, err
 }
 
