@@ -57,23 +57,33 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if job.Manifest.Mode != kernels.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
-	// The GPU is looked for first: whoever has none need not install a compiler to
-	// be told so.
+	var compiler *toolchain.CUDA
+	var missing error
+	found := make(chan struct{})
+	go func() {
+		defer close(found)
+		compiler, missing = toolchain.FindCUDA(ctx, config.Getenv)
+	}()
 	device := gates.Device{Kind: "gpu", Name: "no GPU: compiled only", Arch: config.Arch}
+	var xids xidSource
+	var err error
 	if config.Arch == "" {
-		var err error
-		if device, err = probe(config.Ordinal); err != nil {
-			return nil, err
+		if device, err = probe(config.Ordinal); err == nil {
+			xids = watchXids(config.Ordinal)
 		}
 	}
-	compiler, err := toolchain.FindCUDA(ctx, config.Getenv)
+	<-found
+	// The GPU comes first: whoever has none need not install a compiler to be told so.
 	if err != nil {
 		return nil, err
+	}
+	if missing != nil {
+		return nil, missing
 	}
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}}
+	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}, xids: xids}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
 	}
@@ -83,9 +93,6 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		b.config.Seed = binary.NativeEndian.Uint64(seed[:])
 	}
 	b.rng = rand.New(rand.NewPCG(b.config.Seed, 0))
-	if config.Arch == "" {
-		b.xids = watchXids(config.Ordinal)
-	}
 	return b, nil
 }
 

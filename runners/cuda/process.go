@@ -60,12 +60,9 @@ type process struct {
 	wait     func() error
 }
 
-// spawn starts a worker on a request. It lives no longer than ctx.
-func (b *Backend) spawn(ctx context.Context, request worker.Request) (*process, error) {
-	text, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("writing the worker's request: %w", err)
-	}
+// spawn starts a worker, which touches no GPU before it is asked for something. It
+// lives no longer than ctx.
+func (b *Backend) spawn(ctx context.Context) (*process, error) {
 	answers, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe to the worker: %w", err)
@@ -95,14 +92,27 @@ func (b *Backend) spawn(ctx context.Context, request worker.Request) (*process, 
 		p.wait()
 		answers.Close()
 	})
-	p.commands.Write(append(text, '\n')) // a worker that died tells so when it is heard
 	return p, nil
+}
+
+// ask hands a worker its request.
+func (p *process) ask(request worker.Request) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("writing the worker's request: %w", err)
+	}
+	p.commands.Write(append(text, '\n')) // a worker that died tells so when it is heard
+	return nil
 }
 
 // start runs one request in a process of its own and hands over its replies.
 func (b *Backend) start(ctx context.Context, request worker.Request, each func(worker.Reply)) error {
-	p, err := b.spawn(ctx, request)
+	p, err := b.spawn(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.ask(request); err != nil {
+		p.cancel(nil)
 		return err
 	}
 	return b.finish(p, each)

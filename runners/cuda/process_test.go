@@ -29,7 +29,7 @@ func shell(t *testing.T, script string) *Backend {
 // context, and so does everything that it has started.
 func TestWorkersEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := shell(t, "sleep 1000 & echo \"{\\\"progress\\\":\\\"$!\\\"}\" >&3; wait").spawn(ctx, worker.Request{})
+	p, err := shell(t, "sleep 1000 & echo \"{\\\"progress\\\":\\\"$!\\\"}\" >&3; wait").spawn(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

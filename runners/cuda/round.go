@@ -30,13 +30,14 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 	if err != nil {
 		return gates.Round{}, err
 	}
+	b.next = b.idle(ctx)
 	var round *gates.Round
 	err = b.finish(p, func(r worker.Reply) {
 		switch {
 		case r.Round != nil:
 			round = r.Round
 		case r.Measured:
-			b.prestart(ctx, gate, shapes)
+			b.open(ctx, gate, shapes)
 		case r.Progress != "":
 			progress.Report(runners.Event{Text: r.Progress})
 		}
@@ -51,22 +52,29 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 }
 
 // A next is a worker that was started for a round before anybody asked for it.
+// Whether the round comes is not known; without it the worker ends with the gate.
 type next struct {
 	process *process
-	shapes  []string
+	shapes  []string // that it was asked to measure; nil is not asked yet
 }
 
-// prestart starts a worker that holds until its round comes: contexts take half a
-// second, in which this round's outputs are compared. Whether the round comes is
-// not known; without it the worker ends with ctx.
-func (b *Backend) prestart(ctx context.Context, gate *policies.PerformanceGate, shapes []string) {
-	request, err := b.roundRequest(ctx, gate, shapes)
+// idle starts the next round's process while this one is measured. It does not run
+// and touches no GPU meanwhile, and a failure to start is told when the round comes.
+func (b *Backend) idle(ctx context.Context) *next {
+	p, err := b.spawn(ctx)
 	if err != nil {
-		return // the round itself will tell
+		return nil
 	}
-	if p, err := b.spawn(ctx, request); err == nil {
-		b.next = &next{p, shapes}
-	}
+	return &next{process: p}
+}
+
+// open has the next round's contexts made while this one's outputs are compared; the
+// worker holds until its round comes.
+func (b *Backend) open(ctx context.Context, gate *policies.PerformanceGate, shapes []string) {
+	request, err := b.roundRequest(ctx, gate, shapes)
+	if err == nil && b.next != nil && b.next.process.ask(request) == nil {
+		b.next.shapes = shapes
+	} // otherwise the round itself will tell
 }
 
 // waiting is a worker for a round: the one that is there already, or a new one.
@@ -83,7 +91,15 @@ func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, s
 	if err != nil {
 		return nil, err
 	}
-	return b.spawn(ctx, request)
+	p, err := b.spawn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.ask(request); err != nil {
+		p.cancel(nil)
+		return nil, err
+	}
+	return p, nil
 }
 
 func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGate, shapes []string) (worker.Request, error) {

@@ -21,8 +21,13 @@ type Process struct {
 	cmd    *exec.Cmd
 	buffer []byte
 	State  bool // its kernel has memory that outlives a launch
+	owed   int  // answers that were not waited for
 	err    error
 }
+
+// maxOwed is how many answers a side may owe: the system holds so many packets, and
+// the descriptors in them, without letting the judge wait.
+const maxOwed = 4
 
 // Start begins a side and does not wait for it: contexts take their time, and
 // several can be made at once. The program's words must lead to [Serve].
@@ -60,13 +65,35 @@ func (p *Process) Up() error {
 }
 
 func (p *Process) ask(r request, files ...*os.File) (answer, error) {
+	if err := p.settle(0); err != nil {
+		return answer{}, err
+	}
+	if err := p.tell(r, files...); err != nil {
+		return answer{}, err
+	}
+	p.owed--
+	return p.hear()
+}
+
+// tell asks for something and does not wait for the answer.
+func (p *Process) tell(r request, files ...*os.File) error {
 	if p.err != nil {
-		return answer{}, p.err
+		return p.err
 	}
 	if err := send(p.socket, r, files); err != nil {
-		return answer{}, fmt.Errorf("asking the %s's process: %w", p.Who, err)
+		return fmt.Errorf("asking the %s's process: %w", p.Who, err)
 	}
-	return p.hear()
+	p.owed++
+	return nil
+}
+
+// settle hears answers until no more than so many are owed.
+func (p *Process) settle(owed int) error {
+	for p.err == nil && p.owed > owed {
+		p.owed--
+		p.hear()
+	}
+	return p.err
 }
 
 func (p *Process) hear() (answer, error) {
@@ -93,16 +120,20 @@ func (p *Process) Load(b Built) error {
 
 // NewRooms makes rooms in the judge's context and hands them to the side. A room is
 // memory that the two share: the side launches on it, the judge fills and reads it.
+// The side maps them while the judge goes on; its next answer waits for that.
 func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Buffer, error) {
 	var all []driver.Buffer
 	for count > 0 {
 		n := min(count, maxFiles)
 		made, files, err := newRooms(c, n, size)
 		if err == nil {
-			_, err = p.ask(request{Rooms: &rooms{Set: set, Size: made[0].Size, Count: n}}, files...)
+			err = p.tell(request{Rooms: &rooms{Set: set, Size: made[0].Size, Count: n}}, files...)
 		}
 		for _, f := range files {
 			f.Close()
+		}
+		if err == nil {
+			err = p.settle(maxOwed)
 		}
 		if err != nil {
 			return nil, err
