@@ -47,12 +47,15 @@ type Backend struct {
 	sides     map[runners.Role]*sides.Built
 	compiling map[string]*compilation
 	micros    map[string]float64 // a launch's time by shape, roughly
+	whole     context.Context    // what is begun ahead of its gate ends with it
+	tools     *tools             // sanitizers at work
 	next      *next              // a round's worker that is ready before it is needed
 	xids      xidSource          // nil where nobody tells
 	log       strings.Builder
 }
 
-// New finds the GPU and the compiler.
+// New finds the GPU and the compiler. What the backend begins before its gate comes
+// ends with ctx, which is the whole run's.
 func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) {
 	if job.Manifest.Mode != kernels.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
@@ -83,7 +86,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}, xids: xids}
+	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}, xids: xids, whole: ctx}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
 	}
@@ -220,6 +223,11 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 		}
 	}
 	report()
+	// Neither is timed, so that they need not wait for each other. Where they cannot be
+	// begun the gate itself will tell.
+	if gate := b.job.Rule().Gates.Sanitize; gate != nil {
+		b.tools, _ = b.beginTools(b.whole, gate)
+	}
 	return result, b.cases(ctx, cases, func(c gates.Case) {
 		result.Cases = append(result.Cases, c)
 		report()

@@ -26,6 +26,11 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 			return gates.Round{}, fmt.Errorf("preparing to measure: %w", err)
 		}
 	}
+	if b.tools != nil { // nobody asked for what they found, and nothing runs beside a round
+		b.tools.stop()
+		<-b.tools.done
+		b.tools = nil
+	}
 	p, err := b.waiting(ctx, gate, shapes)
 	if err != nil {
 		return gates.Round{}, err
@@ -66,6 +71,17 @@ func (b *Backend) idle(ctx context.Context) *next {
 		return nil
 	}
 	return &next{process: p}
+}
+
+// firstRound has the first round's contexts made while nothing is timed yet.
+func (b *Backend) firstRound() {
+	if b.micros == nil || b.next != nil || b.sides[runners.Baseline] == nil {
+		return
+	}
+	if gate := b.job.Rule().Gates.Performance; gate != nil {
+		b.next = b.idle(b.whole)
+		b.open(b.whole, gate, b.job.ShapeNames())
+	}
 }
 
 // open has the next round's contexts made while this one's outputs are compared; the

@@ -22,48 +22,33 @@ import (
 // the tools of compute-sanitizer: one process a tool, which launches every case. A
 // host without the program is told with its remedy.
 func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
-	program, err := sanitize.Find(ctx, b.config.Getenv)
-	if err != nil {
-		if ctx.Err() != nil {
+	t := b.tools
+	if t == nil {
+		var err error
+		if t, err = b.beginTools(ctx, gate); err != nil && ctx.Err() != nil {
 			return nil, err
+		} else if err != nil {
+			return &gates.Sanitize{Skipped: err.Error()}, nil
 		}
-		return &gates.Sanitize{Skipped: err.Error()}, nil
 	}
-	result := &gates.Sanitize{Unseen: []string{
+	b.tools = nil
+	defer t.stop()
+	p.Report(runners.Event{Gate: gates.GateSanitize, Text: "all tools at once"})
+	b.firstRound()
+	select {
+	case <-t.done:
+	case <-ctx.Done(): // the tools hear it too
+		t.stop()
+		<-t.done
+	}
+	result := &gates.Sanitize{Cases: t.cases, Unseen: []string{
 		"racecheck looks at shared memory: races of global memory, and between blocks, are not looked for",
 		"initcheck looks at global memory: shared memory that nobody wrote is not looked for",
 	}}
-	var cases []worker.Case
-	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
-		result.Cases = append(result.Cases, c.Sanitized())
-		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
-	}
-	files := sanitize.FilesOf(b.job.Candidate.Dir)
-	p.Report(runners.Event{Gate: gates.GateSanitize, Text: "all tools at once"})
-	request, err := b.request(ctx, worker.TaskLaunch)
-	if err != nil {
-		return nil, err
-	}
-	request.Baseline = nil
-	request.Cases, request.Launch, request.Apart = cases, 1, true
-	// Nothing is timed here, so that the tools need not wait for each other.
-	type outcome struct {
-		report sanitize.Report
-		err    error
-		took   time.Duration
-	}
-	outcomes := make([]outcome, len(gate.Tools))
-	var all sync.WaitGroup
+	program, request := t.program, t.request
 	for i, tool := range gate.Tools {
-		all.Go(func() {
-			start := time.Now()
-			report, err := b.sanitizeTask(ctx, program, tool, request, files)
-			outcomes[i] = outcome{report, err, time.Since(start)}
-		})
-	}
-	all.Wait()
-	for i, tool := range gate.Tools {
-		o := outcomes[i]
+		var err error
+		o := t.outcomes[i]
 		run := gates.SanitizerRun{Findings: o.report.Findings, Hidden: o.report.Hidden}
 		if o.err != nil || o.report.Found() || o.report.Trouble == "" {
 			run, err = tooLate(ctx, run, o.err)
@@ -87,6 +72,56 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		result.Tools = append(result.Tools, run)
 	}
 	return result, nil
+}
+
+// tools are the sanitizers at work on the candidate.
+type tools struct {
+	program  sanitize.Compute
+	request  worker.Request
+	cases    []gates.SanitizedCase
+	outcomes []outcome // of each tool of the gate, once done is closed
+	done     chan struct{}
+	stop     context.CancelFunc
+}
+
+type outcome struct {
+	report sanitize.Report
+	err    error
+	took   time.Duration
+}
+
+// beginTools starts all tools of the gate at once: nothing is timed, so that they
+// need not wait for each other.
+func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (*tools, error) {
+	program, err := sanitize.Find(ctx, b.config.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	t := &tools{program: program, outcomes: make([]outcome, len(gate.Tools)), done: make(chan struct{})}
+	if t.request, err = b.request(ctx, worker.TaskLaunch); err != nil {
+		return nil, err
+	}
+	t.request.Baseline = nil
+	t.request.Launch, t.request.Apart = 1, true
+	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
+		t.cases = append(t.cases, c.Sanitized())
+		t.request.Cases = append(t.request.Cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
+	}
+	files := sanitize.FilesOf(b.job.Candidate.Dir)
+	ctx, t.stop = context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for i, tool := range gate.Tools {
+		all.Go(func() {
+			start := time.Now()
+			report, err := b.sanitizeTask(ctx, program, tool, t.request, files)
+			t.outcomes[i] = outcome{report, err, time.Since(start)}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(t.done)
+	}()
+	return t, nil
 }
 
 // troubled tells a tool that does not work from a kernel that cannot be looked at.

@@ -188,3 +188,53 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 		}
 	})
 }
+
+// The tools that were begun beside the comparison are the ones that the gate hears,
+// and its time limit ends them.
+func TestToolsBegunAhead(t *testing.T) {
+	gate := gateOf(policies.Memcheck, policies.Racecheck)
+	b := sanitized(t, `echo "$tool" >>"$request.started"; cp "$recorded/memcheck-clean.txt" "$log"`)
+	var err error
+	if b.tools, err = b.beginTools(t.Context(), gate); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Sanitize(t.Context(), gate, silent{})
+	if err != nil || len(s.Tools) != 2 || len(s.Cases) != 3 || s.Tools[1].Tool != "racecheck" || s.Tools[1].Failure != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(b.config.Scratch, "sanitize-memcheck.json.started")); string(text) != "memcheck\n" {
+		t.Errorf("memcheck was started as %q (%v), want it once", text, err)
+	}
+
+	b = sanitized(t, `exec sleep 1000`)
+	if b.tools, err = b.beginTools(t.Context(), gate); err != nil {
+		t.Fatal(err)
+	}
+	within, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	s, err = b.Sanitize(within, gate, silent{})
+	if err != nil || s.Tools[0].Failure == nil || s.Tools[0].Failure.Kind != gates.FailureTimeout {
+		t.Errorf("%+v, %v: want the gate's time limit as a failure", s, err)
+	}
+}
+
+// Nothing runs beside a round, whether or not anybody heard the tools.
+func TestToolsEndBeforeARound(t *testing.T) {
+	b := sanitized(t, `exec sleep 1000`)
+	b.micros = map[string]float64{}
+	ahead, err := b.beginTools(t.Context(), gateOf(policies.Memcheck))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tools = ahead
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.job.Policy = &policies.Policy{}
+	b.next = &next{process: &process{ctx: ended, cancel: func(error) {}}}
+	b.Round(t.Context(), &policies.PerformanceGate{}, nil, silent{})
+	select {
+	case <-ahead.done:
+	default:
+		t.Error("a tool runs beside the round")
+	}
+}

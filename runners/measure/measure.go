@@ -62,6 +62,8 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
+	ctx, end := context.WithCancel(ctx) // of what a backend has begun ahead, too
+	defer end()
 	worker, err := c.open(ctx, job, scratch)
 	if err != nil {
 		return runners.Measured{}, err
