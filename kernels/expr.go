@@ -171,6 +171,11 @@ func (f *fault) at(where string) string {
 
 // eval is the expression's value: finite, and no larger than 2^53 in magnitude.
 func (e *Expr) eval(env Env) (float64, error) {
+	if name, ok := e.bare(); ok && e.program != nil {
+		if v, ok := env[name]; ok { // most of them: no engine is needed for a dim's value
+			return float64(v), nil
+		}
+	}
 	values := make(map[string]any, len(e.names))
 	for _, name := range e.names {
 		v, ok := env[name]

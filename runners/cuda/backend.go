@@ -264,8 +264,8 @@ func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gate
 		return err
 	}
 	request.Cases = cases
-	if b.sides[runners.Baseline] != nil && b.job.Rule().Gates.Performance != nil {
-		for _, name := range b.job.ShapeNames() {
+	if b.sides[runners.Baseline] != nil {
+		for _, name := range b.timed() {
 			shape, _ := b.job.Manifest.Shape(name)
 			request.Plans = append(request.Plans, worker.Plan{Shape: shape})
 		}

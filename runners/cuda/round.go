@@ -73,14 +73,23 @@ func (b *Backend) idle(ctx context.Context) *next {
 	return &next{process: p}
 }
 
+// timed lists the shapes that the rule wants timed.
+func (b *Backend) timed() []string {
+	shapes, err := b.job.ShapesOnRecord()
+	if err != nil {
+		return nil
+	}
+	return gates.TimedShapes(b.job.Rule(), &gates.Evidence{Shapes: shapes})
+}
+
 // firstRound has the first round's contexts made while nothing is timed yet.
 func (b *Backend) firstRound() {
 	if b.micros == nil || b.next != nil || b.sides[runners.Baseline] == nil {
 		return
 	}
-	if gate := b.job.Rule().Gates.Performance; gate != nil {
+	if shapes := b.timed(); len(shapes) > 0 {
 		b.next = b.idle(b.whole)
-		b.open(b.whole, gate, b.job.ShapeNames())
+		b.open(b.whole, b.job.Rule().Gates.Performance, shapes)
 	}
 }
 

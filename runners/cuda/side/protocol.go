@@ -33,6 +33,7 @@ type request struct {
 // A Setup is what a side is told before anything else.
 type Setup struct {
 	Manifest string        `json:"manifest"` // text of the base's kernel.yaml
+	Own      string        `json:"own"`      // the file that the side's implementation stands in; see Built
 	Ordinal  int           `json:"ordinal"`  // of the GPU
 	Timeout  time.Duration `json:"timeout"`  // of one launch
 	Padding  int64         `json:"padding"`  // bytes to take before anything else, so that places differ from round to round

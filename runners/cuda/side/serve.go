@@ -27,7 +27,11 @@ func Serve(socket int) error {
 	if first.Setup == nil {
 		return errors.New("a side is set up before anything else")
 	}
-	s := &server{setup: *first.Setup, sets: map[int][]driver.Buffer{}, problems: map[int]*prepared{}}
+	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, problems: map[int]*prepared{}}
+	go func() { // while the context is made
+		defer close(s.read)
+		s.manifest, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
+	}()
 	err := s.open(func() error {
 		if err := send(socket, answer{}, nil); err != nil {
 			return err
@@ -43,7 +47,9 @@ func Serve(socket int) error {
 // A server is a side's process.
 type server struct {
 	setup    Setup
-	manifest *kernels.Manifest // of the side, once it is loaded
+	manifest *kernels.Manifest // of the side, once it is read
+	unread   error             // why it could not be read
+	read     chan struct{}     // closed when it was
 	ctx      *driver.Context
 	stream   *driver.Stream
 	from, to *driver.Event
@@ -127,8 +133,8 @@ func (s *server) loop(socket int, buffer []byte) error {
 func (s *server) do(r request, files []*os.File) (a answer, err error) {
 	switch {
 	case r.Load != nil:
-		if s.manifest, err = r.Load.Joined(s.setup.Manifest); err != nil {
-			return a, fmt.Errorf("reading the manifest: %w", err)
+		if <-s.read; s.unread != nil {
+			return a, fmt.Errorf("reading the manifest: %w", s.unread)
 		}
 		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
 			return a, err

@@ -33,21 +33,14 @@ func Serve(in io.Reader, out io.Writer) error {
 }
 
 func serve(r Request, hold func() error, send func(Reply) error) error {
-	m, err := kernels.Parse(kernels.FileName, []byte(r.Manifest))
-	if err != nil {
-		return fmt.Errorf("reading the request's manifest: %w", err)
-	}
-	s := &session{manifest: m, candidate: m, request: r, send: send}
-	if r.Candidate != nil {
-		if s.candidate, err = r.Candidate.Joined(r.Manifest); err != nil {
-			return fmt.Errorf("reading the candidate's manifest: %w", err)
-		}
-	}
-	// The sides make their contexts while this process makes its own.
+	s := &session{request: r, send: send}
+	// The sides make their contexts while this process makes its own, and reads.
 	defer s.close()
 	if err := s.startSides(); err != nil {
 		return err
 	}
+	read := make(chan error, 1)
+	go func() { read <- s.manifests() }()
 	d, err := driver.Open()
 	if err != nil {
 		return err
@@ -62,6 +55,9 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	}
 	// The context is not released: the process ends anyway.
 	return thread.Do(func(c *driver.Context) error {
+		if err := <-read; err != nil {
+			return err
+		}
 		if err := s.open(c); err != nil {
 			return err
 		}
@@ -78,4 +74,18 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 		}
 		return fmt.Errorf("no task is named %q", r.Task)
 	})
+}
+
+// manifests reads the base's manifest and the candidate's.
+func (s *session) manifests() (err error) {
+	if s.manifest, err = kernels.Parse(kernels.FileName, []byte(s.request.Manifest)); err != nil {
+		return fmt.Errorf("reading the request's manifest: %w", err)
+	}
+	s.candidate = s.manifest
+	if c := s.request.Candidate; c != nil && c.Manifest != "" {
+		if s.candidate, err = c.Joined(s.request.Manifest); err != nil {
+			return fmt.Errorf("reading the candidate's manifest: %w", err)
+		}
+	}
+	return nil
 }
