@@ -146,7 +146,7 @@ func (c *committer) write(group []*write) {
 func (c *committer) writeOne(msg *nats.Msg) (err error) {
 	for range 2 {
 		ctx, cancel := context.WithTimeout(context.Background(), c.patient+perByte*time.Duration(len(msg.Data)))
-		_, err = c.js.PublishMsg(ctx, msg)
+		err = untilLed(ctx, func() error { _, err := c.js.PublishMsg(ctx, msg); return err })
 		late := ctx.Err() != nil
 		cancel()
 		if !late {

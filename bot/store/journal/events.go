@@ -42,7 +42,11 @@ func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind st
 	msg.Header.Set(headerKind, kind)
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
-	ack, err := j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
+	var ack *jetstream.PubAck
+	err = untilLed(ctx, func() (err error) {
+		ack, err = j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
+		return err
+	})
 	if isConflict(err) {
 		return 0, fmt.Errorf("append %s to run %s after event %d: %w", kind, run, expect, ErrConflict)
 	}
@@ -58,7 +62,7 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 	if err := checkToken("run", run); err != nil {
 		return Event{}, err
 	}
-	msg, err := j.events.GetLastMsgForSubject(ctx, "events."+run)
+	msg, err := j.last(ctx, j.events, "events."+run)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return Event{}, fmt.Errorf("run %s: %w", run, ErrNotFound)
 	}
@@ -85,9 +89,59 @@ func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) e
 // missedAfter is when the server misses the reader of a consumer, and deletes it by itself.
 const missedAfter = time.Minute
 
-// replay reads by a consumer, which is cheaper than pages for a long run, and deletes it at once: the server allows 1,000,
-// and would keep it for a while.
+// replay reads up to the newest event that there was when it began. The server that a consumer is on may be behind the one
+// that leads; then it is asked again.
 func (j *Journal) replay(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
+	newest, err := j.newest(ctx, subject)
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	deadline := time.Now().Add(j.opt.answerIn)
+	for {
+		was := after
+		if after, err = j.replayOnce(ctx, subject, after, apply); err != nil || after >= newest {
+			return after, err
+		}
+		if after > was {
+			deadline = time.Now().Add(j.opt.answerIn)
+		}
+		if time.Now().After(deadline) {
+			return after, fmt.Errorf("read events after %d: there is an event %d, and the server does not give it", after, newest)
+		}
+		select {
+		case <-time.After(reconnectWait):
+		case <-ctx.Done():
+			return after, ctx.Err()
+		}
+	}
+}
+
+// newest is the sequence of the last event, of all or of one subject; 0 is none. The embedded server is one that is never
+// behind.
+func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
+	switch {
+	case !j.external():
+		return 0, nil
+	case subject != "":
+		m, err := j.last(ctx, j.events, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		return m.Sequence, nil
+	}
+	info, err := j.events.Info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return info.State.LastSeq, nil
+}
+
+// replayOnce reads by a consumer, which is cheaper than pages for a long run, and deletes it at once: the server allows
+// 1,000, and would keep it for a while.
+func (j *Journal) replayOnce(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
 	o := jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: missedAfter,
 	}

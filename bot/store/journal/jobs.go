@@ -91,7 +91,11 @@ func (j *Journal) enqueue(ctx context.Context, job Job) error {
 	defer cancel()
 	subject := "jobs." + job.Labels[0] + "." + job.ID
 	for {
-		ack, err := j.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(0))
+		var ack *jetstream.PubAck
+		err := untilLed(ctx, func() (err error) {
+			ack, err = j.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(0))
+			return err
+		})
 		if err == nil {
 			j.queue.add(&entry{Job: job, seq: ack.Sequence, queued: time.Now()})
 			return nil
@@ -100,7 +104,7 @@ func (j *Journal) enqueue(ctx context.Context, job Job) error {
 			return err
 		}
 		// It is there: the answer to an earlier write was lost, or another process wrote it.
-		msg, err := j.jobs.GetLastMsgForSubject(ctx, subject)
+		msg, err := j.last(ctx, j.jobs, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -114,9 +118,18 @@ func (j *Journal) enqueue(ctx context.Context, job Job) error {
 	}
 }
 
-// loadJobs reads what is unfinished.
+// loadJobs reads what is unfinished, up to what the server that leads has now.
 func (j *Journal) loadJobs(ctx context.Context) error {
-	for from, more := uint64(1), true; more; {
+	left := uint64(0)
+	if j.external() {
+		info, err := j.jobs.Info(ctx)
+		if err != nil {
+			return fmt.Errorf("read the jobs: %w", err)
+		}
+		left = info.State.Msgs
+	}
+	deadline := time.Now().Add(j.opt.answerIn)
+	for from, more := uint64(1), true; more || left > 0 && time.Now().Before(deadline); {
 		var list []stored
 		var err error
 		if list, more, err = j.page(ctx, "JOBS", "", from, 512); err != nil {
@@ -127,6 +140,15 @@ func (j *Journal) loadJobs(ctx context.Context) error {
 				return fmt.Errorf("read the jobs: %w", err)
 			}
 			from = m.seq + 1
+			left -= min(left, 1)
+		}
+		if !more && left > 0 {
+			// It was asked of a server that is behind, or another bot has finished some meanwhile.
+			select {
+			case <-time.After(reconnectWait):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 	return nil

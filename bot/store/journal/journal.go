@@ -6,7 +6,9 @@
 //
 // In NATS JetStream. By default the server runs inside this process, reached through a pipe, with no port open and with
 // SyncAlways: a write is answered after fsync. Options.URL names an external server or cluster instead; the code is the
-// same, but the promise is then that server's: set sync_interval: always there.
+// same, but the promise is then that server's: set sync_interval: always there. Options.Replicas says on how many servers of
+// a cluster everything is kept; opening never takes copies away. What decides is read from the server that leads, since a
+// follower may not know yet what was just written; what is read in pages comes from any of them and is then as new as it is.
 //
 //	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept for 30 days
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
@@ -61,8 +63,9 @@ import (
 
 // Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
 type Options struct {
-	Dir string // where the embedded server keeps its files
-	URL string // an external server instead; Dir is then unused
+	Dir      string // where the embedded server keeps its files
+	URL      string // an external server instead, or several of a cluster with commas between them; Dir is then unused
+	Replicas int    // how many servers of the cluster keep a copy, 1 to 5; 0 leaves what is there, and 1 copy of what is new
 
 	// NATS holds connection options for URL: credentials, certificates.
 	NATS []nats.Option
@@ -128,6 +131,9 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if (o.Dir == "") == (o.URL == "") {
 		return nil, errors.New("open journal: give a folder for the embedded server or the URL of an external one, and not both")
 	}
+	if o.Dir != "" && o.Replicas > 1 {
+		return nil, fmt.Errorf("open journal: the embedded server cannot keep %d copies (give the URLs of a cluster)", o.Replicas)
+	}
 	j := &Journal{opt: o.withDefaults()}
 	defer func() {
 		if err != nil {
@@ -172,10 +178,17 @@ func (j *Journal) embed() (err error) {
 	return nil
 }
 
+const (
+	pingEvery     = 2 * time.Second
+	reconnectWait = 100 * time.Millisecond
+)
+
 func (j *Journal) connect() (err error) {
-	opts := append([]nats.Option{nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead), nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		j.opt.Log.Warn("the connection to NATS", "error", err)
-	})}, j.opt.NATS...)
+	opts := append([]nats.Option{nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead), nats.MaxReconnects(-1),
+		// A server that falls silent is left within seconds, not after the client's six minutes.
+		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectWait(reconnectWait), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			j.opt.Log.Warn("the connection to NATS", "error", err)
+		})}, j.opt.NATS...)
 	if j.nc, err = nats.Connect(j.opt.URL, opts...); err != nil {
 		return fmt.Errorf("open journal: connect to NATS at %s: %w; check the address and the credentials, or leave the URL out to use the embedded server", j.opt.URL, err)
 	}

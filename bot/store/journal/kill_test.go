@@ -15,6 +15,10 @@ import (
 const childEnv = "KERNELGATE_JOURNAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	if node := os.Getenv(nodeEnv); node != "" {
+		fmt.Fprintln(os.Stderr, serveNode(node))
+		os.Exit(1)
+	}
 	if job := os.Getenv(childEnv); job != "" {
 		if err := child(job); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -177,7 +177,7 @@ func (p *processor) note(ctx context.Context) error {
 func (p *processor) repeat(ctx context.Context, seq uint64) {
 	ask, cancel := context.WithTimeout(ctx, p.j.opt.answerIn)
 	defer cancel()
-	m, err := p.j.deliveries.GetMsg(ask, seq)
+	m, err := p.j.message(ask, p.j.deliveries, seq)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound): // it is older than deliveries are kept
 	case err != nil:

@@ -38,7 +38,7 @@ const (
 
 // declare creates the streams, or brings those of an older version up to date.
 func (j *Journal) declare(ctx context.Context) error {
-	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, Replicas: 1, AllowDirect: true}
+	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, AllowDirect: true}
 
 	deliveries := common
 	deliveries.Name, deliveries.Subjects = "DELIVERIES", []string{"deliveries.*.*"}
@@ -52,15 +52,18 @@ func (j *Journal) declare(ctx context.Context) error {
 	events := common
 	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
 	events.DenyDelete, events.DenyPurge = true, true
-	events.Compression = jetstream.S2Compression
+	if !j.external() {
+		// Of a cluster whose servers were killed, compressed blocks have come back unreadable.
+		events.Compression = jetstream.S2Compression
+	}
 
 	for _, s := range []struct {
 		into *jetstream.Stream
 		cfg  jetstream.StreamConfig
 	}{{&j.deliveries, deliveries}, {&j.jobs, jobs}, {&j.events, events}} {
 		var err error
-		if *s.into, err = j.js.CreateOrUpdateStream(ctx, s.cfg); err != nil {
-			return declareError("stream "+s.cfg.Name, err)
+		if *s.into, err = j.ensure(ctx, s.cfg); err != nil {
+			return j.declareError("stream "+s.cfg.Name, err)
 		}
 	}
 
@@ -70,11 +73,18 @@ func (j *Journal) declare(ctx context.Context) error {
 		name string
 		ttl  time.Duration
 	}{{&j.state, "DELIVERY_STATE", keepDeliveries}, {&j.leases, "LEASES", keepLeases}} {
-		kv, err := j.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: b.name, TTL: b.ttl, History: 1, Storage: jetstream.FileStorage, Replicas: 1,
+		// The client's own way to make a bucket lets every server of a cluster answer.
+		_, err := j.ensure(ctx, jetstream.StreamConfig{
+			Name: "KV_" + b.name, Subjects: []string{"$KV." + b.name + ".>"}, Storage: jetstream.FileStorage, MaxAge: b.ttl,
+			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: !j.external(),
 		})
 		if err != nil {
-			return declareError("bucket "+b.name, err)
+			return j.declareError("bucket "+b.name, err)
+		}
+		var kv jetstream.KeyValue
+		err = j.again(ctx, func(ctx context.Context) (err error) { kv, err = j.js.KeyValue(ctx, b.name); return err })
+		if err != nil {
+			return j.declareError("bucket "+b.name, err)
 		}
 		*b.into = bucket{kv, j.opt.answerIn}
 	}
@@ -84,19 +94,92 @@ func (j *Journal) declare(ctx context.Context) error {
 		name string
 		ttl  time.Duration
 	}{{&j.Bundles, "BUNDLES", keepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
-		store, err := j.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: b.name, TTL: b.ttl, Storage: jetstream.FileStorage, Replicas: 1,
+		replicas, err := j.replicas(ctx, "OBJ_"+b.name)
+		if err != nil {
+			return j.declareError("object store "+b.name, err)
+		}
+		var store jetstream.ObjectStore
+		err = j.again(ctx, func(ctx context.Context) (err error) {
+			store, err = j.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+				Bucket: b.name, TTL: b.ttl, Storage: jetstream.FileStorage, Replicas: replicas,
+			})
+			return err
 		})
 		if err != nil {
-			return declareError("object store "+b.name, err)
+			return j.declareError("object store "+b.name, err)
 		}
 		*b.into = &Blobs{name: strings.ToLower(b.name), store: store}
 	}
 	return nil
 }
 
-func declareError(what string, err error) error {
+func (j *Journal) external() bool { return j.opt.URL != "" }
+
+// ensure creates a stream, or brings it up to date with as many copies as it has.
+func (j *Journal) ensure(ctx context.Context, cfg jetstream.StreamConfig) (s jetstream.Stream, err error) {
+	if cfg.Replicas, err = j.replicas(ctx, cfg.Name); err != nil {
+		return nil, err
+	}
+	err = j.again(ctx, func(ctx context.Context) error {
+		s, err = j.js.CreateOrUpdateStream(ctx, cfg)
+		return err
+	})
+	return s, err
+}
+
+// replicas is how many copies of a stream there are to be: what was asked for, and never fewer than there are.
+func (j *Journal) replicas(ctx context.Context, stream string) (int, error) {
+	there := 1
+	err := j.again(ctx, func(ctx context.Context) error {
+		s, err := j.js.Stream(ctx, stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil
+		}
+		if err == nil {
+			there = s.CachedInfo().Config.Replicas
+		}
+		return err
+	})
+	return max(j.opt.Replicas, there), err
+}
+
+// ledIn is how long a cluster that has just been started may take to find its leaders.
+const ledIn = time.Minute
+
+// again does something until it has an answer: a cluster without a leader gives none, or says that it is not available.
+func (j *Journal) again(ctx context.Context, do func(context.Context) error) error {
+	if !j.external() {
+		return do(ctx)
+	}
+	whole, cancel := context.WithTimeout(ctx, ledIn)
+	defer cancel()
+	for {
+		err := untilLed(whole, func() error {
+			try, cancel := context.WithTimeout(whole, j.opt.answerIn)
+			defer cancel()
+			return do(try)
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || whole.Err() != nil {
+			return err
+		}
+		j.opt.Log.Warn("the NATS server gives no answer; it is asked again", "error", err)
+	}
+}
+
+// What a server says that cannot keep so many copies.
+const (
+	errNoPeers      = 10005 // no suitable peers for placement
+	errNotClustered = 10074 // replicas > 1 not supported in non-clustered mode
+)
+
+func (j *Journal) declareError(what string, err error) error {
 	next := "check the server's log"
+	if j.external() && errors.Is(err, context.DeadlineExceeded) {
+		next = "check that most servers of the cluster run and reach each other"
+	}
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && (api.ErrorCode == errNoPeers || api.ErrorCode == errNotClustered) {
+		next = fmt.Sprintf("%d copies need as many servers in the cluster, each with JetStream and room on its disk: add servers, or ask for fewer replicas", j.opt.Replicas)
+	}
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		next = "enable JetStream on that server and for this account"
 	}
@@ -137,7 +220,8 @@ var errGarbled = errors.New("not written by this version or an older one")
 func getRecord[T any](ctx context.Context, b bucket, key string) (rec T, revision uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
 	defer cancel()
-	entry, err := b.kv.Get(ctx, key)
+	var entry jetstream.KeyValueEntry
+	err = untilLed(ctx, func() (err error) { entry, err = b.kv.Get(ctx, key); return err })
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return rec, 0, nil
 	}
@@ -155,7 +239,7 @@ func putRecord[T any](ctx context.Context, b bucket, key string, rec T) error {
 	defer cancel()
 	data, err := json.Marshal(rec)
 	if err == nil {
-		_, err = b.kv.Put(ctx, key, data)
+		err = untilLed(ctx, func() error { _, err := b.kv.Put(ctx, key, data); return err })
 	}
 	if err != nil {
 		return fmt.Errorf("write %s/%s: %w", b.kv.Bucket(), key, err)
@@ -172,8 +256,14 @@ func writeRecord[T any](ctx context.Context, b bucket, key string, rec T, revisi
 	if err != nil {
 		return 0, err
 	}
-	if revision == 0 {
-		return b.kv.Create(ctx, key, data)
-	}
-	return b.kv.Update(ctx, key, data, revision)
+	var now uint64
+	err = untilLed(ctx, func() (err error) {
+		if revision == 0 {
+			now, err = b.kv.Create(ctx, key, data)
+		} else {
+			now, err = b.kv.Update(ctx, key, data, revision)
+		}
+		return err
+	})
+	return now, err
 }

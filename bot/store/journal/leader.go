@@ -1,0 +1,99 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Of a cluster any server may answer for a stream, from what it has so far. Where a decision hangs on the newest state, the
+// one that leads is asked: what it has is what was acknowledged.
+
+// last is the newest message of a subject.
+func (j *Journal) last(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	if !j.external() {
+		return s.GetLastMsgForSubject(ctx, subject)
+	}
+	return j.askLeader(ctx, s, map[string]any{"last_by_subj": subject})
+}
+
+// message is the one of that sequence.
+func (j *Journal) message(ctx context.Context, s jetstream.Stream, seq uint64) (*jetstream.RawStreamMsg, error) {
+	if !j.external() {
+		return s.GetMsg(ctx, seq)
+	}
+	return j.askLeader(ctx, s, map[string]any{"seq": seq})
+}
+
+const errNoMessage = 10037
+
+func (j *Journal) askLeader(ctx context.Context, s jetstream.Stream, which map[string]any) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
+	ask, err := json.Marshal(which)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Subject string    `json:"subject"`
+			Seq     uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			Time    time.Time `json:"time"`
+		} `json:"message"`
+	}
+	err = untilLed(ctx, func() error {
+		m, err := j.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.CachedInfo().Config.Name, ask)
+		if err != nil {
+			return err
+		}
+		answer.Error = nil
+		if err := json.Unmarshal(m.Data, &answer); err != nil {
+			return fmt.Errorf("reading the server's answer: %w", err)
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		return nil
+	})
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && api.ErrorCode == errNoMessage {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := answer.Message
+	header, err := nats.DecodeHeadersMsg(m.Header)
+	if err != nil && len(m.Header) > 0 {
+		return nil, fmt.Errorf("reading the server's answer: %w", err)
+	}
+	return &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Header: header, Data: m.Data, Time: m.Time}, nil
+}
+
+// untilLed does something again while nobody leads what it asks for: a new leader is found within seconds.
+func untilLed(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil || !leaderless(err) {
+			return err
+		}
+		select {
+		case <-time.After(reconnectWait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// leaderless tells whether a request found nobody to do it, and nothing was done.
+func leaderless(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.As(err, &api) && api.Code == 503
+}
