@@ -38,6 +38,15 @@ const (
 
 // declare creates the streams, or brings those of an older version up to date.
 func (j *Journal) declare(ctx context.Context) error {
+	if j.external() {
+		// Whoever has JetStream answers this, with a leader or without.
+		ask, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+		_, err := j.js.AccountInfo(ask)
+		cancel()
+		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+			return j.declareError("streams", err)
+		}
+	}
 	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, AllowDirect: true}
 
 	deliveries := common
