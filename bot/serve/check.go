@@ -143,19 +143,25 @@ func (c *checker) checkRepositories() {
 }
 
 func (c *checker) checkNATS() {
-	if c.NATS == "" {
-		if c.NATSCreds != "" {
-			c.at("nats_credentials_file", "is of no use to the embedded server (delete it, or name a server: nats)")
+	if len(c.NATS) == 0 {
+		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_replicas": c.Replicas > 1} {
+			if set {
+				c.at(path, "is of no use to the embedded server (delete it, or name a server: nats)")
+			}
 		}
 		return
 	}
-	u, err := url.Parse(c.NATS)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-		c.at("nats", "is not a NATS server's address (write e.g. nats://nats.example.com:4222, or nothing for the embedded one)")
-		return
+	for _, address := range c.NATS {
+		u, err := url.Parse(address)
+		switch {
+		case err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || strings.Contains(address, ","):
+			c.at("nats", "is not a NATS server's address (write e.g. nats://nats.example.com:4222, or nothing for the embedded one)")
+		case u.User != nil && !strings.HasPrefix(c.origin["nats"], envPrefix):
+			c.at("nats", "a password does not belong here (use nats_credentials_file, or set %s)", envName("nats"))
+		}
 	}
-	if u.User != nil && !strings.HasPrefix(c.origin["nats"], envPrefix) {
-		c.at("nats", "a password does not belong here (use nats_credentials_file, or set %s)", envName("nats"))
+	if c.Replicas < 0 || c.Replicas > 5 {
+		c.at("nats_replicas", "%d copies cannot be kept (write 0 to 5; 3 survive the loss of one server)", c.Replicas)
 	}
 }
 

@@ -15,8 +15,10 @@ type Config struct {
 	Listen    string            `yaml:"listen" eg:"127.0.0.1:8080" default:":8080" doc:"Address for webhooks, runners, pages and metrics; TLS is a reverse proxy's business."`
 	URL       string            `yaml:"url" eg:"https://kernelgate.example.com" doc:"Public address, for links to the pages."`
 	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"Who the bot is at GitHub: an App, or a token."`
-	NATS      string            `yaml:"nats" eg:"nats://nats.example.com:4222" default:"(one is embedded)" doc:"URL of an external NATS server."`
+	NATS      Words             `yaml:"nats" eg:"[nats://n1:4222, nats://n2:4222, nats://n3:4222]" default:"(one is embedded)" doc:"URL of an external NATS server, or of several servers of one cluster."`
 	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
+	NATSRoots string            `yaml:"nats_ca_file" eg:"/etc/kernelgate/nats-ca.pem" default:"(the system's)" doc:"Certificates of who vouches for the NATS servers, for URLs with tls://."`
+	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"How many servers of the cluster keep a copy of everything; 0 leaves what is there, and makes one copy of what is new. It is raised at a start, and never lowered."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts itself."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may look at runs, kernels and changes in a browser; nobody unless it says so."`
@@ -30,7 +32,7 @@ type GitHub struct {
 	AppID             int64    `yaml:"app_id" eg:"123456" default:"(required for an App)" doc:"The GitHub App's number."`
 	PrivateKeyFile    string   `yaml:"private_key_file" eg:"/etc/kernelgate/private-key.pem" default:"(required for an App)" doc:"The App's private key."`
 	TokenFile         string   `yaml:"token_file" eg:"/etc/kernelgate/token" default:"(required without an App)" doc:"A personal access token, where there is no App."`
-	WebhookSecretFile Files    `yaml:"webhook_secret_file" eg:"/etc/kernelgate/webhook-secret" default:"(required)" doc:"The webhook's secret; several while it is replaced."`
+	WebhookSecretFile Words    `yaml:"webhook_secret_file" eg:"/etc/kernelgate/webhook-secret" default:"(required)" doc:"The webhook's secret; several while it is replaced."`
 	APIURL            string   `yaml:"api_url" eg:"https://github.example.com/api/v3" default:"(github.com's)" doc:"GitHub Enterprise's API."`
 	GitURL            string   `yaml:"git_url" eg:"https://github.example.com" default:"(follows from api_url)" doc:"Where repositories are cloned from."`
 	Repositories      []string `yaml:"repositories" eg:"[owner/name]" default:"(everything the App is installed on; required with a token)" doc:"What to watch."`

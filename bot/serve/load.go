@@ -137,7 +137,7 @@ func (r *reading) override(k Key, origin, text string) {
 	case string:
 		into.SetString(text)
 		return
-	case []string, Files:
+	case []string, Words:
 		if !strings.HasPrefix(text, "[") {
 			into.Set(reflect.ValueOf(words(text)).Convert(into.Type()))
 			return

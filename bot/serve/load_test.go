@@ -55,7 +55,7 @@ func TestPrecedence(t *testing.T) {
 	want := serve.Config{
 		Data: "/data", Listen: ":3", URL: "https://env.example.com", Reconcile: quantity.Duration(2 * time.Minute),
 		GitHub: serve.GitHub{
-			AppID: 8, PrivateKeyFile: "/k/key.pem", WebhookSecretFile: serve.Files{"/k/new", "/k/old"}, Repositories: []string{"a/b", "c/d"},
+			AppID: 8, PrivateKeyFile: "/k/key.pem", WebhookSecretFile: serve.Words{"/k/new", "/k/old"}, Repositories: []string{"a/b", "c/d"},
 		},
 		Runner:  serve.LocalRunner{Name: "local", Labels: []string{"cpu", "big"}},
 		Runners: []serve.RemoteRunner{{Name: "gpu1", Labels: []string{"l4"}, TokenFile: "/k/gpu1"}},
@@ -188,7 +188,7 @@ func TestSecrets(t *testing.T) {
 	}
 	long := strings.Repeat("x", 32)
 	c := serve.Config{
-		GitHub:  serve.GitHub{AppID: 7, PrivateKeyFile: write("key", "KEY\n", 0o644), WebhookSecretFile: serve.Files{write("new", long+"\n", 0o600), write("old", long+"o", 0o600)}},
+		GitHub:  serve.GitHub{AppID: 7, PrivateKeyFile: write("key", "KEY\n", 0o644), WebhookSecretFile: serve.Words{write("new", long+"\n", 0o600), write("old", long+"o", 0o600)}},
 		Runners: []serve.RemoteRunner{{Name: "gpu1", TokenFile: write("gpu1", long, 0o600)}},
 	}
 	var warnings []string
@@ -210,7 +210,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("from the environment: %+v, %v", s, err)
 	}
 
-	c.GitHub.WebhookSecretFile = serve.Files{write("short", "short", 0o600), write("empty", " \n", 0o600), filepath.Join(dir, "gone")}
+	c.GitHub.WebhookSecretFile = serve.Words{write("short", "short", 0o600), write("empty", " \n", 0o600), filepath.Join(dir, "gone")}
 	_, err = c.ReadSecrets(func(string) string { return "" }, func(string) {})
 	var bad strict.Mistake
 	if !errors.As(err, &bad) || len(strings.Split(err.Error(), "\n")) != 3 || strings.Contains(err.Error(), "\"short\"") {

@@ -101,10 +101,14 @@ func (r *secretReader) long(key string, secret []byte, least int) []byte {
 func newToken() string { return rand.Text() + rand.Text() }
 
 func natsOptions(c Config) []nats.Option {
-	if c.NATSCreds == "" {
-		return nil
+	var all []nats.Option
+	if c.NATSCreds != "" {
+		all = append(all, nats.UserCredentials(c.NATSCreds))
 	}
-	return []nats.Option{nats.UserCredentials(c.NATSCreds)}
+	if c.NATSRoots != "" {
+		all = append(all, nats.RootCAs(c.NATSRoots))
+	}
+	return all
 }
 
 // withoutPassword is an address for people.

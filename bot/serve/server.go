@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,11 +190,11 @@ func (s *Server) prepareData() error {
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
 	j := journal.Options{LeaseFor: o.LeaseFor, Log: log, Now: o.Now}
-	if o.NATS == "" {
+	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
 	}
-	j.URL, j.NATS = o.NATS, natsOptions(o.Config)
+	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
 	return j
 }
 

@@ -25,8 +25,12 @@ func (c Config) Show(w io.Writer) error {
 			continue
 		case []string:
 			text = strings.Join(value, ", ")
-		case Files:
-			text = strings.Join(value, ", ")
+		case Words:
+			var shown []string
+			for _, word := range value {
+				shown = append(shown, withoutPassword(word))
+			}
+			text = strings.Join(shown, ", ")
 		case quantity.Duration:
 			text = time.Duration(value).String()
 		default:
@@ -34,9 +38,6 @@ func (c Config) Show(w io.Writer) error {
 		}
 		if text == "" || k.Path == "github.app_id" && text == "0" {
 			text = unset(k.Path)
-		}
-		if k.Path == "nats" {
-			text = withoutPassword(text)
 		}
 		if _, err := fmt.Fprintf(w, "%-28s %s\n", k.Path, text); err != nil {
 			return err

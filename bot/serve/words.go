@@ -6,25 +6,25 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Files is one file, or several.
-type Files []string
+// Words is one word, such as a file, or several.
+type Words []string
 
 // UnmarshalStrict reads a word or a list.
-func (f *Files) UnmarshalStrict(n *strict.Node) {
+func (f *Words) UnmarshalStrict(n *strict.Node) {
 	if n.List() {
 		n.Decode((*[]string)(f))
 		return
 	}
 	var one string
 	if n.Decode(&one) {
-		*f = Files{one}
+		*f = Words{one}
 	}
 }
 
 // JSONSchema says the same to an editor.
-func (Files) JSONSchema() map[string]any {
+func (Words) JSONSchema() map[string]any {
 	word := map[string]any{"type": "string"}
-	return map[string]any{"title": "file, or a list of files", "anyOf": []any{word, map[string]any{"type": "array", "items": word}}}
+	return map[string]any{"title": "text, or a list of texts", "anyOf": []any{word, map[string]any{"type": "array", "items": word}}}
 }
 
 // An inlineSecret is a key that people try, and that is refused: a configuration
