@@ -143,6 +143,9 @@ func (c *checker) checkRepositories() {
 }
 
 func (c *checker) checkNATS() {
+	if c.Replicas < 0 || c.Replicas > 5 {
+		c.at("nats_replicas", "%d copies cannot be kept (write 0 to 5; 3 survive the loss of one server)", c.Replicas)
+	}
 	if len(c.NATS) == 0 {
 		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_replicas": c.Replicas > 1} {
 			if set {
@@ -159,9 +162,6 @@ func (c *checker) checkNATS() {
 		case u.User != nil && !strings.HasPrefix(c.origin["nats"], envPrefix):
 			c.at("nats", "a password does not belong here (use nats_credentials_file, or set %s)", envName("nats"))
 		}
-	}
-	if c.Replicas < 0 || c.Replicas > 5 {
-		c.at("nats_replicas", "%d copies cannot be kept (write 0 to 5; 3 survive the loss of one server)", c.Replicas)
 	}
 }
 
