@@ -49,7 +49,7 @@ func TestByValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range m.Parameters() {
+	for _, p := range m.Parameters(nil) {
 		got = append(got, fmt.Sprintf("%s %s %d+%d", p.Name, p.Type, p.Offset, p.Size))
 	}
 	want := []string{

@@ -43,6 +43,11 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 			return fmt.Errorf("reading the candidate's manifest: %w", err)
 		}
 	}
+	if r.Baseline != nil {
+		if s.baseline, err = r.Baseline.Joined(r.Manifest); err != nil {
+			return fmt.Errorf("reading the baseline's manifest: %w", err)
+		}
+	}
 	// The sides make their contexts while this process makes its own.
 	defer s.close()
 	if err := s.startSides(); err != nil {
