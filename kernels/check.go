@@ -95,7 +95,7 @@ var examples = map[string]string{
 func (c *checker) checkMode() {
 	mode := c.m.Mode
 	for _, field := range needs[mode].required {
-		if given(c.n, field) || field == "launch" && c.launchedByVariants() || field == "entry" && c.entriesInSteps() {
+		if given(c.n, field) || field == "launch" && c.launchedByVariants() || field == "entry" && c.onlySteps() {
 			continue
 		}
 		c.errorf(c.n.Child(field), "is required in %s mode (write e.g. %s)", mode, examples[field])

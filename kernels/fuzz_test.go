@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps,
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
 		"variants: {a: {flags: [-O2, -O3]}, a: {}}\nmode: cpu\nshapes: {a: &a {S: *a}}",

@@ -31,7 +31,7 @@ type Start struct {
 	Cluster      []Expr   `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
 	MaxThreads   int      `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"The most threads a block may have, as in __launch_bounds__."`
 	Cooperative  bool     `yaml:"cooperative" eg:"true" default:"false" doc:"All blocks run at once, so that they can wait for each other (this_grid().sync()). A grid that the GPU cannot hold at once is refused."`
-	Args         []string `yaml:"args" eg:"[q, k, v, partial]" default:"(all arguments, in order, but for those in a struct)" bounds:"(up to 64 names of arguments and scratch)" doc:"What the kernel is passed, in its own order. Scratch is passed where it is named, and an array of a struct can be named on its own."`
+	Args         []string `yaml:"args" eg:"[q, partial, o]" default:"(all arguments, in order, but for those in a struct)" bounds:"(up to 64 names of arguments and scratch)" doc:"What the kernel is passed, in its own order. Scratch is passed where it is named, and an array of a struct can be named on its own."`
 }
 
 func (l *Launch) ValidateStrict(n *strict.Node) {

@@ -259,16 +259,14 @@ func (c *checker) checkOutputs(l *Launch, starts []started, at *strict.Node) {
 	}
 }
 
-// entriesInSteps tells whether every kernel of every launch has an entry of its own, so that
-// the manifest needs none.
-func (c *checker) entriesInSteps() bool {
-	all, any := true, false
+// onlySteps tells whether every launch has steps, which say their entries themselves.
+func (c *checker) onlySteps() bool {
+	launches, steps := 0, 0
 	c.launches(func(l *Launch, at *strict.Node) {
-		all = all && len(l.Steps) > 0
-		for i, s := range l.Steps {
-			any = true
-			all = all && (!s.kernel() || itemOf(at.Child("steps"), i).Has("entry"))
+		launches++
+		if at.Has("steps") {
+			steps++
 		}
 	})
-	return all && any
+	return launches > 0 && steps == launches
 }
