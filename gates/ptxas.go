@@ -43,7 +43,7 @@ func (j *judgement) ptxas() GateResult {
 		r.Status = Missing
 		r.Text = "not recorded: " + strings.Join(t.missing, ", ")
 	default:
-		r.Status, r.Text = Passed, t.headline()
+		r.Status, r.Text = Passed, t.headline(c.Arch)
 	}
 	return r
 }
@@ -163,35 +163,53 @@ func occupancyOf(r *Resources, arch string) (blocks int, limit string, ok bool) 
 	return BlocksPerSM(arch, *r.BlockThreads, *r.Registers, shared)
 }
 
-// headline names the figures that people ask for first.
-func (t *resourceTable) headline() string {
+// headline names the figures that people ask for first, of each kernel or, of many, the worst.
+func (t *resourceTable) headline(arch string) string {
+	const few = 3
 	var parts []string
-	spills := 0
-	for _, row := range t.rows {
-		n := int(*row.Candidate)
-		switch row.Name {
-		case "registers":
-			parts = append(parts, fmt.Sprintf("%d registers", n))
-		case "shared memory":
-			parts = append(parts, fmt.Sprintf("%.1f KiB shared memory", float64(n)/1024))
-		case "stack", "code size":
-			if t.candidate[0].Registers == nil {
-				parts = append(parts, fmt.Sprintf("%s %s", quantity.Bytes(n), row.Name))
-			}
-		case "spill stores", "spill loads":
-			spills += n
-		case "blocks per SM":
-			parts = append(parts, blocksPerSM(n))
+	for _, u := range t.candidate {
+		text := figuresOf(&u.Resources, arch)
+		if u.Entry != "" {
+			text = u.Entry + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	if n := len(parts); n > few {
+		parts = []string{fmt.Sprintf("the most of %d kernels: %s", n, figuresOf(Most(t.candidate), arch))}
+	}
+	return strings.Join(parts, "; ") + "; within budget"
+}
+
+func figuresOf(r *Resources, arch string) string {
+	var parts []string
+	add := func(n *int, format string, unit float64) {
+		if n != nil {
+			parts = append(parts, fmt.Sprintf(format, float64(*n)/unit))
 		}
 	}
-	if t.candidate[0].SpillStores != nil {
+	add(r.Registers, "%.0f registers", 1)
+	add(r.shared(), "%.1f KiB shared memory", 1024)
+	if r.Registers == nil {
+		for _, f := range []struct {
+			n    *int
+			name string
+		}{{r.Stack, "stack"}, {r.CodeSize, "code size"}} {
+			if f.n != nil {
+				parts = append(parts, fmt.Sprintf("%s %s", quantity.Bytes(*f.n), f.name))
+			}
+		}
+	}
+	if n, _, ok := occupancyOf(r, arch); ok {
+		parts = append(parts, blocksPerSM(n))
+	}
+	if r.SpillStores != nil {
+		spills := *r.SpillStores
+		if r.SpillLoads != nil {
+			spills += *r.SpillLoads
+		}
 		parts = append(parts, fmt.Sprintf("%d B spilled", spills))
 	}
-	text := strings.Join(parts, ", ")
-	if n := len(t.candidate); n > 1 {
-		text = fmt.Sprintf("the worst of %d kernels: %s", n, text)
-	}
-	return text + "; within budget"
+	return strings.Join(parts, ", ")
 }
 
 func float(n *int) *float64 {

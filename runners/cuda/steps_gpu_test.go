@@ -50,7 +50,7 @@ rules:
 		{"remembers-in-scratch", remembering(), gates.Defer, gates.ReasonTooSlow, "Too slow"},
 		{"writes-beside-scratch", pull{manifest: splits("16"), source: []string{"    if (d == 0)\n", "    if (part == 0 && h == 0)\n        partial[(size_t)SPLITS * H * D + d] = 0;\n    if (d == 0)\n"}},
 			gates.Defer, gates.ReasonCorrectness, "the kernel wrote outside its arguments"},
-		{"grid-too-large", pull{manifest: append(append(splits("16"), cooperative...), "cooperative: true, grid: [SPLITS, H]", "cooperative: true, grid: [SPLITS, 16*H, 8]"), file: "cooperative.cu"},
+		{"grid-too-large", pull{manifest: append(append(splits("16"), cooperative...), "cooperative: true, grid: [SPLITS, H]", "cooperative: true, grid: [SPLITS, 16*H, 64]"), file: "cooperative.cu"},
 			gates.Defer, gates.ReasonCorrectness, "the cooperative launch of decode_grid has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
