@@ -76,6 +76,13 @@ func leastBlocks(all []KernelUse, arch string) (use KernelUse, blocks int, limit
 	return use, blocks, limit, len(all) > 0
 }
 
+// Occupancy is how many blocks an SM holds of the kernel of a launch that it holds fewest of, and
+// what limits it.
+func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {
+	_, blocks, limit, ok = leastBlocks(b.uses(), arch)
+	return blocks, limit, ok
+}
+
 // of names a kernel behind a figure, where there are several.
 func (u KernelUse) of() string {
 	if u.Entry == "" {

@@ -168,27 +168,28 @@ func (t *resourceTable) headline(arch string) string {
 	const few = 3
 	var parts []string
 	for _, u := range t.candidate {
-		text := figuresOf(&u.Resources, arch)
+		text := figuresOf([]KernelUse{u}, arch)
 		if u.Entry != "" {
 			text = u.Entry + ": " + text
 		}
 		parts = append(parts, text)
 	}
 	if n := len(parts); n > few {
-		parts = []string{fmt.Sprintf("the most of %d kernels: %s", n, figuresOf(Most(t.candidate), arch))}
+		parts = []string{fmt.Sprintf("the worst of %d kernels: %s", n, figuresOf(t.candidate, arch))}
 	}
 	return strings.Join(parts, "; ") + "; within budget"
 }
 
-func figuresOf(r *Resources, arch string) string {
+// figuresOf is the highest figures of kernels, and the fewest of their blocks.
+func figuresOf(all []KernelUse, arch string) string {
+	r := Most(all)
 	var parts []string
-	add := func(n *int, format string, unit float64) {
-		if n != nil {
-			parts = append(parts, fmt.Sprintf(format, float64(*n)/unit))
-		}
+	if r.Registers != nil {
+		parts = append(parts, fmt.Sprintf("%d registers", *r.Registers))
 	}
-	add(r.Registers, "%.0f registers", 1)
-	add(r.shared(), "%.1f KiB shared memory", 1024)
+	if _, n := worst(all, (*Resources).shared); n != nil {
+		parts = append(parts, fmt.Sprintf("%.1f KiB shared memory", float64(*n)/1024))
+	}
 	if r.Registers == nil {
 		for _, f := range []struct {
 			n    *int
@@ -199,7 +200,7 @@ func figuresOf(r *Resources, arch string) string {
 			}
 		}
 	}
-	if n, _, ok := occupancyOf(r, arch); ok {
+	if _, n, _, ok := leastBlocks(all, arch); ok {
 		parts = append(parts, blocksPerSM(n))
 	}
 	if r.SpillStores != nil {
