@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
@@ -23,6 +25,7 @@ func TestMain(m *testing.M) {
 // The scripts are the program as a user meets it: commands, exact messages, exit
 // codes and files.
 func TestScripts(t *testing.T) {
+	cuda, noCUDA := toolchain.FindCUDA(t.Context(), os.Getenv)
 	testscript.Run(t, testscript.Params{
 		Dir:           "runners/check/testdata/script",
 		UpdateScripts: *update,
@@ -32,9 +35,18 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GIT_AUTHOR_EMAIL", "someone@example.org")
 			env.Setenv("GIT_COMMITTER_NAME", "someone")
 			env.Setenv("GIT_COMMITTER_EMAIL", "someone@example.org")
+			if noCUDA == nil { // its cache is in a home that scripts do not have
+				env.Setenv("CUDA_HOME", cuda.Home)
+			}
 			cwd, err := os.Getwd()
 			env.Setenv("SOURCE", cwd)
 			return err
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "cuda" {
+				return noCUDA == nil, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
 	})

@@ -118,7 +118,15 @@ type Build struct {
 	Code        string         `json:"code,omitempty"` // hash of the machine code
 	Seconds     float64        `json:"seconds,omitempty"`
 	Cached      bool           `json:"cached,omitempty"`
-	Resources   *Resources     `json:"resources,omitempty"`
+	Resources   *Resources     `json:"resources,omitempty"` // of the kernel; of several, the most that any of them needs
+	Kernels     []KernelUse    `json:"kernels,omitempty"`   // of a launch of several, each
+}
+
+// A KernelUse is what one kernel of a launch of several needs.
+type KernelUse struct {
+	Entry string `json:"entry"`
+	Line  int    `json:"line,omitempty"` // of the kernel function in the source; 0: not known
+	Resources
 }
 
 // A Diagnostic is a message about one line of a file: a compiler's, a sanitizer's, or
@@ -378,6 +386,10 @@ type Metric struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
+	// Step is which kernel of a launch of several it was counted of, in order from 1, and
+	// Kernel is that one's name.
+	Step   int    `json:"step,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
 }
 
 // A Rival is how long another implementation takes on one shape, in

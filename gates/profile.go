@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies"
@@ -40,15 +41,19 @@ func (j *judgement) profile() GateResult {
 func (j *judgement) profileShape(gate *policies.ProfileGate, p *Profile, shape string) (failures, missing []string) {
 	check := func(c policies.MetricCondition) (Status, string) {
 		row := MetricRow{Shape: shape, Metric: c.Metric, Limit: c.Is.String(), Status: Missing}
-		for _, m := range p.Metrics {
-			if m.Shape == shape && m.Name == c.Metric {
-				row.Value, row.Unit, row.Status = &m.Value, m.Unit, Failed
-				if c.Is.Holds(m.Value) {
-					row.Status = Passed
-				}
+		value, unit, steps := p.of(shape, c.Metric)
+		if value != nil {
+			row.Value, row.Unit, row.Status = value, unit, Failed
+			if c.Is.Holds(*value) {
+				row.Status = Passed
 			}
 		}
 		j.metrics = append(j.metrics, row)
+		for _, m := range steps {
+			if each := (MetricRow{Shape: shape, Metric: fmt.Sprintf("%d. %s: %s", m.Step, m.Kernel, c.Metric), Value: &m.Value, Unit: m.Unit, Status: NotRun}); !slices.ContainsFunc(j.metrics, each.same) {
+				j.metrics = append(j.metrics, each)
+			}
+		}
 		if row.Value == nil {
 			return row.Status, c.Metric
 		}
@@ -79,7 +84,7 @@ func (j *judgement) profileShape(gate *policies.ProfileGate, p *Profile, shape s
 	case met:
 		// One is enough: what the others are stands in nobody's way.
 		for i := range j.metrics[first:] {
-			if row := &j.metrics[first+i]; row.Status != Passed {
+			if row := &j.metrics[first+i]; row.Status == Failed || row.Status == Missing {
 				row.Status = Informs
 			}
 		}

@@ -14,10 +14,7 @@ func (j *judgement) ptxas() GateResult {
 	if c == nil || c.Resources == nil {
 		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
 	}
-	t := resourceTable{baseline: &Resources{}, candidate: c.Resources, imported: j.evidence.Imported != ""}
-	if b := j.evidence.Baseline; b != nil && b.Resources != nil {
-		t.baseline = b.Resources
-	}
+	t := resourceTable{baseline: j.evidence.Baseline.uses(), candidate: c.uses(), imported: j.evidence.Imported != ""}
 	count(&t, "registers", "", gate.Registers, func(r *Resources) *int { return r.Registers })
 	count(&t, "static shared memory", "B", gate.StaticShared, func(r *Resources) *int { return r.StaticShared })
 	count(&t, "dynamic shared memory", "B", gate.DynamicShared, func(r *Resources) *int { return r.DynamicShared })
@@ -27,6 +24,7 @@ func (j *judgement) ptxas() GateResult {
 	count(&t, "stack", "B", gate.Stack, func(r *Resources) *int { return r.Stack })
 	count(&t, "code size", "B", gate.CodeSize, func(r *Resources) *int { return r.CodeSize })
 	t.occupancy(gate.BlocksPerSM, c.Arch)
+	t.perKernel(c.Arch)
 	j.resources = t.rows
 
 	r := GateResult{Details: c.Resources.Warnings}
@@ -36,16 +34,16 @@ func (j *judgement) ptxas() GateResult {
 	switch {
 	case len(t.failures) > 0:
 		r.Status, r.Reason = Failed, ReasonResources
-		r.Text = "Over budget: " + strings.Join(t.failures, "; ")
+		r.Text = "Over budget: " + strings.Join(t.failed(), "; ")
 		r.ToPass = t.toPass
 		for _, failure := range t.failures {
-			j.findings = append(j.findings, Diagnostic{File: c.Source, Line: c.EntryLine, Severity: "error", Message: failure})
+			j.findings = append(j.findings, Diagnostic{File: c.Source, Line: failure.line, Severity: "error", Message: failure.text})
 		}
 	case len(t.missing) > 0:
 		r.Status = Missing
 		r.Text = "not recorded: " + strings.Join(t.missing, ", ")
 	default:
-		r.Status, r.Text = Passed, t.headline()
+		r.Status, r.Text = Passed, t.headline(c.Arch)
 	}
 	return r
 }
@@ -65,18 +63,37 @@ func (r *Resources) shared() *int {
 
 // A resourceTable collects rows and what is wrong with them.
 type resourceTable struct {
-	baseline, candidate *Resources
+	baseline, candidate []KernelUse
 	imported            bool // absent figures are no fault
 	rows                []ResourceRow
-	failures            []string
+	failures            []overBudget
 	toPass              []string
 	missing             []string
+}
+
+// An overBudget is a figure that is too high, with the line of its kernel.
+type overBudget struct {
+	text string
+	line int
+}
+
+func (t *resourceTable) fail(u KernelUse, format string, args ...any) {
+	t.failures = append(t.failures, overBudget{fmt.Sprintf(format, args...), u.Line})
+}
+
+func (t *resourceTable) failed() []string {
+	var texts []string
+	for _, f := range t.failures {
+		texts = append(texts, f.text)
+	}
+	return texts
 }
 
 // count adds the row of one figure: shown when it was reported, judged when a
 // budget is set.
 func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit string, budget *policies.Budget[T], get func(*Resources) *int) {
-	got, base := get(t.candidate), get(t.baseline)
+	use, got := worst(t.candidate, get)
+	_, base := worst(t.baseline, get)
 	if got == nil {
 		if budget != nil && !t.imported {
 			t.missing = append(t.missing, name)
@@ -95,16 +112,16 @@ func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit strin
 		limits = append(limits, fmt.Sprintf("≤ %v", *budget.Max))
 		if over := *got - int(*budget.Max); over > 0 {
 			row.Status = Failed
-			t.failures = append(t.failures, fmt.Sprintf("%s %s (at most %v)", name, show(*got), *budget.Max))
-			t.toPass = append(t.toPass, fmt.Sprintf("cut %s by %s, to at most %v", name, show(over), *budget.Max))
+			t.fail(use, "%s%s %s (at most %v)", name, use.of(), show(*got), *budget.Max)
+			t.toPass = append(t.toPass, fmt.Sprintf("cut %s%s by %s, to at most %v", name, use.of(), show(over), *budget.Max))
 		}
 	}
 	if budget.Increase != nil && base != nil {
 		limits = append(limits, fmt.Sprintf("increase %s", *budget.Increase))
 		if grown := *got - *base; !budget.Increase.Holds(float64(grown)) {
 			row.Status = Failed
-			t.failures = append(t.failures, fmt.Sprintf("%s %s is %s more than the baseline's %s (increase %s)", name, show(*got), show(grown), show(*base), *budget.Increase))
-			t.toPass = append(t.toPass, fmt.Sprintf("keep the increase of %s at %s", name, *budget.Increase))
+			t.fail(use, "%s%s %s is %s more than the baseline's %s (increase %s)", name, use.of(), show(*got), show(grown), show(*base), *budget.Increase)
+			t.toPass = append(t.toPass, fmt.Sprintf("keep the increase of %s%s at %s", name, use.of(), *budget.Increase))
 		}
 	}
 	row.Limit = strings.Join(limits, ", ")
@@ -113,7 +130,7 @@ func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit strin
 
 // occupancy needs the block size beside the compiler's figures.
 func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch string) {
-	blocks, limit, ok := occupancyOf(t.candidate, arch)
+	use, blocks, limit, ok := leastBlocks(t.candidate, arch)
 	if !ok {
 		if bound != nil && !t.imported {
 			t.missing = append(t.missing, "blocks per SM (needs registers, block size and a known architecture)")
@@ -121,15 +138,15 @@ func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch st
 		return
 	}
 	row := ResourceRow{Name: "blocks per SM", Candidate: float(&blocks), Status: NotRun}
-	if base, _, ok := occupancyOf(t.baseline, arch); ok {
+	if _, base, _, ok := leastBlocks(t.baseline, arch); ok {
 		row.Baseline = float(&base)
 	}
 	if bound != nil {
 		row.Limit, row.Status = bound.String(), Passed
 		if !bound.Holds(float64(blocks)) {
 			row.Status = Failed
-			t.failures = append(t.failures, fmt.Sprintf("%s (asked %s; limited by %s)", blocksPerSM(blocks), bound, limit))
-			t.toPass = append(t.toPass, fmt.Sprintf("use less of %s, until the SM holds %s blocks", limit, bound))
+			t.fail(use, "%s%s (asked %s; limited by %s)", blocksPerSM(blocks), use.of(), bound, limit)
+			t.toPass = append(t.toPass, fmt.Sprintf("use less of %s, until the SM holds %s blocks%s", limit, bound, use.of()))
 		}
 	}
 	t.rows = append(t.rows, row)
@@ -146,31 +163,54 @@ func occupancyOf(r *Resources, arch string) (blocks int, limit string, ok bool) 
 	return BlocksPerSM(arch, *r.BlockThreads, *r.Registers, shared)
 }
 
-// headline names the figures that people ask for first.
-func (t *resourceTable) headline() string {
+// headline names the figures that people ask for first, of each kernel or, of many, the worst.
+func (t *resourceTable) headline(arch string) string {
+	const few = 3
 	var parts []string
-	spills := 0
-	for _, row := range t.rows {
-		n := int(*row.Candidate)
-		switch row.Name {
-		case "registers":
-			parts = append(parts, fmt.Sprintf("%d registers", n))
-		case "shared memory":
-			parts = append(parts, fmt.Sprintf("%.1f KiB shared memory", float64(n)/1024))
-		case "stack", "code size":
-			if t.candidate.Registers == nil {
-				parts = append(parts, fmt.Sprintf("%s %s", quantity.Bytes(n), row.Name))
+	for _, u := range t.candidate {
+		text := figuresOf([]KernelUse{u}, arch)
+		if u.Entry != "" {
+			text = u.Entry + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	if n := len(parts); n > few {
+		parts = []string{fmt.Sprintf("the worst of %d kernels: %s", n, figuresOf(t.candidate, arch))}
+	}
+	return strings.Join(parts, "; ") + "; within budget"
+}
+
+// figuresOf is the highest figures of kernels, and the fewest of their blocks.
+func figuresOf(all []KernelUse, arch string) string {
+	r := Most(all)
+	var parts []string
+	if r.Registers != nil {
+		parts = append(parts, fmt.Sprintf("%d registers", *r.Registers))
+	}
+	if _, n := worst(all, (*Resources).shared); n != nil {
+		parts = append(parts, fmt.Sprintf("%.1f KiB shared memory", float64(*n)/1024))
+	}
+	if r.Registers == nil {
+		for _, f := range []struct {
+			n    *int
+			name string
+		}{{r.Stack, "stack"}, {r.CodeSize, "code size"}} {
+			if f.n != nil {
+				parts = append(parts, fmt.Sprintf("%s %s", quantity.Bytes(*f.n), f.name))
 			}
-		case "spill stores", "spill loads":
-			spills += n
-		case "blocks per SM":
-			parts = append(parts, blocksPerSM(n))
 		}
 	}
-	if t.candidate.SpillStores != nil {
+	if _, n, _, ok := leastBlocks(all, arch); ok {
+		parts = append(parts, blocksPerSM(n))
+	}
+	if r.SpillStores != nil {
+		spills := *r.SpillStores
+		if r.SpillLoads != nil {
+			spills += *r.SpillLoads
+		}
 		parts = append(parts, fmt.Sprintf("%d B spilled", spills))
 	}
-	return strings.Join(parts, ", ") + "; within budget"
+	return strings.Join(parts, ", ")
 }
 
 func float(n *int) *float64 {

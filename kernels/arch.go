@@ -76,24 +76,29 @@ func (c *checker) archAt(at *strict.Node, list []Arch) {
 // checkCluster points at what is nearest to the variant: its own architectures,
 // else its own cluster, else the kernel's architectures.
 func (c *checker) checkCluster(v Variant) {
-	launch, own := c.m.launchOf(v), c.n.Child("variants", v.Name)
-	if launch == nil || len(launch.Cluster) == 0 {
+	launch, own, place := c.m.launchOf(v), c.n.Child("variants", v.Name), c.n.Child("launch")
+	if launch == nil {
 		return
 	}
-	at, asking := c.n.Child("arch"), "launch.cluster"
+	if v.Launch != nil {
+		place = own.Child("launch")
+	}
+	starts := launch.starts()
+	first := slices.IndexFunc(starts, func(s started) bool { return len(s.Cluster) > 0 })
+	if first < 0 {
+		return
+	}
+	cluster, at := starts[first].place(place).Child("cluster"), c.n.Child("arch")
 	if v.Arch != nil {
 		at = own.Child("arch")
-	}
-	if v.Launch != nil {
-		asking = own.Child("launch", "cluster").Path()
 	}
 	for i, arch := range c.m.ArchOf(v.Name) {
 		switch capability := arch.capability(); {
 		case capability == 0 || capability >= firstWithClusters:
 		case v.Launch != nil && v.Arch == nil:
-			c.errorf(own.Child("launch", "cluster"), "the kernel's arch %q has no clusters (write e.g. arch: [sm_90] in the variant, or delete the cluster)", arch)
+			c.errorf(cluster, "the kernel's arch %q has no clusters (write e.g. arch: [sm_90] in the variant, or delete the cluster)", arch)
 		default:
-			c.errorf(itemOf(at, i), "%q has no clusters, which %s asks for (write sm_90 or later, or delete the cluster)", arch, asking)
+			c.errorf(itemOf(at, i), "%q has no clusters, which %s asks for (write sm_90 or later, or delete the cluster)", arch, cluster.Path())
 		}
 	}
 }

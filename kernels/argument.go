@@ -21,8 +21,14 @@ const (
 
 var accesses = []Access{In, Out, InOut, Scalar, Struct, Absent}
 
-func (a *Access) UnmarshalStrict(n *strict.Node) { strict.Word(n, a, accesses) }
-func (a *Access) JSONSchema() map[string]any     { return strict.WordSchema(accesses) }
+func (a *Access) UnmarshalStrict(n *strict.Node) {
+	if text, _ := n.Text(); text == string(Scratched) {
+		n.Errorf("scratch is of the implementation (write it in a list of its own, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
+		return
+	}
+	strict.Word(n, a, accesses)
+}
+func (a *Access) JSONSchema() map[string]any { return strict.WordSchema(accesses) }
 
 // An Init is how an input array is filled: by the distributions that the
 // policy names, or always by one of them.

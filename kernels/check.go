@@ -34,6 +34,8 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkArch()
 	c.checkRanges()
 	c.checkArguments()
+	c.checkScratch()
+	c.checkSteps()
 	c.checkJoined()
 	c.compileAll()
 	if n.Clean() && !c.failed {
@@ -66,9 +68,9 @@ func (c *checker) checkNames() {
 	}
 	// A toggle is a macro: it would replace the other name in the source.
 	for _, p := range n.Child("toggles").Pairs() {
-		_, argument := m.argument(p.Key)
+		_, argument := m.passable(p.Key)
 		if argument || slices.Contains(m.dims(), p.Key) || p.Key == m.Entry {
-			c.errorf(p, "%q is also the name of a dim, an argument or the entry (choose another name)", p.Key)
+			c.errorf(p, "%q is also the name of a dim, an argument, scratch or the entry (choose another name)", p.Key)
 		}
 	}
 }
@@ -76,8 +78,8 @@ func (c *checker) checkNames() {
 // needs is what each mode must have and cannot use.
 var needs = map[Mode]struct{ required, refused []string }{
 	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command"}},
-	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "command"}},
-	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "reference", "tolerance", "source"}},
+	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "scratch", "command"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source"}},
 }
 
 var examples = map[string]string{
@@ -93,7 +95,7 @@ var examples = map[string]string{
 func (c *checker) checkMode() {
 	mode := c.m.Mode
 	for _, field := range needs[mode].required {
-		if given(c.n, field) || field == "launch" && c.launchedByVariants() {
+		if given(c.n, field) || field == "launch" && c.launchedByVariants() || field == "entry" && c.onlySteps() {
 			continue
 		}
 		c.errorf(c.n.Child(field), "is required in %s mode (write e.g. %s)", mode, examples[field])

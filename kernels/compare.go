@@ -131,6 +131,14 @@ func compareVariants(l *compare.List, old, new *Manifest, names []string) {
 // forPeople is the fields that decide nothing.
 var forPeople = []string{"description", "lesson"}
 
+// unbraced is what stands in a mapping that another one takes in.
+func unbraced(mapping string) []string {
+	if inner := strings.TrimSuffix(strings.TrimPrefix(mapping, "{"), "}"); inner != "" {
+		return []string{inner}
+	}
+	return nil
+}
+
 // written is a value as it could stand in a manifest.
 func written(v any) string {
 	if s, ok := v.(fmt.Stringer); ok && !reflect.ValueOf(v).IsZero() {
@@ -157,6 +165,10 @@ func written(v any) string {
 	case reflect.Struct:
 		for i := range r.NumField() {
 			name := r.Type().Field(i).Tag.Get("yaml")
+			if r.Type().Field(i).Anonymous {
+				parts = append(parts, unbraced(written(r.Field(i).Interface()))...)
+				continue
+			}
 			if r.Type().Field(i).Tag.Get("half") == strict.HalfImplementation {
 				continue // of an argument, which is told as the problem's
 			}

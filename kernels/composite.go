@@ -140,7 +140,7 @@ func (c *Composite) add(m *Manifest, path string, f *Field) string {
 	switch {
 	case f.Pointer != "":
 		part(path, nil)
-		if target, ok := m.argument(f.Pointer); ok {
+		if target, ok := m.passable(f.Pointer); ok {
 			return pointerTo(target) + f.Name + ";"
 		}
 		return "const void *" + f.Name + ";"
@@ -181,11 +181,11 @@ func (c *checker) checkFields(a *Argument, at *strict.Node) {
 		if f.Pointer == "" || f.Pointer == NoPointer {
 			continue
 		}
-		target, ok := c.m.argument(f.Pointer)
+		target, ok := c.m.passable(f.Pointer)
 		switch {
 		case !ok:
-			c.errorf(place.Child("pointer"), "%q is no argument (declare the array among the arguments, or write %s for a null pointer)", f.Pointer, NoPointer)
-		case !target.array():
+			c.errorf(place.Child("pointer"), "%q is no argument (declare the array among the arguments or the scratch, or write %s for a null pointer)", f.Pointer, NoPointer)
+		case !target.array() && target.Access != Scratched:
 			c.errorf(place.Child("pointer"), "%s is no array (name an argument with a shape)", f.Pointer)
 		case target.TensorMap != nil:
 			c.errorf(place.Child("pointer"), "%s is passed as a tensor map (delete its tensor_map)", f.Pointer)

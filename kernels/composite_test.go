@@ -49,7 +49,7 @@ func TestByValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range m.Parameters() {
+	for _, p := range m.Parameters(nil) {
 		got = append(got, fmt.Sprintf("%s %s %d+%d", p.Name, p.Type, p.Offset, p.Size))
 	}
 	want := []string{
@@ -113,7 +113,7 @@ func TestMistakesByValue(t *testing.T) {
 		{"{name: heads, dtype: u8, value: 7}", "{name: heads, value: 7}", "fields[1].dtype: is required (write e.g. dtype: f32)"},
 		{"{name: heads, dtype: u8, value: 7}", "{name: scale, dtype: u8, value: 7}", `fields[2].name: "scale" is the name of an earlier field too (choose another)`},
 		{"{name: heads, dtype: u8, value: 7}", "{name: heads, dtype: u8, value: HEADS}", `"HEADS" in "HEADS" is not known here`},
-		{"{name: q, pointer: q}", "{name: q, pointer: k}", `fields[0].pointer: "k" is no argument (declare the array among the arguments, or write none for a null pointer)`},
+		{"{name: q, pointer: q}", "{name: q, pointer: k}", `fields[0].pointer: "k" is no argument (declare the array among the arguments or the scratch, or write none for a null pointer)`},
 		{"{name: q, pointer: q}", "{name: q, pointer: flag}", "fields[0].pointer: flag is no array (name an argument with a shape)"},
 		{"{name: q, pointer: q}", "{name: q, pointer: q, dtype: f32}", "fields[0].dtype: a pointer has that of its argument (delete it)"},
 		{"vector: [1, 2]}", "vector: [1]}", "has 1 lanes (write 2 to 4)"},

@@ -103,11 +103,23 @@ func (m *Manifest) computed(v Variant) []computed {
 		}
 	}
 	if l := m.launchOf(v); l != nil {
-		at := []string{"launch", "grid"}
+		at := []string{"launch"}
 		if v.Launch != nil {
-			at = []string{"variants", v.Name, "launch", "grid"}
+			at = []string{"variants", v.Name, "launch"}
 		}
-		add(func(t trial) error { _, err := l.geometry(m.Env(t.dims, t.toggles)); return err }, at...)
+		for _, s := range l.starts() {
+			all = append(all, computed{
+				func(n *strict.Node) *strict.Node { return s.place(n.Child(at...)).Child("grid") },
+				func(t trial) error { _, err := s.geometry(m.Env(t.dims, t.toggles)); return err },
+			})
+		}
+		add(func(t trial) error { return m.scratchSize(v.Name, t) }, "scratch")
+	}
+	for i := range m.Scratch {
+		all = append(all, computed{
+			func(n *strict.Node) *strict.Node { return n.Child("scratch").Items()[i].Child("shape") },
+			func(t trial) error { _, err := m.ShapeOf(m.Scratch[i].argument(), t.dims, t.toggles); return err },
+		})
 	}
 	if m.ReferenceOnDevice() {
 		add(func(t trial) error { _, err := m.ReferenceGeometry(t.dims); return err }, "reference", "launch", "grid")

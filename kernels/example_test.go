@@ -57,18 +57,18 @@ shapes: {even: {N: 8}, odd: {N: 9}}
 }
 
 // A launch in numbers, for a shape and for another value of a toggle.
-func ExampleManifest_Geometry() {
+func ExampleManifest_Steps() {
 	m, err := kernels.Parse("softmax/kernel.yaml", []byte(softmax))
 	if err != nil {
 		log.Fatal(err)
 	}
 	wide, _ := m.Shape("wide")
 	for _, toggles := range []map[string]int{nil, {"ROWS": 4}} {
-		g, err := m.Geometry("default", wide.Dims, toggles)
+		steps, err := m.Steps("default", wide.Dims, toggles)
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(g.Grid, g.Block, g.SharedMemory)
+		fmt.Println(steps[0].Grid, steps[0].Block, steps[0].SharedMemory)
 	}
 	// Output:
 	// [256 1 1] [128 1 1] 8

@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps,
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
 		"variants: {a: {flags: [-O2, -O3]}, a: {}}\nmode: cpu\nshapes: {a: &a {S: *a}}",
@@ -74,7 +74,7 @@ func useAll(t *testing.T, m *Manifest) {
 	for _, file := range m.sortedFiles() {
 		m.IsSource(file)
 	}
-	if m.Mode != ModeCommand && (m.CPrototype() == "" || m.ReferencePrototype() == "" != m.ReferenceOnDevice()) {
+	if m.Mode != ModeCommand && (m.CPrototype() == "" && m.Entry != "" || m.ReferencePrototype() == "" != m.ReferenceOnDevice()) {
 		t.Error("a kernel has no prototype, or a reference on the device has one")
 	}
 }
@@ -103,8 +103,19 @@ func useAt(t *testing.T, m *Manifest, variant string, shape Shape, toggles map[s
 		}
 	}
 	if m.Mode == ModeCUDA {
-		if _, err := m.Geometry(variant, shape.Dims, nil); err != nil {
-			t.Errorf("%s: %v", shape, err)
+		steps, err := m.Steps(variant, shape.Dims, nil)
+		if err != nil || len(steps) == 0 || len(m.Entries(variant)) == 0 && steps[0].Memset == "" {
+			t.Errorf("%s: %d steps: %v", shape, len(steps), err)
+		}
+		for _, k := range m.Kernels(variant) {
+			if _, err := ParseEntry(k.Entry); err != nil || len(m.Parameters(k.Args)) != len(k.Args) {
+				t.Errorf("%s with %v: %d parameters: %v", k.Entry, k.Args, len(m.Parameters(k.Args)), err)
+			}
+		}
+		for _, a := range m.ScratchOf(variant) {
+			if _, err := m.ShapeOf(a, shape.Dims, toggles); err != nil {
+				t.Errorf("%s, %s: %v", shape, a.Name, err)
+			}
 		}
 	}
 	if m.ReferenceOnDevice() {

@@ -71,8 +71,15 @@ func (a *Argument) asks() []string {
 // machine code are the same only where this is equal too.
 func (m *Manifest) Call(variant string) string {
 	v, _ := m.Variant(variant)
-	parts := []string{"entry: " + m.Entry}
+	parts := []string{"entry: " + strings.Join(m.Entries(variant), ", ")}
+	if m.Mode != ModeCUDA {
+		parts = []string{"entry: " + m.Entry}
+	}
 	var names []string
+	for _, a := range m.ScratchOf(variant) {
+		parts = append(parts, "scratch: "+written(a))
+		names = append(names, a.asks()...)
+	}
 	if l := m.launchOf(v); l != nil {
 		parts = append(parts, "launch: "+written(l))
 		for _, e := range l.exprs() {
@@ -106,11 +113,12 @@ func (m *Manifest) Recipe(variant string) string {
 func (m *Manifest) Launches(variant string) string {
 	v, _ := m.Variant(variant)
 	var b strings.Builder
-	fmt.Fprintf(&b, "entry %s\n", m.Entry)
 	for _, t := range m.trials(variant, "") {
-		if l := m.launchOf(v); l != nil {
-			g, _ := l.geometry(m.Env(t.dims, t.toggles)) // it was tried when the manifest was read
-			fmt.Fprintf(&b, "%s %+v\n", t.dims, g)
+		steps, _ := m.stepsAt(v, m.Env(t.dims, t.toggles)) // they were tried when the manifest was read
+		fmt.Fprintf(&b, "%s %+v\n", t.dims, steps)
+		for _, a := range m.ScratchOf(variant) {
+			shape, _ := m.ShapeOf(a, t.dims, t.toggles)
+			fmt.Fprintf(&b, "%s %s %s %v\n", t.dims, a.Name, a.DType, shape)
 		}
 		for i := range m.Arguments {
 			if a := &m.Arguments[i]; a.TensorMap != nil {

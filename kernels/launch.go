@@ -2,7 +2,7 @@ package kernels
 
 import (
 	"fmt"
-	"maps"
+	"reflect"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -17,27 +17,59 @@ const (
 	maxCluster = 8
 )
 
-// A Launch is how a CUDA kernel is started.
+// A Launch is how a CUDA kernel is started, or several in order.
 type Launch struct {
-	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(S, 64)\", H, B]" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
-	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
-	SharedMemory *Expr  `yaml:"shared_memory" eg:"2*64*D" default:"(0)" bounds:"0 to 232448" doc:"Dynamic shared memory in bytes."`
-	Cluster      []Expr `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
-	MaxThreads   int    `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"The most threads a block may have, as in __launch_bounds__."`
+	Start
+	Steps []Step `yaml:"steps" eg:"[{entry: split, grid: [S], block: [128], args: [q, partial]}, {entry: combine, grid: [1], block: [64], args: [partial, o]}]" bounds:"1 to 32 entries" doc:"Kernels that make one launch together, in order, in place of all other fields. They are timed as one."`
+}
+
+// A Start is how one kernel is started.
+type Start struct {
+	Grid         []Expr   `yaml:"grid" eg:"[\"ceildiv(S, 64)\", H, B]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
+	Block        []Expr   `yaml:"block" eg:"[128]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
+	SharedMemory *Expr    `yaml:"shared_memory" eg:"2*64*D" default:"(0)" bounds:"0 to 232448" doc:"Dynamic shared memory in bytes."`
+	Cluster      []Expr   `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
+	MaxThreads   int      `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"The most threads a block may have, as in __launch_bounds__."`
+	Cooperative  bool     `yaml:"cooperative" eg:"true" default:"false" doc:"All blocks run at once, so that they can wait for each other (this_grid().sync()). A grid that the GPU cannot hold at once is refused."`
+	Args         []string `yaml:"args" eg:"[q, partial, o]" default:"(all arguments, in order, but for those in a struct)" bounds:"(up to 64 names of arguments and scratch)" doc:"What the kernel is passed, in its own order. Scratch is passed where it is named, and an array of a struct can be named on its own."`
 }
 
 func (l *Launch) ValidateStrict(n *strict.Node) {
-	if !n.Has("max_threads") {
-		l.MaxThreads = maxThreads
-	}
-	if !n.Clean() {
+	if !n.Has("steps") {
+		l.Start.validate(n)
 		return
 	}
-	checkAxes(n, "grid", len(l.Grid))
-	checkAxes(n, "block", len(l.Block))
-	checkAxes(n, "cluster", len(l.Cluster))
-	if l.MaxThreads < 1 || l.MaxThreads > maxThreads {
-		n.Child("max_threads").Errorf("%d is outside 1 to %d (write e.g. 256)", l.MaxThreads, maxThreads)
+	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
+		if n.Has(f.Name) {
+			n.Child(f.Name).Errorf("stands beside steps (write it in the step that it is of)")
+		}
+	}
+	if n.Clean() && (len(l.Steps) == 0 || len(l.Steps) > maxSteps) {
+		n.Child("steps").Errorf("has %d steps (write 1 to %d)", len(l.Steps), maxSteps)
+	}
+}
+
+// validate looks at what every kernel needs.
+func (s *Start) validate(n *strict.Node) {
+	if !n.Has("max_threads") {
+		s.MaxThreads = maxThreads
+	}
+	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
+		if (f.Name == "grid" || f.Name == "block") && !n.Has(f.Name) {
+			n.Child(f.Name).Errorf("is required (write e.g. %s: %s)", f.Name, f.Example)
+		}
+	}
+	if !n.Clean() || !n.Has("grid") || !n.Has("block") {
+		return
+	}
+	checkAxes(n, "grid", len(s.Grid))
+	checkAxes(n, "block", len(s.Block))
+	checkAxes(n, "cluster", len(s.Cluster))
+	if s.MaxThreads < 1 || s.MaxThreads > maxThreads {
+		n.Child("max_threads").Errorf("%d is outside 1 to %d (write e.g. 256)", s.MaxThreads, maxThreads)
+	}
+	if len(s.Args) > maxNamed {
+		n.Child("args").Errorf("has %d names (write at most %d)", len(s.Args), maxNamed)
 	}
 }
 
@@ -47,44 +79,36 @@ func checkAxes(n *strict.Node, field string, count int) {
 	}
 }
 
-// A Geometry is a launch in numbers, x first; axes that were not written are 1.
+// A Geometry is the start of a kernel in numbers, x first; axes that were not written are 1.
 type Geometry struct {
 	Grid, Block, Cluster [3]int
 	SharedMemory         int // dynamic, bytes per block
-}
-
-// Geometry is a variant's launch for one problem size: its own, or the
-// kernel's. The given toggles go over the variant's. It is for cuda manifests.
-func (m *Manifest) Geometry(variant string, dims Dims, toggles map[string]int) (Geometry, error) {
-	v, err := m.Variant(variant)
-	if err != nil {
-		return Geometry{}, err
-	}
-	l := m.launchOf(v)
-	if l == nil {
-		return Geometry{}, fmt.Errorf("%s has no launch: its mode is %s", m.Name, m.Mode)
-	}
-	values := m.ToggleValues(variant)
-	maps.Copy(values, toggles)
-	return l.geometry(m.Env(dims, values))
 }
 
 func (l *Launch) exprs() []*Expr {
 	if l == nil {
 		return nil
 	}
+	all := l.Start.exprs()
+	for i := range l.Steps {
+		all = append(all, l.Steps[i].exprs()...)
+	}
+	return all
+}
+
+func (s *Start) exprs() []*Expr {
 	var exprs []*Expr
-	for i := range l.Grid {
-		exprs = append(exprs, &l.Grid[i])
+	for i := range s.Grid {
+		exprs = append(exprs, &s.Grid[i])
 	}
-	for i := range l.Block {
-		exprs = append(exprs, &l.Block[i])
+	for i := range s.Block {
+		exprs = append(exprs, &s.Block[i])
 	}
-	for i := range l.Cluster {
-		exprs = append(exprs, &l.Cluster[i])
+	for i := range s.Cluster {
+		exprs = append(exprs, &s.Cluster[i])
 	}
-	if l.SharedMemory != nil {
-		exprs = append(exprs, l.SharedMemory)
+	if s.SharedMemory != nil {
+		exprs = append(exprs, s.SharedMemory)
 	}
 	return exprs
 }
@@ -97,46 +121,46 @@ func (m *Manifest) launchOf(v Variant) *Launch {
 	return m.Launch
 }
 
-func (l *Launch) geometry(env Env) (Geometry, error) {
+func (s *Start) geometry(env Env) (Geometry, error) {
 	g := Geometry{Grid: [3]int{1, 1, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}
-	for i := range l.Cluster {
-		if err := axis(&g.Cluster[i], &l.Cluster[i], env, maxCluster); err != nil {
+	for i := range s.Cluster {
+		if err := axis(&g.Cluster[i], &s.Cluster[i], env, maxCluster); err != nil {
 			return g, err
 		}
 	}
 	if blocks := g.Cluster[0] * g.Cluster[1] * g.Cluster[2]; blocks > maxCluster {
-		last := &l.Cluster[len(l.Cluster)-1]
+		last := &s.Cluster[len(s.Cluster)-1]
 		return g, &fault{last, fmt.Sprintf("makes a cluster of %d blocks", blocks), fmt.Sprintf("make it %d or fewer", maxCluster)}
 	}
-	for i := range l.Grid {
+	for i := range s.Grid {
 		most := int64(maxGridYZ)
 		if i == 0 {
 			most = maxGridX
 		}
-		if err := axis(&g.Grid[i], &l.Grid[i], env, most); err != nil {
+		if err := axis(&g.Grid[i], &s.Grid[i], env, most); err != nil {
 			return g, err
 		}
 		if g.Grid[i]%g.Cluster[i] != 0 {
-			return g, &fault{&l.Grid[i], fmt.Sprintf("is %d, no multiple of the cluster's %d", g.Grid[i], g.Cluster[i]), fmt.Sprintf("use roundup(…, %d)", g.Cluster[i])}
+			return g, &fault{&s.Grid[i], fmt.Sprintf("is %d, no multiple of the cluster's %d", g.Grid[i], g.Cluster[i]), fmt.Sprintf("use roundup(…, %d)", g.Cluster[i])}
 		}
 	}
-	for i := len(l.Grid); i < len(l.Cluster); i++ {
+	for i := len(s.Grid); i < len(s.Cluster); i++ {
 		if g.Cluster[i] > 1 {
-			return g, &fault{what: fmt.Sprintf("has fewer axes than the cluster %v", g.Cluster[:len(l.Cluster)]), fix: "add axes to grid"}
+			return g, &fault{what: fmt.Sprintf("has fewer axes than the cluster %v", g.Cluster[:len(s.Cluster)]), fix: "add axes to grid"}
 		}
 	}
-	for i := range l.Block {
+	for i := range s.Block {
 		most := []int64{maxThreads, maxThreads, maxBlockZ}[i]
-		if err := axis(&g.Block[i], &l.Block[i], env, most); err != nil {
+		if err := axis(&g.Block[i], &s.Block[i], env, most); err != nil {
 			return g, err
 		}
 	}
-	if threads := g.Block[0] * g.Block[1] * g.Block[2]; threads > l.MaxThreads {
-		last := &l.Block[len(l.Block)-1]
-		return g, &fault{last, fmt.Sprintf("makes a block of %d threads", threads), fmt.Sprintf("make it %d or fewer", l.MaxThreads)}
+	if threads := g.Block[0] * g.Block[1] * g.Block[2]; threads > s.MaxThreads {
+		last := &s.Block[len(s.Block)-1]
+		return g, &fault{last, fmt.Sprintf("makes a block of %d threads", threads), fmt.Sprintf("make it %d or fewer", s.MaxThreads)}
 	}
-	if l.SharedMemory != nil {
-		bytes, err := l.SharedMemory.within(env, 0, maxShared)
+	if s.SharedMemory != nil {
+		bytes, err := s.SharedMemory.within(env, 0, maxShared)
 		if err != nil {
 			return g, err
 		}

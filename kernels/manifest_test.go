@@ -67,6 +67,15 @@ func TestCUDAManifest(t *testing.T) {
 	same(t, "bytes", bytes, 5*8*512*64.0)
 }
 
+// geometry is a launch of one kernel in numbers.
+func geometry(m *Manifest, variant string, dims Dims, toggles map[string]int) (Geometry, error) {
+	steps, err := m.Steps(variant, dims, toggles)
+	if err != nil {
+		return Geometry{}, err
+	}
+	return steps[0].Geometry, nil
+}
+
 func TestGeometry(t *testing.T) {
 	m := parseFile(t, "testdata/sdpa_fp8.yaml")
 	mission, _ := m.Shape("mission")
@@ -81,12 +90,12 @@ func TestGeometry(t *testing.T) {
 		{"stage6", Geometry{Grid: [3]int{8, 8, 1}, Block: [3]int{256, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 16384}},
 	} {
 		for name, toggles := range map[string]map[string]int{"nil": nil, "the variant's": m.ToggleValues(tt.variant)} {
-			got, err := m.Geometry(tt.variant, mission.Dims, toggles)
+			got, err := geometry(m, tt.variant, mission.Dims, toggles)
 			same(t, tt.variant+" with toggles "+name, got, tt.want)
 			same(t, tt.variant+"'s error", err, nil)
 		}
 	}
-	got, err := m.Geometry("stage5", mission.Dims, map[string]int{"NUM_PRODUCER_WARPS": 2})
+	got, err := geometry(m, "stage5", mission.Dims, map[string]int{"NUM_PRODUCER_WARPS": 2})
 	same(t, "stage5 with one toggle changed", got, Geometry{Grid: [3]int{64, 1, 1}, Block: [3]int{192, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384})
 	same(t, "its error", err, nil)
 	sdpa := parseFile(t, "sdpa_fp8/kernel.yaml")
@@ -96,7 +105,7 @@ func TestGeometry(t *testing.T) {
 		"batch512": {Grid: [3]int{8, 8, 2}, Block: [3]int{256, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 75792},
 	} {
 		s, _ := sdpa.Shape(shape)
-		got, err := sdpa.Geometry("stage6_split", s.Dims, nil)
+		got, err := geometry(sdpa, "stage6_split", s.Dims, nil)
 		same(t, "a cluster that depends on the shape, "+shape, got, want)
 		same(t, "its error", err, nil)
 	}
@@ -113,9 +122,9 @@ func TestGeometryRefuses(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	_, err := cuda.Geometry("stage9", cuda.Shapes[0].Dims, nil)
+	_, err := geometry(cuda, "stage9", cuda.Shapes[0].Dims, nil)
 	refused(err, `sdpa_fp8 has no variant "stage9" (it has stage0, stage1, stage2, stage4, stage5, stage6)`)
-	_, err = cpu.Geometry("stage2", cpu.Shapes[0].Dims, nil)
+	_, err = geometry(cpu, "stage2", cpu.Shapes[0].Dims, nil)
 	refused(err, "sdpa_cpu has no launch: its mode is cpu")
 	_, err = cpu.ReferenceGeometry(cpu.Shapes[0].Dims)
 	refused(err, "sdpa_cpu has no reference on the device: see ReferenceOnDevice")

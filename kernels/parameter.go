@@ -17,14 +17,20 @@ const (
 	pointerSize    = 8
 )
 
-// Parameters are what the kernel is launched with, in order.
-func (m *Manifest) Parameters() []Parameter {
+// Parameters are what a kernel is launched with that is passed these arguments, in order;
+// nil is all that the manifest has.
+func (m *Manifest) Parameters(args []string) []Parameter {
 	var l parameterList
-	for i := range m.Arguments {
-		a := &m.Arguments[i]
+	if args == nil {
+		args = m.passed()
+	}
+	for _, name := range args {
+		a, known := m.passable(name)
+		if !known {
+			continue // Parse has refused it
+		}
 		composite, ok := a.Composite(m)
 		switch {
-		case m.Inside(a.Name):
 		case ok && a.Access == Struct:
 			l.add(a.Name, "struct", composite.Size, composite.Align)
 		case ok:

@@ -40,8 +40,8 @@ func (l *ReferenceLaunch) ValidateStrict(n *strict.Node) {
 }
 
 // launch shares the expressions, so that a fault still knows its place.
-func (l *ReferenceLaunch) launch() *Launch {
-	return &Launch{Grid: l.Grid, Block: l.Block, SharedMemory: l.SharedMemory, MaxThreads: maxThreads}
+func (l *ReferenceLaunch) launch() *Start {
+	return &Start{Grid: l.Grid, Block: l.Block, SharedMemory: l.SharedMemory, MaxThreads: maxThreads}
 }
 
 // ReferenceOnDevice tells whether the reference is a kernel too.

@@ -14,10 +14,11 @@ import (
 // the parser.
 func TestReference(t *testing.T) {
 	const (
-		cpu  = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}"
-		cuda = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
-		q    = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
-		o    = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
+		cpu   = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}"
+		cuda  = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
+		q     = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
+		o     = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
+		steps = ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.c, entry: r}, scratch: [{name: partial, dtype: f32, shape: [B, S]}]"
 	)
 	language := stricttest.Language{
 		Of: Manifest{},
@@ -36,6 +37,9 @@ func TestReference(t *testing.T) {
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, vector: [B, H]}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, array: [B, H]}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, pointer: q}]}, " + q + ", " + o + "]}",
+			"{" + cuda + steps + ", toggles: {SPLITS: {values: [8], default: 8, layer: micro}}, launch: {steps: [{grid: [8], block: [1]}, {entry: g, grid: [1], block: [1], args: [q, partial]}]}}",
+			"{" + cuda + steps + ", launch: {steps: [{memset: o}, {grid: [1], block: [1], args: [o, partial]}]}}",
+			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },
@@ -57,6 +61,11 @@ func TestReference(t *testing.T) {
 			"launch.grid":                 func(int) string { return "1" },
 			"launch.block":                func(int) string { return "1" },
 			"launch.cluster":              func(int) string { return "1" },
+			"launch.steps":                func(int) string { return "{grid: [1], block: [1], args: [q, partial, o]}" },
+			"launch.steps[].grid":         func(int) string { return "1" },
+			"launch.steps[].block":        func(int) string { return "1" },
+			"launch.steps[].cluster":      func(int) string { return "1" },
+			"scratch[].shape":             func(int) string { return "1" },
 			"reference.launch.grid":       func(int) string { return "1" },
 			"reference.launch.block":      func(int) string { return "1" },
 			"toggles.NAME.values":         func(i int) string { return strconv.Itoa(i) },

@@ -21,7 +21,7 @@ type Variant struct {
 	Toggles     map[string]int   `yaml:"toggles" eg:"{USE_CP_ASYNC: 1}" default:"(each toggle's default)" doc:"Values that differ from the toggles' defaults."`
 	Flags       []string         `yaml:"flags" eg:"[-O2]" doc:"Compiler flags after the kernel's own."`
 	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" default:"(the kernel's)" doc:"cuda: the architectures to compile for, in place of the kernel's."`
-	Launch      *Launch          `yaml:"launch" eg:"{grid: [S], block: [256]}" default:"(the kernel's)" doc:"cuda: grid, block and dynamic shared memory, all in place of the kernel's."`
+	Launch      *Launch          `yaml:"launch" eg:"{grid: [S], block: [256]}" default:"(the kernel's)" doc:"cuda: grid, block and dynamic shared memory, or steps, all in place of the kernel's."`
 	Limits      map[string]Range `yaml:"limits" eg:"{D: 64}" default:"(the kernel's)" doc:"The values of each dim that this variant supports, within the kernel's limits. It is not run at other shapes."`
 }
 

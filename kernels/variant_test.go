@@ -19,7 +19,7 @@ func TestVariantWithToggles(t *testing.T) {
 	})
 	same(t, "the declared variant's, as before", m.ToggleValues("stage5")["NUM_PRODUCER_WARPS"], 4)
 	mission, _ := m.Shape("mission")
-	g, err := m.Geometry(varied, mission.Dims, nil)
+	g, err := geometry(m, varied, mission.Dims, nil)
 	same(t, "its launch", g, Geometry{Grid: [3]int{32, 1, 1}, Block: [3]int{192, 1, 1}, Cluster: [3]int{1, 1, 1}, SharedMemory: 16384})
 	same(t, "the launch's error", err, nil)
 	same(t, "its tries", m.Try(varied), nil)

@@ -253,21 +253,11 @@ func (p *RunPage) seconds(g gates.Gate) float64 {
 func occupancy(v *gates.Verdict) []Occupancy {
 	var list []Occupancy
 	for i, b := range v.Builds {
-		r := b.Resources
-		if r == nil || r.BlockThreads == nil || r.Registers == nil {
-			continue
-		}
-		shared := 0
-		for _, n := range []*int{r.StaticShared, r.DynamicShared} {
-			if n != nil {
-				shared += *n
-			}
-		}
 		side := "baseline"
 		if i == len(v.Builds)-1 {
 			side = "candidate"
 		}
-		if blocks, limit, ok := gates.BlocksPerSM(cmp.Or(b.Arch, v.Device.Arch), *r.BlockThreads, *r.Registers, shared); ok {
+		if blocks, limit, ok := b.Occupancy(cmp.Or(b.Arch, v.Device.Arch)); ok {
 			list = append(list, Occupancy{side, blocks, limit})
 		}
 	}

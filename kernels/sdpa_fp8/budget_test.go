@@ -171,7 +171,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s at %s: supported %v, want %v", v.Name, d, got, want)
 			}
 		}
-		if _, err := m.Geometry(v.Name, dims(64, 0), nil); err != nil {
+		if _, err := m.Steps(v.Name, dims(64, 0), nil); err != nil {
 			t.Errorf("%s: %v", v.Name, err)
 		}
 	}

@@ -147,7 +147,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	b.ahead(ctx)
 	start := time.Now()
 	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+		Dir: side.Dir, Source: variant.Source, Entries: m.Entries(side.Variant), Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
@@ -157,18 +157,17 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	if err != nil {
 		return build, err
 	}
-	kernel := cubin.Kernels[0]
-	if m := compareParameters(kernel, m.Parameters()); m != nil {
+	if m := mismatched(cubin, m, side.Variant); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
-		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source, kernel.Line), cubin.Diagnostics...)
+		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source), cubin.Diagnostics...)
 		return build, nil
 	}
-	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, kernel.Line
+	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.Kernels[0].Line
 	build.Diagnostics = cubin.Diagnostics
-	if build.Resources, err = b.resources(cubin, m, side.Variant); err != nil {
+	if err := resources(&build, cubin, m); err != nil {
 		return build, err
 	}
-	built := &sides.Built{Image: cubin.Path, Entry: kernel.Symbol, Variant: side.Variant, Toggles: build.Toggles}
+	built := &sides.Built{Image: cubin.Path, Symbols: symbols(cubin, m.Entries(side.Variant)), Variant: side.Variant, Toggles: build.Toggles}
 	if side.Manifest != nil {
 		built.Manifest = filepath.Join(b.config.Scratch, string(role)+".yaml")
 		if err := os.WriteFile(built.Manifest, []byte(side.ManifestText), 0o644); err != nil {
@@ -180,32 +179,6 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	}
 	b.sides[role] = built
 	return build, nil
-}
-
-// resources joins what the compiler says with what the launch asks for at the
-// shape that asks for most.
-func (b *Backend) resources(c *toolchain.Cubin, m *kernels.Manifest, variant string) (*gates.Resources, error) {
-	k := c.Kernels[0]
-	r := &gates.Resources{
-		Registers: k.Usage.Registers, StaticShared: k.Usage.StaticShared, SpillStores: k.Usage.SpillStores, SpillLoads: k.Usage.SpillLoads,
-		Stack: k.Usage.Stack, CodeSize: &k.CodeSize, Warnings: c.Warnings,
-	}
-	for _, g := range c.Globals {
-		if g.Written {
-			r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
-		}
-	}
-	threads, dynamic := 0, 0
-	for _, s := range m.ShapesFor(variant) {
-		g, err := m.Geometry(variant, s.Dims, nil)
-		if err != nil {
-			return nil, err
-		}
-		threads = max(threads, g.Block[0]*g.Block[1]*g.Block[2])
-		dynamic = max(dynamic, g.SharedMemory)
-	}
-	r.BlockThreads, r.DynamicShared = &threads, &dynamic
-	return r, nil
 }
 
 // Correctness has the sides compared with the reference.

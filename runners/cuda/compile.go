@@ -84,7 +84,7 @@ func (b *Backend) ahead(ctx context.Context) {
 		}
 		if arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant)); err == nil {
 			b.begin(ctx, string(role), toolchain.NVCCBuild{
-				Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+				Dir: side.Dir, Source: variant.Source, Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 			})
 		}
 	}
@@ -121,7 +121,7 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	if differs := compareParameters(cubin.Kernels[0], m.ReferenceParameters()); differs != nil {
 		return nil, fmt.Errorf("the reference %s of the base: %s", m.Reference.Source, differs.summary)
 	}
-	return &sides.Built{Image: cubin.Path, Entry: cubin.Kernels[0].Symbol}, nil
+	return &sides.Built{Image: cubin.Path, Symbols: map[string]string{m.Reference.Entry: cubin.Kernels[0].Symbol}}, nil
 }
 
 // oracleBuild is the judge's own device code, which comes with this program.

@@ -111,8 +111,8 @@ func launched(t *testing.T, b *Backend, side rune, problem string, threads int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := m.Geometry(built.Variant, m.Shapes[0].Dims, built.Toggles)
-	if err != nil || g.Block[0] != threads {
-		t.Errorf("side %c is launched with %d threads a block, want %d (%v)", side, g.Block[0], threads, err)
+	steps, err := m.Steps(built.Variant, m.Shapes[0].Dims, built.Toggles)
+	if err != nil || steps[0].Block[0] != threads {
+		t.Errorf("side %c is launched as %+v, want %d threads a block (%v)", side, steps, threads, err)
 	}
 }

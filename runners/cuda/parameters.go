@@ -13,6 +13,7 @@ import (
 // A mismatch is a kernel whose parameter table is not what would be passed to it.
 type mismatch struct {
 	summary string
+	line    int // of the kernel in its source
 	rows    []mismatchRow
 }
 
@@ -25,7 +26,7 @@ type mismatchRow struct {
 // are shown and not compared: they follow from alignments, of which the code tells nothing, and the driver places parameters by
 // the code's own table.
 func compareParameters(k toolchain.Kernel, want []kernels.Parameter) *mismatch {
-	m, wrong := &mismatch{}, 0
+	m, wrong := &mismatch{line: k.Line}, 0
 	for i := range max(len(k.Params), len(want)) {
 		row := mismatchRow{code: "none", manifest: "none"}
 		if i < len(k.Params) {
@@ -51,10 +52,10 @@ func compareParameters(k toolchain.Kernel, want []kernels.Parameter) *mismatch {
 }
 
 // diagnostics is the table, a line for each parameter, at the kernel's place in its source.
-func (m *mismatch) diagnostics(source string, line int) []gates.Diagnostic {
+func (m *mismatch) diagnostics(source string) []gates.Diagnostic {
 	var all []gates.Diagnostic
 	for i, r := range m.rows {
-		d := gates.Diagnostic{File: source, Line: line, Severity: "note"}
+		d := gates.Diagnostic{File: source, Line: m.line, Severity: "note"}
 		if r.differs {
 			d.Severity = "error"
 		}

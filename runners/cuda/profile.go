@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,19 +40,23 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 	result, start := &gates.Profile{}, time.Now()
 	for _, name := range gate.Shapes.Pick(b.job.ShapeNames()) {
 		p.Report(runners.Event{Gate: gates.GateProfile, Text: name})
-		launches, problem, err := b.profileShape(ctx, ncu, name, metrics)
+		launches, entries, problem, err := b.profileShape(ctx, ncu, name, metrics)
 		if err != nil {
 			return nil, err
 		}
 		if problem != nil {
 			return &gates.Profile{Skipped: problem.String()}, nil
 		}
-		for _, l := range launches {
+		for i, l := range launches {
 			for _, m := range l.Metrics {
-				if !slices.Contains(metrics, m.Name) {
-					continue // ncu adds what it knows of device and launch
+				metric := gates.Metric{Shape: name, Name: m.Name, Value: m.Value, Unit: m.Unit}
+				if len(entries) > 1 {
+					metric.Step, metric.Kernel = i+1, entries[i]
 				}
-				result.Metrics = append(result.Metrics, gates.Metric{Shape: name, Name: m.Name, Value: m.Value, Unit: m.Unit})
+				// ncu adds what it knows of device and launch.
+				if slices.Contains(metrics, m.Name) || len(entries) > 1 && m.Name == gates.MetricDuration {
+					result.Metrics = append(result.Metrics, metric)
+				}
 			}
 		}
 	}
@@ -59,25 +64,57 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 	return result, nil
 }
 
-func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string, metrics []string) ([]profile.Launch, *profile.Problem, error) {
+// profileShape counts every kernel of one launch; entries is which they are, in order. How long
+// each takes is counted too where there are several.
+func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string, metrics []string) (launches []profile.Launch, entries []string, problem *profile.Problem, err error) {
 	shape, _ := b.job.Manifest.Shape(name)
 	request, err := b.request(ctx, worker.TaskLaunch)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	candidate := b.sides[runners.Candidate]
+	steps, err := b.job.Of(b.job.Candidate).Steps(candidate.Variant, shape.Dims, candidate.Toggles)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, s := range steps {
+		if s.Memset == "" {
+			entries = append(entries, s.Entry)
+		}
+	}
+	if len(entries) > 1 && !slices.Contains(metrics, gates.MetricDuration) {
+		metrics = append(slices.Clone(metrics), gates.MetricDuration)
 	}
 	request.Cases = []worker.Case{{Shape: shape, Seed: 1, Distribution: kernels.Normal}}
 	request.Launch = warmLaunches + 1
 	text, err := json.Marshal(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing the worker's request: %w", err)
+		return nil, nil, nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
 	file := filepath.Join(b.config.Scratch, "profile-"+name+".json")
 	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return nil, nil, fmt.Errorf("writing the worker's request: %w", err)
+		return nil, nil, nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
-	return ncu.Run(ctx, profile.Request{
-		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernel: b.sides[runners.Candidate].Entry,
-		Skip: warmLaunches, Count: 1, Metrics: metrics,
+	launches, problem, err = ncu.Run(ctx, profile.Request{
+		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernels: slices.Sorted(maps.Values(candidate.Symbols)),
+		Skip: warmLaunches * len(entries), Count: len(entries), Metrics: metrics,
 		Report: filepath.Join(b.config.Scratch, "profile-"+name+".ncu-rep"), Timeout: profileTimeout,
 	})
+	if err != nil || problem != nil {
+		return nil, nil, problem, err
+	}
+	return launches, entries, nil, inOrder(launches, entries, candidate.Symbols)
+}
+
+// inOrder sees to it that the profiler looked at the kernels of one launch, each in its place.
+func inOrder(launches []profile.Launch, entries []string, symbols map[string]string) error {
+	if len(launches) != len(entries) {
+		return fmt.Errorf("ncu counted %d kernels of a launch of %d", len(launches), len(entries))
+	}
+	for i, l := range launches {
+		if len(entries) > 1 && l.Kernel != symbols[entries[i]] {
+			return fmt.Errorf("ncu has %s as kernel %d of the launch, which is %s", l.Kernel, i+1, entries[i])
+		}
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 			},
 		},
 		rng: rand.New(rand.NewPCG(1, 2)), compiling: map[string]*compilation{"reference": {done: done, cubin: &toolchain.Cubin{Path: "reference.cubin", Kernels: []toolchain.Kernel{known}}}},
-		sides: map[runners.Role]*side.Built{runners.Candidate: {Image: "candidate.cubin", Entry: "faulty", Variant: "clean"}, runners.Baseline: {Image: "baseline.cubin"}},
+		sides: map[runners.Role]*side.Built{runners.Candidate: {Image: "candidate.cubin", Symbols: map[string]string{"faulty": "faulty"}, Variant: "clean"}, runners.Baseline: {Image: "baseline.cubin"}},
 	}
 }
 

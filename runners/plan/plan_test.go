@@ -317,8 +317,8 @@ launch: {grid: [N], block: [32]}
 		t.Fatalf("%v: equal %v, %v", err, job.Equal(), job.Notes)
 	}
 	for side, want := range map[*runners.Side]int{job.Baseline: 32, &job.Candidate: 64} {
-		if g, err := job.Of(*side).Geometry(side.Variant, job.Manifest.Shapes[0].Dims, nil); err != nil || g.Block[0] != want {
-			t.Errorf("a block has %d threads, want %d (%v)", g.Block[0], want, err)
+		if steps, err := job.Of(*side).Steps(side.Variant, job.Manifest.Shapes[0].Dims, nil); err != nil || steps[0].Block[0] != want {
+			t.Errorf("the launch is %+v, want %d threads a block (%v)", steps, want, err)
 		}
 	}
 }

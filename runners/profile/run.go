@@ -21,8 +21,8 @@ type Request struct {
 	Args    []string // the program and its arguments
 	Env     []string // its whole environment; nil is the caller's
 	Dir     string   // its working directory
-	Kernel  string   // the symbol of the kernel, as the cubin names it
-	Skip    int      // launches of the kernel to pass over first
+	Kernels []string // the symbols of the kernels, as the cubin names them
+	Skip    int      // launches of them to pass over first
 	Count   int      // launches to profile; 0 is one
 	Metrics []string
 	Report  string        // where to leave the report for ncu-ui, a name with .ncu-rep; empty is nowhere
@@ -41,8 +41,8 @@ func (r Request) check() error {
 	switch {
 	case len(r.Args) == 0:
 		return errors.New("no program is named")
-	case !symbol.MatchString(r.Kernel):
-		return fmt.Errorf("%q is not the symbol of a kernel", r.Kernel)
+	case len(r.Kernels) == 0:
+		return errors.New("no kernel is named")
 	case r.Skip < 0 || r.Count < 0:
 		return fmt.Errorf("%d launches to skip and %d to profile cannot be asked for", r.Skip, r.Count)
 	case len(r.Metrics) == 0:
@@ -50,12 +50,29 @@ func (r Request) check() error {
 	case r.Report != "" && !strings.HasSuffix(r.Report, ".ncu-rep"):
 		return fmt.Errorf("the report's name %s does not end in .ncu-rep, which ncu insists on", r.Report)
 	}
+	for _, k := range r.Kernels {
+		if !symbol.MatchString(k) {
+			return fmt.Errorf("%q is not the symbol of a kernel", k)
+		}
+	}
 	for _, m := range r.Metrics {
 		if !policies.IsMetric(m) {
 			return fmt.Errorf("%q is not the name of a metric", m)
 		}
 	}
 	return nil
+}
+
+// names is the kernels as ncu is told them: one by its name, several by an expression.
+func (r Request) names() string {
+	if len(r.Kernels) == 1 {
+		return r.Kernels[0]
+	}
+	var quoted []string
+	for _, k := range r.Kernels {
+		quoted = append(quoted, regexp.QuoteMeta(k))
+	}
+	return "regex:^(" + strings.Join(quoted, "|") + ")$"
 }
 
 // Run profiles the program. A Problem is one that is known to happen, with its remedy; the error is anything else.
@@ -66,7 +83,7 @@ func (r Request) check() error {
 func (n NCU) Run(ctx context.Context, r Request) ([]Launch, *Problem, error) {
 	launches, problem, err := n.run(ctx, r)
 	if err != nil {
-		return nil, nil, fmt.Errorf("profiling %s: %w", r.Kernel, err)
+		return nil, nil, fmt.Errorf("profiling %s: %w", strings.Join(r.Kernels, ", "), err)
 	}
 	return launches, problem, nil
 }
@@ -141,7 +158,7 @@ func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Probl
 		"--log-file", log, "--export", report, "--force-overwrite",
 		"--target-processes", "all",
 		"--clock-control", "none",
-		"--kernel-name-base", "mangled", "--kernel-name", r.Kernel,
+		"--kernel-name-base", "mangled", "--kernel-name", r.names(),
 		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(max(r.Count, 1)),
 		"--metrics", strings.Join(r.Metrics, ","),
 	}, r.Args...)

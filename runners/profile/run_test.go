@@ -33,7 +33,7 @@ func request(t *testing.T, part string, env ...string) (NCU, Request) {
 			"GORACE=atexit_sleep_ms=0", // the race detector would hold up the end of each process for a second
 		}, env...),
 		Dir:     t.TempDir(),
-		Kernel:  "sdpa_fp8",
+		Kernels: []string{"sdpa_fp8"},
 		Skip:    3,
 		Count:   2,
 		Metrics: []string{"sm__throughput.avg.pct_of_peak_sustained_elapsed", "gpu__time_duration.sum"},
@@ -180,8 +180,8 @@ func TestRunRefuses(t *testing.T) {
 		change     func(*Request)
 	}{
 		{"no program", "no program", func(r *Request) { r.Args = nil }},
-		{"a pattern for a kernel", "not the symbol", func(r *Request) { r.Kernel = "regex:.*" }},
-		{"an option for a kernel", "not the symbol", func(r *Request) { r.Kernel = "--mode" }},
+		{"a pattern for a kernel", "not the symbol", func(r *Request) { r.Kernels = []string{"k", "regex:.*"} }},
+		{"an option for a kernel", "not the symbol", func(r *Request) { r.Kernels = []string{"k", "--mode"} }},
 		{"a pattern for a metric", "not the name of a metric", func(r *Request) { r.Metrics = []string{"regex:.*"} }},
 		{"no metrics", "no metric", func(r *Request) { r.Metrics = nil }},
 		{"launches below zero", "cannot be asked for", func(r *Request) { r.Skip = -1 }},
@@ -270,5 +270,17 @@ func allDead(t *testing.T, f *os.File) {
 	}
 	if _, err := io.ReadAll(f); err != nil {
 		t.Errorf("a process outlived the run: %v", err)
+	}
+}
+
+// Several kernels are told to ncu by one expression, which matches nothing else.
+func TestNamesOfSeveralKernels(t *testing.T) {
+	for want, kernels := range map[string][]string{
+		"split":                           {"split"},
+		`regex:^(_Z5splitPf|combine\$1)$`: {"_Z5splitPf", "combine$1"},
+	} {
+		if got := (Request{Kernels: kernels}).names(); got != want {
+			t.Errorf("%v: %s", kernels, got)
+		}
 	}
 }

@@ -19,7 +19,7 @@ func (p *Problem) outlineParts(m *kernels.Manifest, toggles map[string]int) erro
 		}
 		p.Args[i].Extent, p.Args[i].Align, p.Args[i].Elements = composite.Size, composite.Align, 0
 		for _, part := range composite.Parts {
-			at := -1
+			at, pointer := -1, ""
 			switch {
 			case part.Value != nil:
 				value, err := m.PartValue(part, p.Shape.Dims, toggles)
@@ -31,9 +31,10 @@ func (p *Problem) outlineParts(m *kernels.Manifest, toggles map[string]int) erro
 				at = len(p.Args)
 				p.Args = append(p.Args, leaf)
 			case part.Pointer != kernels.NoPointer:
+				pointer = part.Pointer
 				at = slices.IndexFunc(m.Arguments, func(o kernels.Argument) bool { return o.Name == part.Pointer })
 			}
-			p.Args[i].Parts = append(p.Args[i].Parts, Part{Offset: part.Offset, Arg: at})
+			p.Args[i].Parts = append(p.Args[i].Parts, Part{Offset: part.Offset, Arg: at, Pointer: pointer})
 		}
 	}
 	return nil
@@ -50,6 +51,9 @@ func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 	}
 	out := make([]byte, a.Extent)
 	for _, p := range a.Parts {
+		if p.Arg < 0 && p.Pointer != "" { // scratch, which stands behind the problem's arguments
+			p.Arg = slices.IndexFunc(args, func(o Arg) bool { return o.Name == p.Pointer })
+		}
 		switch {
 		case p.Arg < 0:
 		case args[p.Arg].Array():

@@ -67,7 +67,7 @@ func TestPassedBytes(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// The table of the code agrees in number and sizes.
-	params, i := m.Parameters(), 0
+	params, i := m.Parameters(nil), 0
 	for _, a := range p.Args {
 		if a.Inside {
 			continue

@@ -46,8 +46,9 @@ type Arg struct {
 
 // A Part is where an argument lies in a struct.
 type Part struct {
-	Offset int
-	Arg    int // -1 for a null pointer
+	Offset  int
+	Arg     int    // -1 for a null pointer, and for one to scratch
+	Pointer string // what a pointer points to by name; "" for a null pointer
 }
 
 // Size is the argument's length in bytes.
@@ -60,7 +61,7 @@ func (a Arg) Size() int {
 
 // Array tells an array from a scalar.
 func (a Arg) Array() bool {
-	return a.Access == kernels.In || a.Access == kernels.Out || a.Access == kernels.InOut
+	return a.Access == kernels.In || a.Access == kernels.Out || a.Access == kernels.InOut || a.Access == kernels.Scratched
 }
 
 // InReference tells whether the reference is given the argument: arrays and plain scalars, but no scales.
@@ -69,8 +70,10 @@ func (a Arg) InReference() bool {
 }
 
 // Reads and Writes tell what the kernel may do with an array.
-func (a Arg) Reads() bool  { return a.Access == kernels.In || a.Access == kernels.InOut }
-func (a Arg) Writes() bool { return a.Access == kernels.Out || a.Access == kernels.InOut }
+func (a Arg) Reads() bool { return a.Access == kernels.In || a.Access == kernels.InOut }
+func (a Arg) Writes() bool {
+	return a.Access == kernels.Out || a.Access == kernels.InOut || a.Access == kernels.Scratched
+}
 
 // Outline is the problem before anything is drawn: scalars have their bytes,
 // arrays their sizes.

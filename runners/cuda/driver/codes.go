@@ -44,6 +44,7 @@ const (
 	invalidAddressSpace      Code = 717
 	invalidPC                Code = 718
 	launchFailed             Code = 719
+	cooperativeTooLarge      Code = 720
 	tensorMemoryLeak         Code = 721
 	notPermitted             Code = 800
 	notSupported             Code = 801
@@ -146,6 +147,7 @@ var codeNames = map[Code]string{
 	invalidAddressSpace:      "CUDA_ERROR_INVALID_ADDRESS_SPACE",
 	invalidPC:                "CUDA_ERROR_INVALID_PC",
 	launchFailed:             "CUDA_ERROR_LAUNCH_FAILED",
+	cooperativeTooLarge:      "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
 	tensorMemoryLeak:         "CUDA_ERROR_TENSOR_MEMORY_LEAK",
 	notPermitted:             "CUDA_ERROR_NOT_PERMITTED",
 	notSupported:             "CUDA_ERROR_NOT_SUPPORTED",

@@ -37,7 +37,7 @@ type fake struct {
 // launchRecord mirrors launch_record of the fake.
 type launchRecord struct {
 	Grid, Block, Cluster          [3]uint32
-	Shared                        uint32
+	Shared, Cooperative           uint32
 	Function, Stream, Count, Size uint64
 	Params                        [512]byte
 }

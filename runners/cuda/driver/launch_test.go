@@ -137,6 +137,8 @@ func TestLaunchArguments(t *testing.T) {
 			"one dimension":    {Grid: Dim{X: 4_000_000_000}, Block: Dim{X: 1024}},
 			"clusters":         {Grid: Dim{8, 6, 4}, Block: Dim{32, 2, 3}, Shared: 200 << 10, Cluster: Dim{4, 3, 2}},
 			"flat clusters":    {Grid: Dim{X: 8}, Block: Dim{X: 32}, Cluster: Dim{X: 2}},
+			"cooperative":      {Grid: Dim{X: 8}, Block: Dim{X: 32}, Shared: 4, Cooperative: true},
+			"both":             {Grid: Dim{X: 8}, Block: Dim{X: 32}, Cluster: Dim{X: 2}, Cooperative: true},
 		} {
 			if err := fn.Launch(s, l, args); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -150,6 +152,9 @@ func TestLaunchArguments(t *testing.T) {
 				Stream:   uint64(s.handle),
 				Count:    9,
 			}
+			if l.Cooperative {
+				want.Cooperative = 1
+			}
 			if l.Cluster.X > 0 {
 				want.Cluster = [3]uint32{l.Cluster.X, max(l.Cluster.Y, 1), max(l.Cluster.Z, 1)}
 			}
@@ -162,6 +167,9 @@ func TestLaunchArguments(t *testing.T) {
 			f.lastLaunch(&got)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			if n, err := fn.BlocksAtOnce(l); err != nil || n != 2048/int(want.Block[0]*want.Block[1]*want.Block[2])-l.Shared>>16 {
+				t.Errorf("%s: %d blocks at once, %v", name, n, err)
 			}
 		}
 

@@ -47,7 +47,7 @@ type symbols struct {
 	cuFuncSetAttribute                                               proc
 	cuFuncLoad                                                       proc `optional:"true"` // CUDA 12.4
 	cuFuncGetParamInfo                                               proc `optional:"true"` // CUDA 12.4
-	cuLaunchKernel                                                   proc
+	cuLaunchKernel, cuOccupancyMaxActiveBlocksPerMultiprocessor      proc
 	cuLaunchKernelEx                                                 proc `optional:"true"` // CUDA 11.8
 	cuTensorMapEncodeTiled                                           proc `optional:"true"` // CUDA 12.0
 	cuStreamCreate                                                   proc

@@ -167,19 +167,12 @@ func (s *Sheet) Touched(at Places) ([]Touch, error) {
 	if err := s.o.stream.Fill8(s.first, 0xFF); err != nil {
 		return nil, err
 	}
-	spans := []uint64{0}
-	for i, a := range s.problem.Args {
-		if a.Array() && a.Writes() {
-			spans[0]++
-			spans = append(spans, uint64(s.Layout.Offsets[i]), uint64(s.Layout.Offsets[i]+a.Size()))
-		}
+	spans, err := spansOf(s.problem.Args, s.Layout)
+	if err != nil {
+		return nil, err
 	}
-	if spans[0] > maxOutputs {
-		return nil, fmt.Errorf("the kernel has %d outputs: at most %d are compared", spans[0], maxOutputs)
-	}
-	spans = append(spans, make([]uint64, 1+2*maxOutputs-len(spans))...)
 	if err := s.o.run("untouched", s.Layout.Size/16, at.count, new(driver.Args).Pointer(s.slots.Ptr).Uint64(uint64(s.Layout.Size)).
-		Uint64(uint64(s.Layout.Size)).Pointer(at.table.Ptr).Bytes(words(spans...), 8).Pointer(s.first.Ptr)); err != nil {
+		Uint64(uint64(s.Layout.Size)).Pointer(at.table.Ptr).Bytes(spans, 8).Pointer(s.first.Ptr)); err != nil {
 		return nil, err
 	}
 	found := make([]byte, 8*at.count)
@@ -195,6 +188,9 @@ func (s *Sheet) Touched(at Places) ([]Touch, error) {
 
 const maxOutputs = 16
 
+// noByte is what the device code finds where nothing was written.
+const noByte = math.MaxUint64
+
 // A Touch is what a kernel wrote beside its outputs.
 type Touch struct {
 	Input   string // by name
@@ -202,7 +198,7 @@ type Touch struct {
 }
 
 func (s *Sheet) touch(at uint64) Touch {
-	if at == math.MaxUint64 {
+	if at == noByte {
 		return Touch{}
 	}
 	for i, a := range s.problem.Args {

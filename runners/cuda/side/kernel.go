@@ -9,17 +9,16 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Built is a kernel in machine code.
 type Built struct {
-	Image    string         `json:"image"`              // the cubin's file
-	Entry    string         `json:"entry"`              // the kernel's symbol in it
-	Manifest string         `json:"manifest,omitempty"` // the file that its implementation stands in; "" is the base's kernel.yaml
-	Variant  string         `json:"variant,omitempty"`
-	Toggles  map[string]int `json:"toggles,omitempty"`
-	Globals  []string       `json:"globals,omitempty"` // variables that outlive a launch
+	Image    string            `json:"image"`              // the cubin's file
+	Symbols  map[string]string `json:"symbols"`            // of its kernels in it, by entry
+	Manifest string            `json:"manifest,omitempty"` // the file that its implementation stands in; "" is the base's kernel.yaml
+	Variant  string            `json:"variant,omitempty"`
+	Toggles  map[string]int    `json:"toggles,omitempty"`
+	Globals  []string          `json:"globals,omitempty"` // variables that outlive a launch
 }
 
 // Joined is the manifest that the code is launched by: the problem of the base's
@@ -43,7 +42,7 @@ type Kernel struct {
 	built    Built
 	image    []byte
 	maps     bool // tensor maps for the arguments that ask for them
-	geometry func(kernels.Dims) (kernels.Geometry, error)
+	steps    func(kernels.Dims) ([]kernels.StepAt, error)
 	modules  []*module
 	timeout  time.Duration
 }
@@ -51,8 +50,9 @@ type Kernel struct {
 // A module is one copy of the code, with the memory that its launches leave
 // behind.
 type module struct {
-	fn    *driver.Function
-	state []state
+	functions map[string]*driver.Function // by entry
+	shared    map[string]int              // dynamic shared memory that each is allowed
+	state     []state
 }
 
 type state struct{ live, first driver.Buffer }
@@ -66,13 +66,17 @@ const maxState = 16 << 20
 // Load puts a side's kernel onto the GPU.
 func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
 	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, maps: true, timeout: timeout}
-	k.geometry = func(d kernels.Dims) (kernels.Geometry, error) { return m.Geometry(b.Variant, d, b.Toggles) }
+	k.steps = func(d kernels.Dims) ([]kernels.StepAt, error) { return m.Steps(b.Variant, d, b.Toggles) }
 	return k, k.load()
 }
 
 // LoadReference is Load for the base's reference, which takes plain arrays.
 func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
-	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, geometry: m.ReferenceGeometry, timeout: timeout}
+	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, timeout: timeout}
+	k.steps = func(d kernels.Dims) ([]kernels.StepAt, error) {
+		g, err := m.ReferenceGeometry(d)
+		return []kernels.StepAt{{Entry: m.Reference.Entry, Geometry: g}}, err
+	}
 	return k, k.load()
 }
 
@@ -95,9 +99,11 @@ func (k *Kernel) copies(n int) error {
 		if err != nil {
 			return blame(err)
 		}
-		m := &module{}
-		if m.fn, err = loaded.Function(k.built.Entry); err != nil {
-			return blame(err)
+		m := &module{functions: map[string]*driver.Function{}, shared: map[string]int{}}
+		for entry, symbol := range k.built.Symbols {
+			if m.functions[entry], err = loaded.Function(symbol); err != nil {
+				return blame(err)
+			}
 		}
 		for _, name := range k.built.Globals {
 			live, err := loaded.Global(name)
@@ -143,58 +149,6 @@ func (k *Kernel) Reset() error {
 	}
 	return nil
 }
-
-// Prepare is the n-th launch of a batch on arguments that lie at base, not done
-// yet.
-func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
-	if err := k.copies(n + 1); err != nil {
-		return nil, err
-	}
-	fn := k.modules[min(n, len(k.modules)-1)].fn
-	g, err := k.geometry(dims)
-	if err != nil {
-		return nil, err
-	}
-	launch := driver.Launch{Grid: dim(g.Grid), Block: dim(g.Block), Shared: g.SharedMemory}
-	if g.Cluster != [3]int{1, 1, 1} {
-		launch.Cluster = dim(g.Cluster)
-	}
-	if g.SharedMemory > 48<<10 {
-		if err := fn.AllowShared(g.SharedMemory); err != nil {
-			return nil, blame(err)
-		}
-	}
-	list, err := k.parameters(dims, args, offsets, base)
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
-}
-
-// parameters are what the kernel is launched with on arguments that lie at base.
-func (k *Kernel) parameters(dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (*driver.Args, error) {
-	list := &driver.Args{}
-	address := func(arg int) uint64 { return uint64(base) + uint64(offsets[arg]) }
-	for i, a := range args {
-		at := driver.DevicePtr(address(i))
-		switch {
-		case a.Inside:
-		case !a.Array():
-			list.Bytes(a.Passed(args, address), a.Alignment())
-		case k.maps && k.manifest.Arguments[i].TensorMap != nil:
-			m, err := k.tensorMap(&k.manifest.Arguments[i], dims, at)
-			if err != nil {
-				return nil, err
-			}
-			list.TensorMap(m)
-		default:
-			list.Pointer(at)
-		}
-	}
-	return list, nil
-}
-
-func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }
 
 // Wait lets the stream run dry, but not for ever: an endless kernel is the
 // failure of the side that was launched.

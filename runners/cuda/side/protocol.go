@@ -54,6 +54,7 @@ type Problem struct {
 	Set     int          `json:"set"`
 	Dims    kernels.Dims `json:"dims"`
 	Offsets []int        `json:"offsets"` // of arrays in their room
+	Scratch []int        `json:"scratch"` // the same of the side's scratch, behind them
 	Batch   int          `json:"batch"`   // launches that run as one
 	Share   bool         `json:"share"`   // all rooms' launches leave their state in the same place
 }

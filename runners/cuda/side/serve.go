@@ -189,12 +189,20 @@ func (s *server) prepare(p Problem) error {
 	if err != nil {
 		return err
 	}
+	scratch, err := tensor.Scratch(s.manifest, s.kernel.built.Variant, kernels.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	if err != nil {
+		return err
+	}
+	args, offsets := append(outline.Args, scratch...), append(p.Offsets, p.Scratch...)
+	if len(args) != len(offsets) {
+		return fmt.Errorf("the judge has places for %d arguments, and the launch takes %d", len(offsets), len(args))
+	}
 	ready := &prepared{size: p.Batch}
 	for i, room := range s.sets[p.Set] {
 		if p.Share {
 			i = 0
 		}
-		launch, err := s.kernel.Prepare(i, p.Dims, outline.Args, p.Offsets, room.Ptr)
+		launch, err := s.kernel.Prepare(i, p.Dims, args, offsets, room.Ptr)
 		if err != nil {
 			return err
 		}

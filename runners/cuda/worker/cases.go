@@ -59,10 +59,11 @@ type desk struct {
 	cand, base *side.Process
 	places     oracle.Places // the candidate's rooms, then the baseline's
 	rooms      []driver.Buffer
+	tails      map[rune]tail // of the last case
 }
 
 func (s *session) openDesk() (*desk, error) {
-	d := &desk{session: s, cand: s.sides[gates.SideCandidate], base: s.sides[gates.SideBaseline]}
+	d := &desk{session: s, tails: map[rune]tail{}, cand: s.sides[gates.SideCandidate], base: s.sides[gates.SideBaseline]}
 	var shapes []kernels.Shape
 	for _, c := range s.request.Cases {
 		shapes = append(shapes, c.Shape)
@@ -70,31 +71,35 @@ func (s *session) openDesk() (*desk, error) {
 	for _, p := range s.request.Plans {
 		shapes = append(shapes, p.Shape)
 	}
-	size := 0
-	for _, shape := range shapes {
-		p, err := s.outline(shape)
-		if err != nil {
-			return nil, err
-		}
-		size = max(size, tensor.NewLayout(p.Args, 0).Size)
-	}
 	var addresses []driver.DevicePtr
-	open := func(p *side.Process, built side.Built, count int) error {
+	open := func(letter rune, p *side.Process, built side.Built, count int) error {
 		if err := p.Load(built); err != nil {
 			return blame(p, err)
 		}
-		rooms, err := p.NewRooms(s.ctx, 0, count, size)
+		size := 0
+		for _, shape := range shapes {
+			p, err := s.outline(shape)
+			if err != nil {
+				return err
+			}
+			tail, err := s.tailSize(letter, shape)
+			if err != nil {
+				return err
+			}
+			size = max(size, tensor.NewLayout(p.Args, 0).Size+tail)
+		}
+		rooms, err := s.newRooms(letter, p, 0, count, size, shapes...)
 		for _, r := range rooms {
 			addresses = append(addresses, r.Ptr)
 			d.rooms = append(d.rooms, r)
 		}
 		return err
 	}
-	if err := open(d.cand, *s.request.Candidate, candidateRooms); err != nil {
+	if err := open(gates.SideCandidate, d.cand, *s.request.Candidate, candidateRooms); err != nil {
 		return nil, err
 	}
 	if d.base != nil {
-		if err := open(d.base, *s.request.Baseline, 1); err != nil {
+		if err := open(gates.SideBaseline, d.base, *s.request.Baseline, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -115,24 +120,46 @@ func (d *desk) prepare(p *tensor.Problem, dist kernels.Distribution, seed uint64
 	if err := sheet.Scatter(d.places, 1); err != nil {
 		return nil, err
 	}
+	for _, t := range d.tails {
+		if err := t.Free(); err != nil {
+			return nil, err
+		}
+	}
+	clear(d.tails)
+	for letter, rooms := range map[rune][]driver.Buffer{gates.SideCandidate: d.rooms[:candidateRooms], gates.SideBaseline: d.rooms[candidateRooms:]} {
+		if len(rooms) == 0 {
+			continue
+		}
+		t, err := d.newTail(letter, p.Shape, sheet.Layout.Size, rooms)
+		if err != nil {
+			return nil, err
+		}
+		d.tails[letter] = t
+		if err := t.Scatter(len(rooms)); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.stream.Synchronize(); err != nil {
 		return nil, err
 	}
-	for _, side := range []*side.Process{d.cand, d.base} {
-		if side == nil {
+	for _, s := range []struct {
+		letter  rune
+		process *side.Process
+	}{{gates.SideCandidate, d.cand}, {gates.SideBaseline, d.base}} {
+		if s.process == nil {
 			continue
 		}
-		q := problemOf(p, sheet, 0)
+		q := problemOf(p, sheet, d.tails[s.letter], 0)
 		q.Share = true
-		if err := side.Prepare(q); err != nil {
-			return nil, blame(side, err)
+		if err := s.process.Prepare(q); err != nil {
+			return nil, blame(s.process, err)
 		}
 	}
 	return sheet, nil
 }
 
-func problemOf(p *tensor.Problem, sheet *oracle.Sheet, id int) side.Problem {
-	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Batch: sheet.Launches}
+func problemOf(p *tensor.Problem, sheet *oracle.Sheet, t tail, id int) side.Problem {
+	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Scratch: t.Offsets, Batch: sheet.Launches}
 }
 
 // launch runs one side once in one of its rooms.
@@ -191,7 +218,11 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	if evidence.OutOfBounds = touched[0].Outside; touched[0].Input != "" {
+	beside, err := d.tails[gates.SideCandidate].Touched(1)
+	if err != nil {
+		return evidence, err
+	}
+	if evidence.OutOfBounds = touched[0].Outside || beside[0]; touched[0].Input != "" {
 		evidence.InputsChanged = []string{touched[0].Input}
 	}
 	if err := d.expect(reference, sheet, 0, c.Shape.Dims, false); err != nil {

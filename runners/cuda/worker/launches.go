@@ -47,7 +47,8 @@ func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.Args, nil
+		scratch, err := tensor.Scratch(s.candidate, s.request.Candidate.Variant, c.Shape, s.request.Candidate.Toggles)
+		return append(p.Args, scratch...), err
 	}
 	p, err := tensor.Outline(s.manifest, c.Shape, nil)
 	if err != nil {

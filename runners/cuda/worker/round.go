@@ -61,7 +61,7 @@ func (s *session) measure() (measured []*bench, err error) {
 			return blame(p, err)
 		}
 		for _, b := range benches {
-			q := problemOf(b.problem, b.sheet, b.id)
+			q := problemOf(b.problem, b.sheet, b.tails[letter], b.id)
 			if err := p.Prepare(q); err != nil {
 				return blame(p, err)
 			}
@@ -113,6 +113,7 @@ type bench struct {
 	run     *interleave.Run
 
 	sheet     *oracle.Sheet
+	tails     map[rune]tail
 	rooms     map[rune][]driver.Buffer
 	all       oracle.Places // every side's rooms, side by side
 	ones      oracle.Places // every side's first room
@@ -129,7 +130,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{session: s, id: id, problem: p, rooms: map[rune][]driver.Buffer{}, at: map[rune]int{}}
+	b := &bench{session: s, id: id, problem: p, rooms: map[rune][]driver.Buffer{}, tails: map[rune]tail{}, at: map[rune]int{}}
 	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
 	for _, d := range s.request.Distributions {
 		b.series.Distributions = append(b.series.Distributions, string(d))
@@ -146,7 +147,14 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	}
 	var all, ones []driver.DevicePtr
 	for letter, process := range s.sides {
-		if b.rooms[letter], err = process.NewRooms(s.ctx, id, plan.Batch, b.sheet.Layout.Size); err != nil {
+		size, err := s.tailSize(letter, plan.Shape)
+		if err != nil {
+			return nil, err
+		}
+		if b.rooms[letter], err = s.newRooms(letter, process, id, plan.Batch, b.sheet.Layout.Size+size, plan.Shape); err != nil {
+			return nil, err
+		}
+		if b.tails[letter], err = s.newTail(letter, plan.Shape, b.sheet.Layout.Size, b.rooms[letter]); err != nil {
 			return nil, err
 		}
 		b.at[letter] = len(all)
@@ -175,6 +183,11 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	}
 	if err := b.sheet.Scatter(to, len(seeds)); err != nil {
 		return err
+	}
+	for _, t := range b.tails {
+		if err := t.Scatter(len(seeds)); err != nil {
+			return err
+		}
 	}
 	return b.stream.Synchronize()
 }
@@ -218,12 +231,16 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	beside, err := b.tails[gates.SideCandidate].Touched(launches)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]interleave.Difference, launches)
 	for i := range all {
 		switch {
 		case touched[i].Input != "":
 			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + touched[i].Input}}
-		case touched[i].Outside:
+		case touched[i].Outside || beside[i]:
 			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
 		}
 		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i]}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
 )
 
 // Serve reads one request and does it. An error has been told to the other side
@@ -76,16 +77,22 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	})
 }
 
-// manifests reads the base's manifest and the candidate's.
+// manifests reads the base's manifest and those of the sides.
 func (s *session) manifests() (err error) {
 	if s.manifest, err = kernels.Parse(kernels.FileName, []byte(s.request.Manifest)); err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
-	s.candidate = s.manifest
-	if c := s.request.Candidate; c != nil && c.Manifest != "" {
-		if s.candidate, err = c.Joined(s.request.Manifest); err != nil {
-			return fmt.Errorf("reading the candidate's manifest: %w", err)
+	own := func(b *side.Built) (*kernels.Manifest, error) {
+		if b == nil || b.Manifest == "" {
+			return s.manifest, nil
 		}
+		return b.Joined(s.request.Manifest)
+	}
+	if s.candidate, err = own(s.request.Candidate); err != nil {
+		return fmt.Errorf("reading the candidate's manifest: %w", err)
+	}
+	if s.baseline, err = own(s.request.Baseline); err != nil {
+		return fmt.Errorf("reading the baseline's manifest: %w", err)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 type session struct {
 	manifest  *kernels.Manifest // of the base: the reference's
 	candidate *kernels.Manifest // with the candidate's own implementation
+	baseline  *kernels.Manifest // with the baseline's, where there is one
 	request   Request
 	send      func(Reply) error
 	rng       *rand.Rand

@@ -38,7 +38,7 @@ typedef int CUmemAllocationHandleType, CUmemAllocationGranularity_flags;
 typedef struct { int type, id; } CUmemLocation;
 typedef struct { int type, requestedHandleTypes; CUmemLocation location; void *win32HandleMetaData; char allocFlags[8]; } CUmemAllocationProp;
 typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
-typedef struct { int id; char pad[4]; union { char pad[64]; struct { unsigned x, y, z; } clusterDim; } value; } CUlaunchAttribute;
+typedef struct { int id; char pad[4]; union { char pad[64]; struct { unsigned x, y, z; } clusterDim; int cooperative; } value; } CUlaunchAttribute;
 typedef struct {
 	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
 	CUstream hStream;
@@ -50,7 +50,7 @@ typedef struct {
 /* --- what the tests read and set --- */
 
 typedef struct {
-	uint32_t grid[3], block[3], cluster[3], shared;
+	uint32_t grid[3], block[3], cluster[3], shared, cooperative;
 	uint64_t function, stream, count, size;
 	uint8_t params[512];
 } launch_record;
@@ -254,6 +254,13 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, CUmodule m, const char 
 	return 0;
 }
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) { NEEDS_CONTEXT; ((struct kernel *)f)->attrs[(int)a] = v; return 0; }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CUfunction f, int threads, size_t shared)
+{
+	NEEDS_CONTEXT;
+	(void)f;
+	*n = 2048 / threads - (int)(shared >> 16);
+	return 0;
+}
 #ifndef FAKE_OLD
 CUresult cuFuncLoad(CUfunction f) { NEEDS_CONTEXT; ((struct kernel *)f)->loaded = 1; return 0; }
 CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size)
@@ -314,18 +321,26 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 	ON_STREAM(s);
 	if (extra)
 		return 1;
-	launch_record r = {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, shared, 0, 0, 0, 0, {0}};
+	launch_record r = {{gx, gy, gz}, {bx, by, bz}, {0, 0, 0}, shared, 0, 0, 0, 0, 0, {0}};
 	return launch(&r, st, (struct kernel *)f, params);
 }
 #ifndef FAKE_OLD
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
 	ON_STREAM(c->hStream);
-	if (extra || c->numAttrs != 1 || c->attrs[0].id != 4)
+	if (extra || c->numAttrs < 1)
 		return 1;
-	launch_record r = {{c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ},
-		{c->attrs[0].value.clusterDim.x, c->attrs[0].value.clusterDim.y, c->attrs[0].value.clusterDim.z},
-		c->sharedMemBytes, 0, 0, 0, 0, {0}};
+	launch_record r = {{c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, {0},
+		c->sharedMemBytes, 0, 0, 0, 0, 0, {0}};
+	for (unsigned i = 0; i < c->numAttrs; i++) {
+		const CUlaunchAttribute *a = &c->attrs[i];
+		if (a->id == 2)
+			r.cooperative = a->value.cooperative;
+		else if (a->id == 4)
+			memcpy(r.cluster, &a->value.clusterDim, sizeof r.cluster);
+		else
+			return 1;
+	}
 	return launch(&r, st, (struct kernel *)f, params);
 }
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base, const cuuint64_t *dims,

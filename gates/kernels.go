@@ -1,0 +1,126 @@
+package gates
+
+import "fmt"
+
+// A figure of resources is the place of a number in them.
+type figure func(*Resources) **int
+
+// figures are those of which more is worse.
+var figures = []figure{
+	func(r *Resources) **int { return &r.Registers },
+	func(r *Resources) **int { return &r.StaticShared },
+	func(r *Resources) **int { return &r.DynamicShared },
+	func(r *Resources) **int { return &r.SpillStores },
+	func(r *Resources) **int { return &r.SpillLoads },
+	func(r *Resources) **int { return &r.Stack },
+	func(r *Resources) **int { return &r.CodeSize },
+	func(r *Resources) **int { return &r.BlockThreads },
+}
+
+// Most is the highest of each figure of a launch's kernels. What one of them does not say is not
+// known of all.
+func Most(kernels []KernelUse) *Resources {
+	most := &Resources{}
+	for _, place := range figures {
+		for i := range kernels {
+			n := *place(&kernels[i].Resources)
+			if n == nil {
+				*place(most) = nil
+				break
+			}
+			if have := *place(most); have == nil || *n > *have {
+				value := *n
+				*place(most) = &value
+			}
+		}
+	}
+	return most
+}
+
+// uses is a side's kernels, of which most launches have one; it has no name then.
+func (b *Build) uses() []KernelUse {
+	switch {
+	case b == nil || b.Resources == nil:
+		return nil
+	case len(b.Kernels) > 0:
+		return b.Kernels
+	}
+	return []KernelUse{{Resources: *b.Resources, Line: b.EntryLine}}
+}
+
+// worst is the kernel that has most of something; ok is false where one of them does not say.
+func worst(all []KernelUse, get func(*Resources) *int) (use KernelUse, n *int) {
+	for _, u := range all {
+		got := get(&u.Resources)
+		if got == nil {
+			return KernelUse{}, nil
+		}
+		if n == nil || *got > *n {
+			use, n = u, got
+		}
+	}
+	return use, n
+}
+
+// leastBlocks is the kernel of which an SM holds the fewest blocks.
+func leastBlocks(all []KernelUse, arch string) (use KernelUse, blocks int, limit string, ok bool) {
+	for i, u := range all {
+		n, by, known := occupancyOf(&u.Resources, arch)
+		if !known {
+			return KernelUse{}, 0, "", false
+		}
+		if i == 0 || n < blocks {
+			use, blocks, limit = u, n, by
+		}
+	}
+	return use, blocks, limit, len(all) > 0
+}
+
+// Occupancy is how many blocks an SM holds of the kernel of a launch that it holds fewest of, and
+// what limits it.
+func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {
+	_, blocks, limit, ok = leastBlocks(b.uses(), arch)
+	return blocks, limit, ok
+}
+
+// of names a kernel behind a figure, where there are several.
+func (u KernelUse) of() string {
+	if u.Entry == "" {
+		return ""
+	}
+	return " of " + u.Entry
+}
+
+// perKernel adds what people ask of each kernel of a launch of several, beside that of the same
+// name in the baseline. What is judged is the worst of them, which stands above.
+func (t *resourceTable) perKernel(arch string) {
+	for _, u := range t.candidate {
+		if u.Entry == "" {
+			continue
+		}
+		var base *Resources
+		for i := range t.baseline {
+			if t.baseline[i].Entry == u.Entry {
+				base = &t.baseline[i].Resources
+			}
+		}
+		add := func(name, unit string, get func(*Resources) *int) {
+			row := ResourceRow{Name: fmt.Sprintf("%s: %s", u.Entry, name), Unit: unit, Candidate: float(get(&u.Resources)), Status: NotRun}
+			if base != nil {
+				row.Baseline = float(get(base))
+			}
+			if row.Candidate != nil {
+				t.rows = append(t.rows, row)
+			}
+		}
+		add("registers", "", func(r *Resources) *int { return r.Registers })
+		add("shared memory", "B", (*Resources).shared)
+		add("spill stores", "B", func(r *Resources) *int { return r.SpillStores })
+		add("blocks per SM", "", func(r *Resources) *int {
+			if n, _, ok := occupancyOf(r, arch); ok {
+				return &n
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A Tail is a side's scratch as it is before a launch: poison, and guards around it. It lies
+// behind the arguments in each of the side's rooms. All launches find the same, so there is one
+// copy of it; a side without scratch has an empty one.
+type Tail struct {
+	o      *Oracle
+	layout tensor.Layout
+	spans  []byte
+	image  driver.Buffer
+	first  driver.Buffer // of Touched
+	at     Places
+}
+
+// NewTail makes a side's scratch ready for rooms in which it begins at these addresses.
+func (o *Oracle) NewTail(scratch []tensor.Arg, addresses []driver.DevicePtr) (*Tail, error) {
+	t := &Tail{o: o}
+	if len(scratch) == 0 {
+		return t, nil
+	}
+	t.layout = tensor.NewLayout(scratch, 0)
+	var err error
+	if t.spans, err = spansOf(scratch, t.layout); err != nil {
+		return nil, err
+	}
+	slot := make([]byte, t.layout.Size)
+	t.layout.Fill(slot, scratch)
+	if t.image, err = o.upload(slot); err != nil {
+		return nil, err
+	}
+	if t.at, err = o.NewPlaces(addresses); err != nil {
+		return nil, err
+	}
+	return t, o.room(&t.first, int64(8*len(addresses)))
+}
+
+// Free gives the tail's memory back.
+func (t *Tail) Free() error {
+	if t.empty() {
+		return nil
+	}
+	c := t.o.ctx
+	return errors.Join(c.Free(t.image), c.Free(t.first), t.o.free(t.at))
+}
+
+func (t *Tail) empty() bool { return t.layout.Size == 0 }
+
+// Scatter poisons the scratch of the first so many rooms.
+func (t *Tail) Scatter(rooms int) error {
+	if t.empty() {
+		return nil
+	}
+	size := uint64(t.layout.Size)
+	return t.o.run("scatter", t.layout.Size/16, rooms, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).Uint64(uint64(rooms)))
+}
+
+// Touched tells for each of the first so many rooms whether a kernel wrote beside the scratch.
+func (t *Tail) Touched(rooms int) ([]bool, error) {
+	outside := make([]bool, rooms)
+	if t.empty() {
+		return outside, nil
+	}
+	if err := t.o.stream.Fill8(t.first, 0xFF); err != nil {
+		return nil, err
+	}
+	size := uint64(t.layout.Size)
+	if err := t.o.run("untouched", t.layout.Size/16, rooms, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).
+		Bytes(t.spans, 8).Pointer(t.first.Ptr)); err != nil {
+		return nil, err
+	}
+	found := make([]byte, 8*rooms)
+	if err := t.o.stream.ToHost(found, t.first); err != nil {
+		return nil, err
+	}
+	for i := range outside {
+		outside[i] = le.Uint64(found[8*i:]) != noByte
+	}
+	return outside, nil
+}
+
+// spansOf is where a kernel may write, as the device code's struct Spans.
+func spansOf(args []tensor.Arg, l tensor.Layout) ([]byte, error) {
+	spans := []uint64{0}
+	for i, a := range args {
+		if a.Array() && a.Writes() {
+			spans[0]++
+			spans = append(spans, uint64(l.Offsets[i]), uint64(l.Offsets[i]+a.Size()))
+		}
+	}
+	if spans[0] > maxOutputs {
+		return nil, fmt.Errorf("the kernel writes %d arrays: at most %d are looked at", spans[0], maxOutputs)
+	}
+	return words(append(spans, make([]uint64, 1+2*maxOutputs-len(spans))...)...), nil
+}

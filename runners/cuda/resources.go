@@ -1,0 +1,76 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// symbols is what the machine code calls each entry.
+func symbols(c *toolchain.Cubin, entries []string) map[string]string {
+	all := map[string]string{}
+	for i, entry := range entries {
+		all[entry] = c.Kernels[i].Symbol
+	}
+	return all
+}
+
+// resources joins what the compiler says of each kernel of a launch with what the launch asks for
+// at the shape that asks for most.
+func resources(build *gates.Build, c *toolchain.Cubin, m *kernels.Manifest) error {
+	var uses []gates.KernelUse
+	for i, entry := range m.Entries(build.Variant) {
+		threads, dynamic, err := asked(m, build.Variant, entry)
+		if err != nil {
+			return err
+		}
+		k := &c.Kernels[i]
+		uses = append(uses, gates.KernelUse{Entry: entry, Line: k.Line, Resources: gates.Resources{
+			Registers: k.Usage.Registers, StaticShared: k.Usage.StaticShared, SpillStores: k.Usage.SpillStores, SpillLoads: k.Usage.SpillLoads,
+			Stack: k.Usage.Stack, CodeSize: &k.CodeSize, BlockThreads: &threads, DynamicShared: &dynamic,
+		}})
+	}
+	build.Resources = gates.Most(uses)
+	if len(uses) > 1 {
+		build.Kernels = uses
+	}
+	build.Resources.Warnings = c.Warnings
+	for _, g := range c.Globals {
+		if g.Written {
+			build.Resources.Globals = append(build.Resources.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
+		}
+	}
+	return nil
+}
+
+// asked is the most threads a block and bytes of dynamic shared memory that steps start a kernel
+// with.
+func asked(m *kernels.Manifest, variant, entry string) (threads, dynamic int, err error) {
+	for _, shape := range m.ShapesFor(variant) {
+		steps, err := m.Steps(variant, shape.Dims, nil)
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, s := range steps {
+			if s.Entry == entry && s.Memset == "" {
+				threads = max(threads, s.Block[0]*s.Block[1]*s.Block[2])
+				dynamic = max(dynamic, s.SharedMemory)
+			}
+		}
+	}
+	return threads, dynamic, nil
+}
+
+// mismatched is the first kernel of a launch that would be passed other parameters than it has.
+func mismatched(c *toolchain.Cubin, m *kernels.Manifest, variant string) *mismatch {
+	entries := m.Entries(variant)
+	for _, k := range m.Kernels(variant) {
+		if differs := compareParameters(c.Kernels[slices.Index(entries, k.Entry)], m.Parameters(k.Args)); differs != nil {
+			return differs
+		}
+	}
+	return nil
+}

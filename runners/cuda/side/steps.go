@@ -1,0 +1,162 @@
+package side
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// Prepare is the n-th launch of a batch, all of its steps, on arguments that lie at base, not
+// done yet. Scratch stands behind the arguments.
+func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+	if err := k.copies(n + 1); err != nil {
+		return nil, err
+	}
+	m := k.modules[min(n, len(k.modules)-1)]
+	steps, err := k.steps(dims)
+	if err != nil {
+		return nil, err
+	}
+	var queue []func() error
+	for _, s := range steps {
+		prepare := k.start
+		if s.Memset != "" {
+			prepare = k.memset
+		}
+		step, err := prepare(m, s, placed{dims, args, offsets, base})
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, step)
+	}
+	return func() error { return all(queue) }, nil
+}
+
+// placed is a launch's arguments with their place.
+type placed struct {
+	dims    kernels.Dims
+	args    []tensor.Arg
+	offsets []int
+	base    driver.DevicePtr
+}
+
+func (p placed) address(arg int) uint64 { return uint64(p.base) + uint64(p.offsets[arg]) }
+
+// find is an argument's place in the list by its name.
+func (p placed) find(name string) (int, error) {
+	i := slices.IndexFunc(p.args, func(a tensor.Arg) bool { return a.Name == name })
+	if i < 0 {
+		return 0, fmt.Errorf("the launch names %s, which is neither an argument nor scratch", name)
+	}
+	return i, nil
+}
+
+// memset is a step that sets the bytes of an array.
+func (k *Kernel) memset(_ *module, s kernels.StepAt, p placed) (func() error, error) {
+	i, err := p.find(s.Memset)
+	if err != nil {
+		return nil, err
+	}
+	array := driver.Buffer{Ptr: driver.DevicePtr(p.address(i)), Size: int64(p.args[i].Size())}
+	return func() error { return blame(k.stream.Fill8(array, s.Value)) }, nil
+}
+
+// start is a step that launches a kernel.
+func (k *Kernel) start(m *module, s kernels.StepAt, p placed) (func() error, error) {
+	fn := m.functions[s.Entry]
+	if fn == nil {
+		return nil, fmt.Errorf("the kernel %s was not built", s.Entry)
+	}
+	launch := driver.Launch{Grid: dim(s.Grid), Block: dim(s.Block), Shared: s.SharedMemory, Cooperative: s.Cooperative}
+	if s.Cluster != [3]int{1, 1, 1} {
+		launch.Cluster = dim(s.Cluster)
+	}
+	// Steps and shapes that need less must not take it from those that need more.
+	if s.SharedMemory > max(48<<10, m.shared[s.Entry]) {
+		if err := fn.AllowShared(s.SharedMemory); err != nil {
+			return nil, blame(err)
+		}
+		m.shared[s.Entry] = s.SharedMemory
+	}
+	if s.Cooperative {
+		if err := k.fits(fn, s, launch); err != nil {
+			return nil, err
+		}
+	}
+	list, err := k.parameters(s.Args, p)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
+}
+
+// fits refuses a cooperative launch that the GPU cannot hold at once: its blocks would wait for
+// others that never start.
+func (k *Kernel) fits(fn *driver.Function, s kernels.StepAt, l driver.Launch) error {
+	perSM, err := fn.BlocksAtOnce(l)
+	if err != nil {
+		return blame(err)
+	}
+	device, err := k.ctx.Device().Properties()
+	if err != nil {
+		return err
+	}
+	return tooLarge(s, perSM, device.SMs)
+}
+
+func tooLarge(s kernels.StepAt, perSM, sms int) error {
+	blocks := s.Grid[0] * s.Grid[1] * s.Grid[2]
+	if blocks <= perSM*sms {
+		return nil
+	}
+	return &Failure{gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf(
+		"the cooperative launch of %s has %d blocks, and the GPU holds %d of them at once (%d on each of %d SMs): make its grid smaller, or its blocks need less", s.Entry, blocks, perSM*sms, perSM, sms)}}
+}
+
+// parameters are what a kernel is launched with: the named arguments, or all that are no part
+// of a struct.
+func (k *Kernel) parameters(names []string, p placed) (*driver.Args, error) {
+	list := &driver.Args{}
+	if names == nil {
+		for i, a := range p.args {
+			if !a.Inside {
+				if err := k.parameter(list, i, p); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, name := range names {
+		i, err := p.find(name)
+		if err == nil {
+			err = k.parameter(list, i, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (k *Kernel) parameter(list *driver.Args, i int, p placed) error {
+	a, at := p.args[i], driver.DevicePtr(p.address(i))
+	switch {
+	case !a.Array():
+		list.Bytes(a.Passed(p.args, p.address), a.Alignment())
+	case k.maps && i < len(k.manifest.Arguments) && k.manifest.Arguments[i].TensorMap != nil:
+		m, err := k.tensorMap(&k.manifest.Arguments[i], p.dims, at)
+		if err != nil {
+			return err
+		}
+		list.TensorMap(m)
+	default:
+		list.Pointer(at)
+	}
+	return nil
+}
+
+func dim(d [3]int) driver.Dim { return driver.Dim{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])} }

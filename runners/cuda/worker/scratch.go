@@ -1,0 +1,76 @@
+package worker
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/interleave"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A tail is the scratch of a side at one shape, and where it lies in the side's rooms: behind the
+// arguments, which lie alike on all sides.
+type tail struct {
+	*oracle.Tail
+	Offsets []int
+}
+
+// scratch is what a side's launch uses beside its arguments.
+func (s *session) scratch(letter rune, shape kernels.Shape) ([]tensor.Arg, error) {
+	m, built := s.candidate, s.request.Candidate
+	if letter != gates.SideCandidate {
+		m, built = s.baseline, s.request.Baseline
+	}
+	return tensor.Scratch(m, built.Variant, shape, built.Toggles)
+}
+
+// newTail makes a side's scratch for a shape whose arguments take up so many bytes of each room.
+func (s *session) newTail(letter rune, shape kernels.Shape, head int, rooms []driver.Buffer) (tail, error) {
+	scratch, err := s.scratch(letter, shape)
+	if err != nil {
+		return tail{}, err
+	}
+	var t tail
+	for _, at := range tensor.NewLayout(scratch, 0).Offsets {
+		t.Offsets = append(t.Offsets, head+at)
+	}
+	var addresses []driver.DevicePtr
+	for _, r := range rooms {
+		addresses = append(addresses, r.Ptr+driver.DevicePtr(head))
+	}
+	t.Tail, err = s.oracle.NewTail(scratch, addresses)
+	return t, err
+}
+
+// tailSize is the bytes that scratch takes up in a room.
+func (s *session) tailSize(letter rune, shape kernels.Shape) (int, error) {
+	scratch, err := s.scratch(letter, shape)
+	if err != nil || len(scratch) == 0 {
+		return 0, err
+	}
+	return tensor.NewLayout(scratch, 0).Size, nil
+}
+
+// newRooms makes a side's rooms. Where they do not fit the GPU and the candidate asks for more
+// scratch than the baseline, that is the candidate's doing.
+func (s *session) newRooms(letter rune, p *side.Process, set, count, size int, shapes ...kernels.Shape) ([]driver.Buffer, error) {
+	rooms, err := p.NewRooms(s.ctx, set, count, size)
+	if driver.CodeOf(err) != driver.OutOfMemory {
+		return rooms, err
+	}
+	for _, shape := range shapes {
+		own, _ := s.tailSize(gates.SideCandidate, shape)
+		other := 0
+		if s.baseline != nil {
+			other, _ = s.tailSize(gates.SideBaseline, shape)
+		}
+		if own > other {
+			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the GPU has no room for %d launches with %d bytes of scratch each", count, own)}}
+		}
+	}
+	return nil, fmt.Errorf("making the rooms of side %c: %w", letter, err)
+}
