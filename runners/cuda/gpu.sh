@@ -50,7 +50,7 @@ for step in $steps; do
   case $step in
   doctor) "$gate" doctor ;;
   reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
-  cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
+  cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|TensorMapOnGPU|GatherOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run SanitizersOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1

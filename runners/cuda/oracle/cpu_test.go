@@ -130,71 +130,35 @@ func onCPU(t *testing.T) func(what string, parts ...[]byte) []byte {
 	}
 }
 
+// inits is an argument for every way to fill one, by name.
+func inits(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "inits", "arguments.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, arg, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok || all[name] != "" {
+			t.Fatalf("%q is no name and an argument, or there twice", line)
+		}
+		all[name] = arg
+	}
+	return all
+}
+
 // The device draws, quantises and widens to the very bits of the host, whatever
 // the format, the distribution and the grouping.
 func TestDeviceDrawsAsTheHost(t *testing.T) {
 	run := onCPU(t)
-	var cases []struct{ arg, name string }
-	for _, c := range []struct{ arg, name string }{
-		{"dtype: f32, access: in, shape: [B, H, N]", "f32"},
-		{"dtype: f64, access: in, shape: [N]", "f64 vector"},
-		{"dtype: f32, access: in, shape: [H, N], infinities: true", "f32 with infinities"},
-		{"dtype: f16, access: in, shape: [N], infinities: true", "f16 with infinities"},
-		{"dtype: f16, access: in, shape: [B, N, H]", "f16"},
-		{"dtype: bf16, access: in, shape: [H, N]", "bf16"},
-		{"dtype: e5m2, access: in, shape: [H, N]", "e5m2 as drawn"},
-		{"dtype: e2m1, access: in, shape: [H, N]", "e2m1 as drawn"},
-		{"dtype: int4, access: in, shape: [H, N]", "int4 as drawn"},
-		{"dtype: bool, access: in, shape: [H, N]", "bool as drawn"},
-		{"dtype: f32, access: inout, shape: [N], init: ones", "fixed"},
-		{"dtype: e4m3, access: in, shape: [B, H, N, 2], quantize: {per: [H], scale: s}", "e4m3 by head"},
-		{"dtype: e5m2, access: in, shape: [B, H, N], quantize: {per: [B, H], scale: s}", "e5m2 by batch and head"},
-		{"dtype: i8, access: in, shape: [B, H, N], quantize: {per: [B], scale: s}", "i8 by batch"},
-		{"dtype: int4, access: in, shape: [B, H, N], quantize: {per: [B], scale: s}", "int4 by batch"},
-		{"dtype: e2m1, access: in, shape: [B, H, N], quantize: {per: [B, H], scale: s}, init: {scale: 0.02}", "e2m1 scaled, by batch and head"},
-		{"dtype: e4m3, access: in, shape: [H, N], init: -2..3, quantize: {per: [H], scale: s}", "e4m3 in a range, by head"},
-		{"dtype: f32, access: in, shape: [H, N], init: {scale: 0.02}", "f32 scaled"},
-		{"dtype: f16, access: in, shape: [H, N], init: {draw: distribution, range: 0..1, scale: 3}", "f16 held to a range"},
-		{"dtype: f32, access: in, shape: [H, N], init: -0.5..2.25", "f32 in a range"},
-		{"dtype: f32, access: in, shape: [H, N], init: {draw: sorted}", "f32 sorted"},
-		{"dtype: f64, access: in, shape: [H, N], init: {draw: sorted, range: -3..7, each: row}", "f64 sorted by row"},
-		{"dtype: f32, access: in, shape: [B, N, H], init: mask", "f32 mask"},
-		{"dtype: bf16, access: in, shape: [B, N], init: {draw: mask, share: 0.9, whole_rows: true}", "bf16 mask of whole rows"},
-		{"dtype: bool, access: in, shape: [N, H], init: {draw: mask, share: 0.5}", "bool mask"},
-		{"dtype: f16, access: in, shape: [B, N, H], init: causal", "f16 causal, tall"},
-		{"dtype: u8, access: in, shape: [H, N], init: causal", "u8 causal, wide"},
-		{"dtype: i32, access: in, shape: [1], init: 3..9", "one i32"},
-		{"dtype: u8, access: in, shape: [1], init: {draw: sorted, range: 3..9}", "one u8, sorted"},
-		{"dtype: f32, access: in, shape: [N, 1], init: {draw: sorted, each: row}", "f32 sorted rows of one"},
-		{"dtype: i64, access: in, shape: [2], init: {draw: offsets, total: N}", "two offsets"},
-		{"dtype: i32, access: in, shape: [N], init: {draw: offsets, total: 20*H}", "offsets"},
-		{"dtype: u16, access: in, shape: [B, N], init: {draw: offsets, total: 500, lengths: 1..20, each: row}", "offsets by row, of bounded lengths"},
-		{"dtype: i64, access: in, shape: [N], init: {draw: offsets, total: 2*(N-1), lengths: 2..2}", "offsets of equal lengths"},
-		{"dtype: i32, access: in, shape: [B, N], init: permutation", "permutation"},
-		{"dtype: i32, access: in, shape: [B, N], init: {draw: permutation, range: 5..1000003}", "some of a permutation"},
-		{"dtype: u8, access: in, shape: [N, H], init: {draw: permutation, range: 0..7, each: row}", "permutations by row"},
-		{"dtype: u64, access: in, shape: [1], init: permutation", "permutation of one"},
-		{"dtype: i32, access: in, shape: [N, B], init: {draw: sorted, range: -4..3}", "sorted, with repeats"},
-		{"dtype: i64, access: in, shape: [H, N], init: {draw: sorted, range: -40..300000, each: row}", "sorted by row"},
-		{"shape: [H, N], fields: [{name: d, dtype: f16, init: {scale: 0.1}}, {name: qs, dtype: u8, count: 16, init: any}], access: in", "Q4_0"},
-		{"shape: [N], fields: [{name: a, dtype: u8, init: 1..3}, {name: b, dtype: f64}, {name: c, dtype: int4, count: 6}, {name: e, dtype: e2m1, count: 2, init: uniform}, {name: f, dtype: i16, count: H, init: {draw: permutation, each: row}}], access: in", "awkward structs"},
-	} {
-		cases = append(cases, c)
-	}
-	for _, d := range []string{"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool", "int4"} {
-		for _, init := range []string{"distribution", "any", "0..1", "zero", "{draw: ones, scale: 3, range: 0..7}", "{scale: 2}"} {
-			cases = append(cases, struct{ arg, name string }{"dtype: " + d + ", access: in, shape: [H, N], init: " + strings.Replace(init, "0..7", map[bool]string{true: "0..1", false: "0..7"}[d == "bool"], 1), d + " " + init})
-		}
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			text := "version: 1\nname: f\nmode: cuda\nentry: f\narch: [sm_90]\nsource: f.cu\nlaunch: {grid: [1], block: [32]}\narguments:\n  - {name: x, " + c.arg + "}\n"
-			if strings.Contains(c.arg, "scale: s") {
-				axes := c.arg[strings.Index(c.arg, "per: ")+5:]
-				text += "  - {name: s, dtype: f32, access: in, shape: " + axes[:strings.Index(axes, "]")+1] + "}\n"
+	for name, arg := range inits(t) {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("..", "testdata", "inits", "kernel.yaml"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			text += "  - {name: y, dtype: f32, access: out, shape: [N]}\nreference: {source: r.cu, entry: r, launch: {grid: [1], block: [32]}}\ntolerance: {abs: 0.1}\nshapes:\n  small: {B: 2, H: 3, N: 37}\n"
-			m, err := kernels.Parse("kernel.yaml", []byte(text))
+			m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(text), "$ARGUMENT", arg, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}
