@@ -140,6 +140,9 @@ func (a *Argument) validateArray(n *strict.Node) {
 	if a.DType.Packed() && a.Access != In {
 		n.Child("dtype").Errorf("%s has two elements to a byte, which only inputs have (write access: in, or u8)", a.DType)
 	}
+	if a.DType.Packed() {
+		refuseFields(n, "a packed format has none (delete it)", "tensor_map")
+	}
 	a.validateInit(n)
 	a.validateMap(n)
 	a.validateInfinities(n)

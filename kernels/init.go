@@ -93,6 +93,9 @@ func (e *Each) JSONSchema() map[string]any     { return strict.WordSchema(eaches
 // Bounds are two expressions with .. between them.
 type Bounds struct{ least, most Expr }
 
+// String is the bounds as they are written.
+func (b Bounds) String() string { return b.least.text + ".." + b.most.text }
+
 const boundsExample = "write the least and the largest value, e.g. 0..V-1"
 
 func (b *Bounds) UnmarshalStrict(n *strict.Node) {
