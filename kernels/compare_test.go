@@ -21,6 +21,7 @@ func TestCompare(t *testing.T) {
 		{goodCommand, "mode: command\n", "mode: command\nsources: ['*.c']\n", "sources", "changes", "changes"},
 		{goodCPU, "dtype: f16", "dtype: f32", "arguments[o]", "changes", "changes"},
 		{goodCPU, "value: S", "value: 2*S", "arguments[n]", "changes", "changes"},
+		{goodCPU, "mode: cpu", "mode: cpu\nthreads: 2", "threads", "changes", "changes"},
 		{gather, "init: 0..V-1", "init: 0..V-2", "arguments[index]", "changes", "changes"},
 		{gather, "lengths: 1..T", "lengths: 2..T", "arguments[rows]", "changes", "changes"},
 		{gather, "share: 1/4", "share: 1/8", "arguments[mask]", "changes", "changes"},

@@ -109,6 +109,20 @@ func TestMistakesOfInputs(t *testing.T) {
 	}
 }
 
+func TestThreads(t *testing.T) {
+	for threads, want := range map[string]int{"": 1, "threads: 1\n": 1, "threads: 64\n": 64, "threads: 0\n": 0, "threads: 65\n": 0, "threads: many\n": 0} {
+		m, err := Parse("kernel.yaml", []byte(threads+gather))
+		if err == nil != (want > 0) || err == nil && m.Threads != want || err != nil && !strings.Contains(err.Error(), "kernel.yaml:1:10: threads: ") {
+			t.Errorf("%q: %v", threads, err)
+		}
+	}
+	for _, text := range []string{goodCUDA, goodCommand} {
+		if _, err := Parse("kernel.yaml", []byte("threads: 2\n"+text)); err == nil || !strings.Contains(err.Error(), "threads: is not read in ") {
+			t.Errorf("another mode has threads: %v", err)
+		}
+	}
+}
+
 // Structs within structs lie as the compiler lays them, whatever is deep in them, and none holds itself.
 func TestNestedStructs(t *testing.T) {
 	nested := func(tile string) string {

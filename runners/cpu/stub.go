@@ -40,8 +40,8 @@ var cTypes = map[string]string{
 
 // stub writes the C main for an entry point with the given prototype and
 // arguments. A worker is made only where there is a filter.
-func stub(prototype, entry string, args []tensor.Arg) string {
-	filter, _ := filterText()
+func stub(prototype, entry string, args []tensor.Arg, threads int) string {
+	filter, _ := filterText(threads)
 	pass := passed(args, func(i int, a tensor.Arg) string {
 		return fmt.Sprintf("(%s *)(memory + word[%d])", cTypes[string(a.DType)], i)
 	})
