@@ -30,36 +30,18 @@ func (a *Access) UnmarshalStrict(n *strict.Node) {
 }
 func (a *Access) JSONSchema() map[string]any { return strict.WordSchema(accesses) }
 
-// An Init is how an input array is filled: by the distributions that the
-// policy names, or always by one of them.
-type Init string
-
-// ByPolicy leaves the distribution to the policy.
-const ByPolicy Init = "distribution"
-
-func inits() []Init {
-	words := []Init{ByPolicy}
-	for _, d := range Distributions() {
-		words = append(words, Init(d))
-	}
-	return words
-}
-
-func (i *Init) UnmarshalStrict(n *strict.Node) { strict.Word(n, i, inits()) }
-func (i *Init) JSONSchema() map[string]any     { return strict.WordSchema(inits()) }
-
 // An Argument is one parameter of the kernel function.
 type Argument struct {
 	Name     string    `yaml:"name" required:"true" eg:"q" bounds:"(a C identifier)" doc:"The parameter's name."`
-	DType    DType     `yaml:"dtype" eg:"f32" default:"(required but for struct and absent)" doc:"Format of an element; for a scalar or a field any but e4m3 and e5m2."`
+	DType    DType     `yaml:"dtype" eg:"f32" default:"(required but for structs and absent)" doc:"Format of an element. A scalar or a member of a struct has whole bytes and no fp8."`
 	Access   Access    `yaml:"access" required:"true" eg:"inout" doc:"What the kernel does with it: reads, writes, both; scalar or struct for a parameter by value; absent for a null pointer."`
 	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array, row-major, each an expression over the dims."`
-	Init     Init      `yaml:"init" eg:"zero" default:"distribution" doc:"How an input is filled; distribution is as the policy says."`
+	Init     Init      `yaml:"init" eg:"{draw: offsets, total: S}" default:"(distribution; required for integers)" doc:"How an input is filled: a draw or a distribution by its name, bounds, or a mapping. distribution is as the policy says."`
 	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Values are drawn as real numbers and quantised with one scale per group."`
 	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
 
 	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar that is a vector type, such as uint3 or float4, in place of value."`
-	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in C's layout. An array that a member points to is an argument of the manifest, and no parameter of its own."`
+	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in C's layout. An array that a member points to, and a struct that it is, are arguments of the manifest and no parameters of their own. With access: in and a shape, the members of each element of an array of structs."`
 
 	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
 
@@ -118,6 +100,8 @@ func (a *Argument) validateStruct(n *strict.Node) {
 		n.Child("fields").Errorf("is required for a struct (write e.g. fields: [{name: scale, dtype: f32, value: 1/sqrt(D)}])")
 	case len(a.Fields) > maxFields:
 		n.Child("fields").Errorf("has %d fields (write at most %d)", len(a.Fields), maxFields)
+	default:
+		strict.Each(n.Child("fields"), a.Fields, func(at *strict.Node, f *Field) { f.validateMember(at) })
 	}
 }
 
@@ -146,22 +130,26 @@ func (a *Argument) requireDType(n *strict.Node) {
 
 func (a *Argument) validateArray(n *strict.Node) {
 	refuseFields(n, "an array has none (delete it, or write access: scalar)", "value", "vector")
-	refuseFields(n, "an array has none (delete it, or write access: struct)", "fields")
-	if a.requireDType(n); a.DType == "" {
-		return
-	}
 	switch {
 	case len(a.Shape) == 0:
 		n.Child("shape").Errorf("is required for an array (write e.g. shape: [B, H, S, D])")
 	case len(a.Shape) > maxAxes:
 		n.Child("shape").Errorf("has %d axes (write at most %d)", len(a.Shape), maxAxes)
 	}
-	if a.Access == Out && a.Init != "" {
-		n.Child("init").Errorf("an output is poisoned before every launch (delete it, or write access: inout)")
+	if n.Has("fields") {
+		a.validateElements(n)
+		return
 	}
-	if a.Access != Out && a.Init == "" {
-		a.Init = ByPolicy
+	if a.requireDType(n); a.DType == "" {
+		return
 	}
+	if a.DType.Packed() && a.Access != In {
+		n.Child("dtype").Errorf("%s has two elements to a byte, which only inputs have (write access: in, or u8)", a.DType)
+	}
+	if a.DType.Packed() {
+		refuseFields(n, "a packed format has none (delete it)", "tensor_map")
+	}
+	a.validateInit(n)
 	a.validateMap(n)
 	a.validateInfinities(n)
 	if a.Quantize == nil {
@@ -175,12 +163,30 @@ func (a *Argument) validateArray(n *strict.Node) {
 	}
 }
 
+// validateInit looks at how an array is filled. Scales are filled from what they are the scales of, and are f32.
+func (a *Argument) validateInit(n *strict.Node) {
+	at := n.Child("init")
+	switch given := n.Has("init"); {
+	case a.Access == Out && given:
+		at.Errorf("an output is poisoned before every launch (delete it, or write access: inout)")
+	case a.Access == Out:
+	case given:
+		a.Init.validate(at, a.DType, len(a.Shape), a.Quantize != nil)
+	default:
+		a.Init.Draw = ByPolicy
+		if a.Quantize == nil {
+			checkIndex(at, a.DType)
+		}
+	}
+}
+
 // exprs are all expressions of an argument.
 func (a *Argument) exprs() []*Expr {
 	var all []*Expr
 	for i := range a.Shape {
 		all = append(all, &a.Shape[i])
 	}
+	all = append(all, a.Init.exprs()...)
 	if a.Value != nil {
 		all = append(all, a.Value)
 	}

@@ -26,6 +26,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c := &checker{m: m, n: n}
 	c.checkNames()
 	c.checkMode()
+	c.checkThreads()
 	c.checkVariants()
 	c.checkReference()
 	c.checkSources()
@@ -77,9 +78,9 @@ func (c *checker) checkNames() {
 
 // needs is what each mode must have and cannot use.
 var needs = map[Mode]struct{ required, refused []string }{
-	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command"}},
+	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command", "threads"}},
 	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "scratch", "command"}},
-	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source", "threads"}},
 }
 
 var examples = map[string]string{
@@ -110,6 +111,19 @@ func (c *checker) checkMode() {
 				c.errorf(own.Child(field), "is not read in %s mode (delete it)", mode)
 			}
 		}
+	}
+}
+
+// maxCPUThreads is the most that a kernel on the CPU may have.
+const maxCPUThreads = 64
+
+func (c *checker) checkThreads() {
+	at := c.n.Child("threads")
+	switch given := c.n.Has("threads"); {
+	case !given:
+		c.m.Threads = 1
+	case c.m.Threads < 1 || c.m.Threads > maxCPUThreads:
+		c.errorf(at, "%d is no number of threads (write 1 to %d)", c.m.Threads, maxCPUThreads)
 	}
 }
 

@@ -99,7 +99,7 @@ func (c *checker) checkScale(a *Argument, at *strict.Node) {
 	if place.Has("init") || scale.Quantize != nil {
 		c.errorf(place, "%s is filled with the scales of %s (delete its init and quantize)", scale.Name, a.Name)
 	}
-	scale.Init = ""
+	scale.Init = Init{}
 	texts := make([]string, len(scale.Shape))
 	for i := range scale.Shape {
 		texts[i] = scale.Shape[i].text

@@ -34,7 +34,7 @@ func compareFields(l *compare.List, old, new *Manifest) {
 		path     string
 		old, new any
 	}{
-		{"version", old.Version, new.Version}, {"name", old.Name, new.Name}, {"mode", old.Mode, new.Mode},
+		{"version", old.Version, new.Version}, {"name", old.Name, new.Name}, {"mode", old.Mode, new.Mode}, {"threads", old.Threads, new.Threads},
 		{"work", old.Work, new.Work}, {"reference", old.Reference, new.Reference}, {"command", old.Command, new.Command},
 	}
 	for _, f := range fields {

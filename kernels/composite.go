@@ -8,14 +8,18 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Field is one member of a struct that is passed by value. It has one of value, vector, array and pointer.
+// A Field is one member of a struct. Of one that is passed by value it has one of value, vector, array, pointer and
+// struct; of an array's elements it has a format, a count and an init.
 type Field struct {
 	Name    string `yaml:"name" required:"true" eg:"scale" bounds:"(a C identifier)" doc:"The member's name."`
-	DType   DType  `yaml:"dtype" eg:"f32" default:"(required but for a pointer)" doc:"Format of the member, or of each of its elements."`
+	DType   DType  `yaml:"dtype" eg:"f32" default:"(required but for pointer and struct)" doc:"Format of the member, or of each of its elements."`
 	Value   *Expr  `yaml:"value" eg:"1/sqrt(D)" doc:"A scalar: its value."`
 	Vector  []Expr `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"A vector type such as uint3 or float4: its lanes."`
 	Array   []Expr `yaml:"array" eg:"[S*D, D, 1]" bounds:"1 to 64 entries" doc:"An array within the struct: its elements."`
 	Pointer string `yaml:"pointer" eg:"q" doc:"A pointer: the array argument that it points to, or none for a null pointer."`
+	Struct  string `yaml:"struct" eg:"inner" doc:"A struct within the struct: the argument with access: struct that it is."`
+	Count   *Expr  `yaml:"count" eg:"16" default:"(1)" doc:"Of an array of structs: how many elements the member has."`
+	Init    Init   `yaml:"init" eg:"0..15" default:"(distribution; required for integers)" doc:"Of an array of structs: how the member is filled, as an argument's init says."`
 }
 
 // NoPointer is what a field that is a null pointer points to.
@@ -24,22 +28,26 @@ const NoPointer = "none"
 // maxFields bounds the members of a struct and the elements of an array in it.
 const maxFields = 64
 
-// ValidateStrict looks at one field alone.
+// ValidateStrict looks at the name alone: what else a field has is the argument's question.
 func (f *Field) ValidateStrict(n *strict.Node) {
 	if n.Has("name") {
 		checkIdentifier(n.Child("name"), f.Name)
 	}
-	if !n.Clean() {
-		return
-	}
-	kinds := []string{"value", "vector", "array", "pointer"}
+}
+
+// validateMember looks at a field of a struct that is passed by value.
+func (f *Field) validateMember(n *strict.Node) {
+	refuseFields(n, "a struct by value has none (delete it, or write access: in and a shape)", "count", "init")
+	kinds := []string{"value", "vector", "array", "pointer", "struct"}
 	has := slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return !n.Has(k) })
 	switch {
 	case len(has) != 1:
 		n.Errorf("has %d of %s (write one)", len(has), strings.Join(kinds, ", "))
 	case has[0] == "pointer" && n.Has("dtype"):
 		n.Child("dtype").Errorf("a pointer has that of its argument (delete it)")
-	case has[0] == "pointer":
+	case has[0] == "struct" && n.Has("dtype"):
+		n.Child("dtype").Errorf("a struct has none (delete it)")
+	case has[0] == "pointer", has[0] == "struct":
 	case f.DType == "":
 		n.Child("dtype").Errorf("is required (write e.g. dtype: f32)")
 	default:
@@ -77,7 +85,10 @@ func (f *Field) exprs() []*Expr {
 	for i := range f.Array {
 		all = append(all, &f.Array[i])
 	}
-	return all
+	if f.Count != nil {
+		all = append(all, f.Count)
+	}
+	return append(all, f.Init.exprs()...)
 }
 
 // A Composite is a parameter by value of several parts, as C lays it out: a struct, or a vector type.
@@ -97,29 +108,36 @@ type Part struct {
 }
 
 // Composite is an argument's layout; false for arguments that are arrays or single scalars.
-func (a *Argument) Composite(m *Manifest) (Composite, bool) {
+func (a *Argument) Composite(m *Manifest) (Composite, bool) { return a.composite(m, a.Name, 0) }
+
+// composite is Composite under a name within another struct, so many structs deep. Structs that hold each other are refused
+// when the manifest is read, which asks for the layout before it knows.
+func (a *Argument) composite(m *Manifest, path string, depth int) (Composite, bool) {
 	var c Composite
 	switch {
 	case a.Access == Struct:
 		var members []string
 		for i := range a.Fields {
-			members = append(members, c.add(m, a.Name+"."+a.Fields[i].Name, &a.Fields[i]))
+			members = append(members, c.add(m, path+"."+a.Fields[i].Name, &a.Fields[i], depth))
 		}
 		c.definition = "{ " + strings.Join(members, " ") + " }"
 	case a.Access == Scalar && len(a.Vector) > 0:
 		f := &Field{Name: a.Name, DType: a.DType, Vector: a.Vector}
-		c.definition = "{ " + c.add(m, a.Name, f) + " }"
+		c.definition = "{ " + c.add(m, path, f, depth) + " }"
 	default:
 		return c, false
 	}
-	c.Size = aligned(c.Size, c.Align)
+	c.Size = aligned(c.Size, max(c.Align, 1))
 	return c, true
 }
 
 var laneNames = []string{"x", "y", "z", "w"}
 
 // add lays a field behind the others, and returns its declaration in C.
-func (c *Composite) add(m *Manifest, path string, f *Field) string {
+func (c *Composite) add(m *Manifest, path string, f *Field, depth int) string {
+	if f.Struct != "" {
+		return c.nest(m, path, f, depth)
+	}
 	size, align := pointerSize, pointerSize
 	if f.DType != "" {
 		size, align = f.DType.Size(), f.DType.Size()
@@ -159,15 +177,35 @@ func (c *Composite) add(m *Manifest, path string, f *Field) string {
 	return fmt.Sprintf("%s %s[%d];", ctype, f.Name, len(f.Array))
 }
 
+// maxNesting bounds how deep structs are within each other.
+const maxNesting = 8
+
+// nest lays a struct behind the other fields, aligned as a whole.
+func (c *Composite) nest(m *Manifest, path string, f *Field, depth int) string {
+	inner, ok := m.argument(f.Struct)
+	if !ok || inner.Access != Struct || depth == maxNesting {
+		return ""
+	}
+	within, _ := inner.composite(m, path, depth+1)
+	c.Align = max(c.Align, within.Align)
+	c.Size = aligned(c.Size, max(within.Align, 1))
+	for _, p := range within.Parts {
+		p.Offset += c.Size
+		c.Parts = append(c.Parts, p)
+	}
+	c.Size += within.Size
+	return "struct " + within.definition + " " + f.Name + ";"
+}
+
 // PartValue is what a part that is no pointer holds.
 func (m *Manifest) PartValue(p Part, dims Dims, toggles map[string]int) (float64, error) {
 	return p.Value.as(p.DType, m.Env(dims, toggles))
 }
 
-// Inside tells whether an array is passed by a struct's field, and not as a parameter of its own.
+// Inside tells whether an array or a struct is passed by a struct's field, and not as a parameter of its own.
 func (m *Manifest) Inside(name string) bool {
 	return slices.ContainsFunc(m.Arguments, func(a Argument) bool {
-		return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Pointer == name && name != NoPointer })
+		return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Pointer == name && name != NoPointer || f.Struct == name && name != "" })
 	})
 }
 
@@ -177,6 +215,9 @@ func (c *checker) checkFields(a *Argument, at *strict.Node) {
 		place := itemOf(at.Child("fields"), i)
 		if slices.ContainsFunc(a.Fields[:i], func(other Field) bool { return other.Name == f.Name }) {
 			c.errorf(place.Child("name"), "%q is the name of an earlier field too (choose another)", f.Name)
+		}
+		if f.Struct != "" {
+			c.checkNested(a, f.Struct, place.Child("struct"))
 		}
 		if f.Pointer == "" || f.Pointer == NoPointer {
 			continue
@@ -191,4 +232,28 @@ func (c *checker) checkFields(a *Argument, at *strict.Node) {
 			c.errorf(place.Child("pointer"), "%s is passed as a tensor map (delete its tensor_map)", f.Pointer)
 		}
 	}
+}
+
+// checkNested sees to it that a struct's field is another struct, and that none holds itself.
+func (c *checker) checkNested(a *Argument, name string, at *strict.Node) {
+	inner, ok := c.m.argument(name)
+	switch {
+	case !ok:
+		c.errorf(at, "%q is no argument (declare the struct among the arguments)", name)
+	case inner.Access != Struct:
+		c.errorf(at, "%s is no struct (name an argument with access: struct)", name)
+	case c.depth(inner, 1) > maxNesting:
+		c.errorf(at, "%s holds structs more than %d deep, or itself (take one out)", a.Name, maxNesting)
+	}
+}
+
+// depth is how many structs deep an argument goes, or more than there may be.
+func (c *checker) depth(a *Argument, above int) int {
+	deepest := above
+	for _, f := range a.Fields {
+		if inner, ok := c.m.argument(f.Struct); ok && f.Struct != "" && above <= maxNesting {
+			deepest = max(deepest, c.depth(inner, above+1))
+		}
+	}
+	return deepest
 }

@@ -83,7 +83,7 @@ var infiniteDTypes = []DType{F16, BF16, F32, F64}
 func (a *Argument) validateInfinities(n *strict.Node) {
 	at := n.Child("infinities")
 	switch {
-	case !a.Infinities && a.Init == Init(Infinite):
+	case !a.Infinities && a.Init.Draw == Draw(Infinite):
 		n.Child("init").Errorf("infinite draws ±Inf, which the problem must allow (add infinities: true)")
 	case !a.Infinities:
 	case a.Access == Out:

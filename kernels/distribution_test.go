@@ -20,4 +20,11 @@ func TestReferenceHasTheDistributions(t *testing.T) {
 	if !strings.Contains(string(text), table) {
 		t.Errorf("REFERENCE.md does not have this table:\n%s", table)
 	}
+	table = "| draw | what it draws | what it is for |\n| --- | --- | --- |\n"
+	for _, u := range DrawUses() {
+		table += fmt.Sprintf("| `%s` | %s | %s |\n", u.Draw, u.Draws, u.For)
+	}
+	if !strings.Contains(string(text), table) {
+		t.Errorf("REFERENCE.md does not have this table:\n%s", table)
+	}
 }

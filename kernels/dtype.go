@@ -25,16 +25,18 @@ const (
 	U32  DType = "u32"
 	U64  DType = "u64"  // exact up to 2⁵³ only
 	Bool DType = "bool" // a byte that is 0 or 1
+	Int4 DType = "int4" // −8 to 7, two to a byte, the first in the low half
+	E2M1 DType = "e2m1" // FP4: ±0, ½, 1, 1½, 2, 3, 4 and 6, two to a byte, the first in the low half
 )
 
 // DTypes lists every format, narrow floats first. Device code knows them by their place here.
 func DTypes() []DType {
-	return []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, Bool}
+	return []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, Bool, Int4, E2M1}
 }
 
 var (
 	scalarDTypes    = []DType{I8, U8, I16, U16, I32, U32, I64, U64, Bool, F16, BF16, F32, F64}
-	quantizedDTypes = []DType{E4M3, E5M2, I8}
+	quantizedDTypes = []DType{E4M3, E5M2, I8, Int4, E2M1}
 )
 
 func (d *DType) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, DTypes()) }
@@ -42,7 +44,18 @@ func (d *DType) JSONSchema() map[string]any     { return strict.WordSchema(DType
 
 var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8, I16: 2, U16: 2, U32: 4, U64: 8, Bool: 1}
 
-// Size is the number of bytes of one element.
+// Packed tells whether two elements share a byte. An array of an odd number of them ends with half a byte of zeros.
+func (d DType) Packed() bool { return d == Int4 || d == E2M1 }
+
+// Bytes is the length of so many elements.
+func (d DType) Bytes(elements int) int {
+	if d.Packed() {
+		return (elements + 1) / 2
+	}
+	return elements * d.Size()
+}
+
+// Size is the number of bytes of one element, in a format that is not packed.
 func (d DType) Size() int {
 	n, ok := sizes[d]
 	if !ok {
@@ -51,12 +64,12 @@ func (d DType) Size() int {
 	return n
 }
 
-// Float says whether the format is a floating-point one, and so has NaNs to poison with.
+// Float says whether the format is a floating-point one, and so, but for e2m1, has NaNs to poison with.
 func (d DType) Float() bool {
 	switch d {
-	case E4M3, E5M2, F16, BF16, F32, F64:
+	case E4M3, E5M2, F16, BF16, F32, F64, E2M1:
 		return true
-	case I8, U8, I16, U16, I32, U32, I64, U64, Bool:
+	case I8, U8, I16, U16, I32, U32, I64, U64, Bool, Int4:
 		return false
 	}
 	panic(unknown(d))

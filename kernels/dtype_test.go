@@ -16,8 +16,19 @@ func TestDTypes(t *testing.T) {
 			t.Errorf("%s: size %d, want %d; Float() = %v", d, d.Size(), size, d.Float())
 		}
 	}
-	if len(DTypes()) != len(sizes) {
-		t.Errorf("there are %d formats, want %d", len(DTypes()), len(sizes))
+	packed := 0
+	for _, d := range DTypes() {
+		if d.Packed() {
+			packed++
+			if d.Bytes(0) != 0 || d.Bytes(1) != 1 || d.Bytes(2) != 1 || d.Bytes(7) != 4 || d.Float() != (d == E2M1) {
+				t.Errorf("%s: 7 elements are %d bytes", d, d.Bytes(7))
+			}
+		} else if d.Bytes(7) != 7*d.Size() {
+			t.Errorf("%s: 7 elements are %d bytes", d, d.Bytes(7))
+		}
+	}
+	if len(DTypes()) != len(sizes)+packed || packed != 2 {
+		t.Errorf("there are %d formats, want %d and two that are packed", len(DTypes()), len(sizes))
 	}
 	for name, call := range map[string]func(){"Size": func() { DType("f8").Size() }, "Float": func() { DType("").Float() }} {
 		func() {

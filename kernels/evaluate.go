@@ -98,6 +98,12 @@ func (m *Manifest) computed(v Variant) []computed {
 			continue
 		}
 		ofArgument(func(t trial) error { _, err := m.ShapeOf(a, t.dims, t.toggles); return err }, "shape")
+		switch {
+		case a.Structs():
+			ofArgument(func(t trial) error { _, err := m.ElementOf(a, t.dims, t.toggles); return err }, "fields")
+		case a.Access != Out && a.ScaleOf == "":
+			ofArgument(func(t trial) error { _, err := m.FillingOf(a, t.dims, t.toggles); return err }, "init")
+		}
 		if a.TensorMap != nil {
 			ofArgument(func(t trial) error { _, err := m.TileOf(a, t.dims, t.toggles); return err }, "tensor_map", "box")
 		}

@@ -53,9 +53,17 @@ var arithmetic = regexp.MustCompile(`^[A-Za-z0-9_ .,()+*/%<>=!&|?:-]*$`)
 
 func (e *Expr) UnmarshalStrict(n *strict.Node) {
 	text, ok := n.Text()
+	if !ok || n.Null() {
+		text = ""
+	}
+	e.read(n, text)
+}
+
+// read takes the expression from a text that is a part of what stands at the node.
+func (e *Expr) read(n *strict.Node, text string) {
 	text = strings.TrimSpace(text)
 	switch {
-	case !ok || n.Null() || text == "":
+	case text == "":
 		n.Errorf("is not an expression (write e.g. ceildiv(S, 64))")
 		return
 	case len(text) > maxExprLength:

@@ -64,6 +64,14 @@ func (a *Argument) asks() []string {
 	if a.Value != nil {
 		names = append(names, a.Value.names...)
 	}
+	for _, e := range a.Init.exprs() {
+		names = append(names, e.names...)
+	}
+	for i := range a.Fields {
+		for _, e := range a.Fields[i].exprs() {
+			names = append(names, e.names...)
+		}
+	}
 	return names
 }
 

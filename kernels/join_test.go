@@ -142,6 +142,17 @@ func TestJoinedSourcesLeaveTheReference(t *testing.T) {
 	}
 }
 
+// A toggle that bounds an input is the problem's: a head's other default would make the problem another.
+func TestJoinKeepsTheInputs(t *testing.T) {
+	base := edited(t, gather, "init: 0..V-1", "init: 0..V/EASY-1", "source: gather.c", "source: gather.c\ntoggles: {EASY: {values: [1, 10], default: 1, layer: micro}}")
+	_, err := Join("kernel.yaml", []byte(base), []byte(edited(t, base, "default: 1", "default: 10")))
+	if err == nil || !strings.Contains(err.Error(), "toggles.EASY.default: 10 changes the argument index, which is of the problem: it is 1 in the base") {
+		t.Errorf("error %v", err)
+	}
+	joined := joined(t, base, edited(t, base, "init: 0..V/EASY-1", "init: 0..0"))
+	same(t, "the head's own bounds", written(joined.Arguments[1].Init), "{draw: uniform, range: 0..V/EASY-1}")
+}
+
 // Where the halves do not fit, the message names a line of the head's file.
 func TestJoinRefuses(t *testing.T) {
 	const head = "# the head's\n# own\n"

@@ -54,6 +54,7 @@ type Manifest struct {
 	Secret      map[string]Range `yaml:"secret" half:"problem" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
 	Reference   *Reference       `yaml:"reference" half:"problem" eg:"{source: reference.c, entry: sdpa_reference}" default:"(required for cuda and cpu)" doc:"The function that computes the expected output from real numbers."`
 	Tolerance   Tolerance        `yaml:"tolerance" half:"problem" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad when |err| > abs + rel·|want|."`
+	Threads     int              `yaml:"threads" half:"problem" eg:"2" default:"1" bounds:"1 to 64" doc:"cpu: how many threads the kernel may have. With more than one it is built with OpenMP, and timed by the clock on the wall."`
 	Work        *Work            `yaml:"work" half:"problem" eg:"{flops: 4*B*H*S*S*D, bytes: 5*B*H*S*D, peak: fp8}" doc:"What the kernel must compute and move: the roofline."`
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`

@@ -72,7 +72,7 @@ var fieldMistakes = []mistake{
 		`kernel.yaml:22:39: variants.stage1.flags[0]: "-DTILE=64" defines the toggle TILE (set it under the variant's toggles)`,
 	}},
 	{"dtype", goodCPU, "dtype: e4m3", "dtype: f8", []string{
-		`kernel.yaml:8:22: arguments[0].dtype: "f8" is not one of e4m3, e5m2, f16, bf16, f32, f64, i8, u8, i32, i64, i16, u16, u32, u64, bool`,
+		`kernel.yaml:8:22: arguments[0].dtype: "f8" is not one of e4m3, e5m2, f16, bf16, f32, f64, i8, u8, i32, i64, i16, u16, u32, u64, bool, int4, e2m1`,
 	}},
 	{"argument name", goodCPU, "name: o,", "name: 1o,", []string{
 		`kernel.yaml:10:12: arguments[2].name: "1o" is not a C identifier (write letters, digits and _)`,
@@ -105,7 +105,7 @@ var fieldMistakes = []mistake{
 		`kernel.yaml:11:22: arguments[3].dtype: "e4m3" is no format of a scalar (write one of i8, u8, i16, u16, i32, u32, i64, u64, bool, f16, bf16, f32, f64)`,
 	}},
 	{"quantize dtype", goodCPU, "dtype: e4m3", "dtype: f16", []string{
-		`kernel.yaml:8:22: arguments[0].dtype: "f16" is no format to quantise to (write one of e4m3, e5m2, i8)`,
+		`kernel.yaml:8:22: arguments[0].dtype: "f16" is no format to quantise to (write one of e4m3, e5m2, i8, int4, e2m1)`,
 	}},
 	{"quantize output", goodCPU, "dtype: e4m3, access: in", "dtype: e4m3, access: inout", []string{
 		"kernel.yaml:8:74: arguments[0].quantize: only an input can be quantised (delete it, or write access: in)",

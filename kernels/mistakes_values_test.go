@@ -49,8 +49,8 @@ var valueMistakes = []mistake{
 	{"infinities quantised", goodCPU, "scale: q_scale}", "scale: q_scale}, infinities: true", []string{
 		"kernel.yaml:8:111: arguments[0].infinities: a quantised array has none: its scale would be infinite (delete it)",
 	}},
-	{"infinities of integers", goodCUDA, "dtype: f16, access: in", "dtype: i32, access: in, infinities: true", []string{
-		"kernel.yaml:8:51: arguments[0].infinities: i32 keeps no infinities (delete it, or write one of f16, bf16, f32, f64)",
+	{"infinities of integers", goodCUDA, "dtype: f16, access: in", "dtype: i32, access: in, init: any, infinities: true", []string{
+		"kernel.yaml:8:62: arguments[0].infinities: i32 keeps no infinities (delete it, or write one of f16, bf16, f32, f64)",
 	}},
 	{"infinities that the problem does not allow", goodCUDA, "access: in", "access: in, init: infinite", []string{
 		"kernel.yaml:8:45: arguments[0].init: infinite draws ±Inf, which the problem must allow (add infinities: true)",

@@ -41,6 +41,8 @@ func (m *Manifest) Parameters(args []string) []Parameter {
 			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
 		case a.TensorMap != nil:
 			l.add(a.Name, "tensor map", tensorMapSize, tensorMapAlign)
+		case a.Structs():
+			l.add(a.Name, "pointer to structs", pointerSize, pointerSize)
 		default:
 			l.add(a.Name, "pointer to "+string(a.DType), pointerSize, pointerSize)
 		}
@@ -57,8 +59,17 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 		case a.ScaleOf != "" || !a.inReference():
 		case a.Access == Scalar:
 			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
+		case a.Structs():
+			for _, f := range a.Fields {
+				l.add(a.Name+"_"+f.Name, "pointer to f32", pointerSize, pointerSize)
+			}
 		default:
 			l.add(a.Name, "pointer to f32", pointerSize, pointerSize)
+		}
+	}
+	if m.Reference != nil {
+		for _, dim := range m.Reference.Dims {
+			l.add(dim, "dim, "+string(DimType), DimType.Size(), DimType.Size())
 		}
 	}
 	return l

@@ -8,6 +8,7 @@ var cTypes = map[DType]string{
 	E4M3: "uint8_t", E5M2: "uint8_t", U8: "uint8_t", F16: "uint16_t", BF16: "uint16_t",
 	F32: "float", F64: "double", I8: "int8_t", I32: "int32_t", I64: "int64_t",
 	I16: "int16_t", U16: "uint16_t", U32: "uint32_t", U64: "uint64_t", Bool: "bool",
+	Int4: "uint8_t", E2M1: "uint8_t",
 }
 
 // CPrototype is the C declaration of the kernel function, without scope and template arguments where it is C++. It needs
@@ -42,8 +43,9 @@ func (m *Manifest) CPrototypeAs(name string) string {
 func (a *Argument) CStruct() string { return "struct kernelgate_" + a.Name }
 
 // ReferencePrototype is the C declaration of the reference. It sees real
-// numbers: arrays are doubles, and scales, which only undo the quantisation,
-// are left out. It is empty for a reference on the device, which is launched
+// numbers: arrays are doubles, every field of an array of structs is an array of
+// its own, and scales, which only undo the quantisation, are left out. Behind the
+// arguments come the dims that it asks for. It is empty for a reference on the device, which is launched
 // and not called.
 func (m *Manifest) ReferencePrototype() string {
 	if m.Reference == nil {
@@ -67,9 +69,16 @@ func (m *Manifest) ReferencePrototypeAs(name string) string {
 		case a.ScaleOf != "" || !a.inReference():
 		case a.Access == Scalar:
 			params = append(params, parameter(cTypes[a.DType], a))
+		case a.Structs():
+			for _, f := range a.Fields {
+				params = append(params, "const double *"+a.Name+"_"+f.Name)
+			}
 		default:
 			params = append(params, parameter("double", a))
 		}
+	}
+	for _, dim := range m.Reference.Dims {
+		params = append(params, cTypes[DimType]+" "+dim)
 	}
 	return declaration(name, params)
 }
@@ -82,6 +91,9 @@ func declaration(entry string, params []string) string {
 }
 
 func parameter(ctype string, a Argument) string {
+	if a.Structs() {
+		return "const void *" + a.Name // whatever the source calls the struct
+	}
 	switch a.Access {
 	case Scalar:
 		return ctype + " " + a.Name

@@ -3,6 +3,8 @@ package kernels
 import (
 	"fmt"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -11,12 +13,16 @@ import (
 // numbers, without the scales, which only undo the quantisation. In C it is
 // called as ReferencePrototype says. In a .cu file it is a kernel of its own:
 // arrays are const float* where the kernel reads and float* where it writes,
-// scalars are the kernel's.
+// scalars are the kernel's. Both get the dims that they ask for.
 type Reference struct {
 	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"C in float64, or in cuda mode also a .cu file in float32."`
 	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"The function, or the kernel of a .cu file, by its name in the source."`
+	Dims   []string         `yaml:"dims" eg:"[S, D]" default:"(none)" doc:"The dims that it is passed behind the arguments, in this order, each an int64_t (long long in a .cu file)."`
 	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"Of a .cu file: grid, block and dynamic shared memory."`
 }
+
+// DimType is the format in which a reference is passed a dim.
+const DimType = I64
 
 // A ReferenceLaunch is how a reference on the device is started. It is the same
 // for every variant: its expressions know the dims alone.
@@ -66,6 +72,7 @@ func (c *checker) checkReference() {
 	if m.Reference == nil || m.Reference.Source == "" {
 		return
 	}
+	c.checkReferenceDims(n.Child("dims"))
 	launched, device := given(n, "launch"), m.Reference.deviceCode()
 	if m.Mode == ModeCPU && device {
 		c.errorf(n.Child("source"), "%q is device code, which cpu mode does not run (write e.g. reference.c)", m.Reference.Source)
@@ -77,5 +84,23 @@ func (c *checker) checkReference() {
 		c.errorf(n.Child("launch"), "is required for a reference on the device (write e.g. launch: {grid: [\"ceildiv(S, 4)\"], block: [128]})")
 	case m.Mode == ModeCUDA && !device && launched:
 		c.errorf(n.Child("launch"), "is not read: %s is called on the host (delete it, or name a .cu file)", m.Reference.Source)
+	}
+}
+
+// checkReferenceDims sees to it that the reference asks for dims, each once, and for none whose name is taken: its prototype has
+// the arguments' names too.
+func (c *checker) checkReferenceDims(at *strict.Node) {
+	m := c.m
+	for i, name := range m.Reference.Dims {
+		place := itemOf(at, i)
+		_, argument := m.argument(name)
+		switch {
+		case len(m.Shapes) > 0 && !slices.Contains(m.dims(), name):
+			c.errorf(place, "%q is no dim of the shapes (write one of %s)", name, strings.Join(m.dims(), ", "))
+		case slices.Contains(m.Reference.Dims[:i], name):
+			c.errorf(place, "%q is passed already (delete it)", name)
+		case argument:
+			c.errorf(place, "%q is an argument, which the reference sees already (delete it)", name)
+		}
 	}
 }

@@ -14,11 +14,13 @@ import (
 // the parser.
 func TestReference(t *testing.T) {
 	const (
-		cpu   = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}"
-		cuda  = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
-		q     = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
-		o     = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
-		steps = ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.c, entry: r}, scratch: [{name: partial, dtype: f32, shape: [B, S]}]"
+		cpu = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}"
+		// More dims, for what inputs hold.
+		initial = "version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1, rel: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64, T: 256, V: 1000}}"
+		cuda    = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
+		q       = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
+		o       = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
+		steps   = ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.c, entry: r}, scratch: [{name: partial, dtype: f32, shape: [B, S]}]"
 	)
 	language := stricttest.Language{
 		Of: Manifest{},
@@ -40,6 +42,13 @@ func TestReference(t *testing.T) {
 			"{" + cuda + steps + ", toggles: {SPLITS: {values: [8], default: 8, layer: micro}}, launch: {steps: [{grid: [8], block: [1]}, {entry: g, grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cuda + steps + ", launch: {steps: [{memset: o}, {grid: [1], block: [1], args: [o, partial]}]}}",
 			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, struct: inner}]}, {name: inner, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
+			"{" + cpu + ", source: a.c, arguments: [{name: x, access: in, shape: [S], fields: [{name: a, dtype: u8, init: any}]}, " + o + "]}",
+			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: i32, access: in, shape: [S], init: {range: 0..1}}, " + o + "]}",
+			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [S], init: {draw: normal}}, " + o + "]}",
+			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: i32, access: in, shape: [S], init: {draw: offsets, total: T}}, " + o + "]}",
+			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [S], init: {draw: mask}}, " + o + "]}",
+			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [S], init: {draw: sorted}}, " + o + "]}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },

@@ -182,6 +182,7 @@ func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (
 var wholeRanges = map[DType][2]int64{
 	I8: {math.MinInt8, math.MaxInt8}, U8: {0, math.MaxUint8}, I16: {math.MinInt16, math.MaxInt16}, U16: {0, math.MaxUint16},
 	I32: {math.MinInt32, math.MaxInt32}, U32: {0, math.MaxUint32}, I64: {-maxWhole, maxWhole}, U64: {0, maxWhole}, Bool: {0, 1},
+	Int4: {-8, 7},
 }
 
 // as is an expression's value in a format.

@@ -83,6 +83,11 @@ func eachNamed(n *strict.Node, example string, do func(p strict.Pair)) {
 
 // mappingOf is the schema of a mapping from names to values like v.
 func mappingOf(v any) map[string]any {
+	return map[string]any{"title": "mapping of names to mappings", "type": "object", "minProperties": 1, "maxProperties": maxNamed, "additionalProperties": schemaOf(v)}
+}
+
+// schemaOf is the schema of a value like v within another.
+func schemaOf(v any) map[string]any {
 	var item map[string]any
 	text, err := strict.Schema("", v)
 	if err == nil {
@@ -93,5 +98,5 @@ func mappingOf(v any) map[string]any {
 	}
 	delete(item, "$schema")
 	delete(item, "title")
-	return map[string]any{"title": "mapping of names to mappings", "type": "object", "minProperties": 1, "maxProperties": maxNamed, "additionalProperties": item}
+	return item
 }

@@ -15,7 +15,7 @@ func BenchmarkSample(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := startChild(b.Context(), w.sides["candidate"].path, 64*d.layout.Size, time.Minute)
+	c, err := startChild(b.Context(), w.sides["candidate"].path, 64*d.layout.Size, 1, time.Minute)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -56,9 +56,29 @@ func computing() []sandbox.Call {
 	)
 }
 
-// kernelCalls is what the kernel's process may do once it is ready.
-func kernelCalls() []sandbox.Call {
-	return append(computing(),
+// threadFlags is what a new thread asks of clone, in glibc: it shares everything with the process, and is counted with it.
+const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM |
+	unix.CLONE_SETTLS | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_CLEARTID
+
+// setxid is the signal that the C library keeps for itself when there are threads; nobody may send it.
+const setxid = 33
+
+// threading is what it takes to have threads and to wait for each other, of a kernel that declares some. Its time is the wall's,
+// on which whoever sleeps gains nothing.
+func threading(threads int) []sandbox.Call {
+	if threads < 2 {
+		return nil
+	}
+	return append(plain(unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SCHED_GETAFFINITY),
+		only(unix.SYS_CLONE, 0, 0xFFFFFFFF, threadFlags),
+		only(unix.SYS_RT_SIGACTION, 0, 0xFFFFFFFF, setxid),
+		sandbox.Call{Number: unix.SYS_CLONE3, Absent: true}, // what it asks for lies in memory, where no filter looks
+	)
+}
+
+// kernelCalls is what the process of a kernel of so many threads may do once it is ready.
+func kernelCalls(threads int) []sandbox.Call {
+	return append(append(computing(), threading(threads)...),
 		only(unix.SYS_READ, 0, descriptor, fdCommand),
 		only(unix.SYS_MPROTECT, 2, unix.PROT_EXEC, 0),
 		sandbox.Call{Number: unix.SYS_MMAP, When: []sandbox.Argument{
@@ -68,9 +88,10 @@ func kernelCalls() []sandbox.Call {
 }
 
 // launcherCalls is that, and what it takes to load a program, to start processes
-// one at a time, and to bind them.
-func launcherCalls() []sandbox.Call {
-	calls := append(computing(), plain(loaderCalls...)...)
+// one at a time, and to bind them. What binds it binds them too, so that it has the calls of threads where they do; no code of the
+// kernel ever runs in it.
+func launcherCalls(threads int) []sandbox.Call {
+	calls := append(append(computing(), threading(threads)...), plain(loaderCalls...)...)
 	return append(append(calls, plain(
 		unix.SYS_READ, unix.SYS_CLOSE, unix.SYS_PREAD64, unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_SET_TID_ADDRESS,
 		unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_UNAME, unix.SYS_RT_SIGACTION, unix.SYS_WAIT4, unix.SYS_SECCOMP,
@@ -83,8 +104,8 @@ func launcherCalls() []sandbox.Call {
 }
 
 // filterText is the kernel's filter as the elements of a C array.
-func filterText() (string, error) {
-	program, err := sandbox.Allow(kernelCalls(), sandbox.Trapped)
+func filterText(threads int) (string, error) {
+	program, err := sandbox.Allow(kernelCalls(threads), sandbox.Trapped)
 	if err != nil {
 		return "", err
 	}

@@ -30,6 +30,7 @@ type child struct {
 	command int // blocking descriptors: the poller's wake-ups would be timed as well
 	reply   int
 	timeout time.Duration
+	threads int // that the kernel declares; 1 is none beside its own
 	ended   chan ending
 	late    atomic.Bool
 
@@ -50,11 +51,15 @@ const (
 	kernelMemory = 1 << 30
 	// programSpace is what the program and its libraries take up.
 	programSpace = 64 << 20
+	// threadSpace is what a thread's stack and its part of the heap take up, most of it never touched.
+	threadSpace = 160 << 20
 )
 
 // startChild starts the executable in the sandbox over memory of the given size.
-// It is allowed two processes, the launcher and the kernel's.
-func startChild(ctx context.Context, exe string, size int, timeout time.Duration) (*child, error) {
+// It is allowed two processes, the launcher and the kernel's, and what threads a kernel declares twice: those that OpenMP keeps,
+// and as many of its own.
+func startChild(ctx context.Context, exe string, size, threads int, timeout time.Duration) (*child, error) {
+	threads = max(threads, 1)
 	m, err := newMemory(size)
 	if err != nil {
 		return nil, err
@@ -68,14 +73,15 @@ func startChild(ctx context.Context, exe string, size int, timeout time.Duration
 	defer commands.Close()
 	defer replies.Close()
 	p, err := sandbox.Start(ctx, sandbox.Spec{
-		Args:       []string{exe},
-		Env:        []string{"LD_BIND_NOW=1"}, // a function's first call would look it up, in every process anew
+		Args: []string{exe},
+		// A function's first call would look it up, in every process anew.
+		Env:        []string{"LD_BIND_NOW=1", fmt.Sprintf("OMP_NUM_THREADS=%d", threads), "OMP_DYNAMIC=false"},
 		Read:       append(sandbox.SystemPaths(), exe),
 		ExtraFiles: []*os.File{m.file, commands, replies},
-		Calls:      launcherCalls(),
+		Calls:      launcherCalls(threads),
 		Limits: sandbox.Limits{
-			Wall: childLife, Memory: int64(size) + kernelMemory, AddressSpace: int64(size) + kernelMemory + programSpace,
-			Disk: 1 << 20, Processes: 2, Output: 64 << 10,
+			Wall: childLife, Memory: int64(size) + kernelMemory, AddressSpace: int64(size) + kernelMemory + programSpace + 2*int64(threads-1)*threadSpace,
+			Disk: 1 << 20, Processes: 2 + 2*(threads-1), Output: 64 << 10,
 		},
 	})
 	if err != nil {
@@ -84,7 +90,7 @@ func startChild(ctx context.Context, exe string, size int, timeout time.Duration
 		m.close()
 		return nil, fmt.Errorf("starting a kernel's process: %w", err)
 	}
-	c := &child{program: p, memory: m, command: in[1], reply: out[0], timeout: timeout, ended: make(chan ending, 1), begun: true}
+	c := &child{program: p, memory: m, command: in[1], reply: out[0], timeout: timeout, threads: threads, ended: make(chan ending, 1), begun: true}
 	go func() {
 		r, err := p.Wait()
 		c.ended <- ending{r, err}
@@ -144,7 +150,7 @@ func (c *child) ready() (*gates.Failure, error) {
 // launch has the waiting process run the kernel once on each slot of the batch, and
 // ends it. The time is what the processor spent on the side from the moment at
 // which both its processes were stopped with the inputs in place, to the moment at
-// which they are again. A Failure is how the kernel went wrong.
+// which they are again; of a kernel that declares threads, what passed between the two. A Failure is how the kernel went wrong.
 func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, error) {
 	var times interleave.Times
 	if failure, err := c.ready(); err != nil || failure != nil {
@@ -179,10 +185,14 @@ func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, err
 	if err := halt(pid); err != nil && !errors.Is(err, errDead) {
 		return times, nil, err
 	}
+	halted := time.Since(start)
 	after, still := c.spent(pid)
 	times.Device = times.Wall
 	if known && still && after > before {
 		times.Device = after - before
+	}
+	if c.threads > 1 {
+		times = threaded(halted, times.Device, c.threads)
 	}
 	if answer == saysDone {
 		c.drain()
@@ -190,6 +200,13 @@ func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, err
 	}
 	failure, err := c.wrong(pid, answer)
 	return times, failure, err
+}
+
+// threaded is the time of a kernel with threads: what passed until all of them were stopped, for one that answers need not be the
+// last to write; and where more processors have worked than the kernel declares, what so many would have taken.
+func threaded(wall, spent time.Duration, threads int) interleave.Times {
+	t := max(wall, spent/time.Duration(threads))
+	return interleave.Times{Device: t, Wall: t}
 }
 
 // spent is the processor time of both processes. The launcher's stands still,

@@ -41,7 +41,7 @@ int main(void)
 // stands still while its memory is filled and read, and pays for the rest.
 func TestStandsStillOutOfTurn(t *testing.T) {
 	a := newArena(t, correctOnly)
-	c, err := startChild(t.Context(), a.compile(t, "counting", counting, "").path, 4096, time.Minute)
+	c, err := startChild(t.Context(), a.compile(t, "counting", counting, "").path, 4096, 1, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestStandsStillOutOfTurn(t *testing.T) {
 // than the wall's, and does not hang on how busy the machine is.
 func TestProcessorTime(t *testing.T) {
 	w := built(t, include+"void scale(const float *x, float *y, int32_t N) { for (volatile long i = 0; i < 10000000; i++) ; }")
-	c, err := startChild(t.Context(), w.sides["candidate"].path, 1<<16, time.Minute)
+	c, err := startChild(t.Context(), w.sides["candidate"].path, 1<<16, 1, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

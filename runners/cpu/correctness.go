@@ -98,7 +98,7 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 	}
 	start := func(to **child, exe *executable, size int) {
 		if err == nil && exe != nil {
-			*to, err = startChild(ctx, exe.path, size, w.config.LaunchTimeout)
+			*to, err = startChild(ctx, exe.path, size, exe.threads, w.config.LaunchTimeout)
 		}
 	}
 	start(&d.reference, ref, refSlot)

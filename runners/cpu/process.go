@@ -39,8 +39,10 @@ func (s state) stopped() bool { return s.letter == 'T' }
 func (s state) dead() bool    { return s.letter == 'Z' || s.letter == 'X' || s.letter == 0 }
 
 // stateOf reads a process's state. One that is gone is dead.
-func stateOf(pid int) state {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+func stateOf(pid int) state { return stateIn(fmt.Sprintf("/proc/%d/stat", pid)) }
+
+func stateIn(file string) state {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return state{}
 	}
@@ -59,7 +61,7 @@ var errDead = errors.New("the process is dead")
 // A pause between two looks at a process that is about to stop.
 const pause = 20 * time.Microsecond
 
-// halt stops processes and returns when they run no more. None can refuse.
+// halt stops processes and returns when nothing of them runs any more. None can refuse.
 func halt(pids ...int) error {
 	for _, pid := range pids {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
@@ -68,10 +70,16 @@ func halt(pids ...int) error {
 	}
 	began := time.Now()
 	for _, pid := range pids {
-		for s := stateOf(pid); !s.stopped(); s = stateOf(pid) {
-			if s.dead() {
+		// Twice: a thread may have been started between the list and the look at whoever started it.
+		for still := 0; still < 2; {
+			switch all := threadsOf(pid); {
+			case all.dead:
 				return errDead
+			case all.stopped:
+				still++
+				continue
 			}
+			still = 0
 			if time.Since(began) > 10*time.Second {
 				return fmt.Errorf("stopping a kernel's process: it is still running after %v", time.Since(began))
 			}
@@ -79,4 +87,24 @@ func halt(pids ...int) error {
 		}
 	}
 	return nil
+}
+
+// A group is how all threads of a process are.
+type group struct {
+	stopped bool // or dead
+	dead    bool // all of them: a first thread that has ended leaves the others
+}
+
+func threadsOf(pid int) group {
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return group{dead: true}
+	}
+	g := group{stopped: true, dead: true}
+	for _, thread := range list {
+		s := stateIn(fmt.Sprintf("/proc/%d/task/%s/stat", pid, thread.Name()))
+		g.stopped = g.stopped && (s.stopped() || s.dead())
+		g.dead = g.dead && s.dead()
+	}
+	return g
 }

@@ -94,7 +94,7 @@ func (t *table) close() {
 }
 
 func (t *table) seat(side rune, role runners.Role) error {
-	c, err := startChild(t.ctx, t.worker.sides[role].path, t.memory, t.worker.config.LaunchTimeout)
+	c, err := startChild(t.ctx, t.worker.sides[role].path, t.memory, t.worker.sides[role].threads, t.worker.config.LaunchTimeout)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (t *table) prepare(names []string) error {
 		benches = append(benches, b)
 		t.settings = append(t.settings, setting{series, interleave.New(b, series, t.plan, t.rng)})
 	}
-	if t.reference, err = startChild(t.ctx, ref.path, refSize, w.config.LaunchTimeout); err != nil {
+	if t.reference, err = startChild(t.ctx, ref.path, refSize, 1, w.config.LaunchTimeout); err != nil {
 		return err
 	}
 	for _, b := range benches {
@@ -186,7 +186,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 		return n, nil, err
 	}
 	most := max(min(maxBatch, maxSlots/d.layout.Size), 1)
-	c, err := startChild(ctx, exe.path, most*d.layout.Size, w.config.LaunchTimeout)
+	c, err := startChild(ctx, exe.path, most*d.layout.Size, exe.threads, w.config.LaunchTimeout)
 	if err != nil {
 		return n, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ type executable struct {
 	symbol   string // the entry's, in what the compiler makes
 	manifest *kernels.Manifest
 	toggles  map[string]int
+	threads  int
 }
 
 // NewWorker finds a compiler for the job's sources.
@@ -58,8 +60,11 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	if job.Manifest.Mode != kernels.ModeCPU {
 		return nil, fmt.Errorf("%s is a %s kernel: the cpu runner builds cpu kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
-	if _, err := filterText(); err != nil {
+	if _, err := filterText(1); err != nil {
 		return nil, err
+	}
+	if n := job.Manifest.Threads; n > runtime.NumCPU() {
+		return nil, runners.SetupErrorf("%s declares %d threads, and this machine has %d processors: run it on one with as many, or write fewer threads in the manifest", job.Manifest.Name, n, runtime.NumCPU())
 	}
 	cc, err := toolchain.FindCC(ctx, config.Getenv, isCXX(job))
 	if err != nil {
@@ -117,7 +122,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), flags...))
+	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), append(flags, openMP(m)...)...))
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -134,7 +139,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	exe, err := w.link(ctx, string(role), object.info, stub(m.CPrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args))
+	exe, err := w.link(ctx, string(role), object.info, stub(m.CPrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
@@ -143,7 +148,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	if err != nil {
 		return b, err
 	}
-	w.sides[role] = &executable{path: exe, symbol: object.info.Entry, manifest: m, toggles: toggles}
+	w.sides[role] = &executable{path: exe, symbol: object.info.Entry, manifest: m, toggles: toggles, threads: m.Threads}
 	b.OK, b.Seconds = true, time.Since(start).Seconds()
 	return b, nil
 }
@@ -163,11 +168,11 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false)))
+	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false), 1))
 	if err != nil {
 		return nil, setupFault(err, "the reference %s of the base does not link: %w", m.Reference.Source, err)
 	}
-	w.ref = &executable{path: exe}
+	w.ref = &executable{path: exe, threads: 1}
 	return w.ref, nil
 }
 
@@ -226,6 +231,14 @@ func (w *Worker) folder(name, part string) (string, error) {
 	return dir, nil
 }
 
+// openMP is how both the source and the program that calls it are built where the manifest declares threads.
+func openMP(m *kernels.Manifest) []string {
+	if m.Threads > 1 {
+		return []string{"-fopenmp"}
+	}
+	return nil
+}
+
 func language(source string) string {
 	if ext := filepath.Ext(source); ext == ".cc" || ext == ".cpp" {
 		return "c++"
@@ -249,7 +262,7 @@ func compileOnly(flags []string) []string {
 const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
 
 // link makes a program of the stub and the object in a folder that the compiler of the source has never seen.
-func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object, stub string) (string, error) {
+func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object, stub string, flags ...string) (string, error) {
 	out, err := w.folder(name, "program")
 	if err != nil {
 		return "", err
@@ -260,6 +273,7 @@ func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object,
 	}
 	// A C++ compiler is there for its libraries.
 	args := []string{"-O1", "-x", "c", source, "-x", "none", object, "-o", exe, linkFlags, "-lm"}
+	args = append(args, flags...)
 	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	return exe, err

@@ -86,11 +86,23 @@ rules:
 type trial struct {
 	manifest, policy    string
 	baseline, candidate string
+	reference           string // of testdata where it is empty
 	arch                string // without a GPU
 	timeout             time.Duration
 }
 
 func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	b := tr.backend(t)
+	e, err := runners.Gather(t.Context(), b.job, b, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, gates.Judge(b.job.Policy, "test.yaml", e)
+}
+
+// backend is ready to gather what is known of the trial.
+func (tr trial) backend(t *testing.T) *Backend {
 	t.Helper()
 	if tr.manifest == "" {
 		text, err := os.ReadFile("testdata/kernel.yaml")
@@ -99,9 +111,12 @@ func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 		}
 		tr.manifest = string(text)
 	}
-	reference, err := os.ReadFile("testdata/reference.cu")
-	if err != nil {
-		t.Fatal(err)
+	if tr.reference == "" {
+		text, err := os.ReadFile("testdata/reference.cu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.reference = string(text)
 	}
 	m, err := kernels.Parse("kernel.yaml", []byte(tr.manifest))
 	if err != nil {
@@ -117,7 +132,7 @@ func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{"scale.cu": source, "reference.cu": string(reference)} {
+		for file, text := range map[string]string{"scale.cu": source, "reference.cu": tr.reference} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -133,11 +148,7 @@ func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, b, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e, gates.Judge(p, "test.yaml", e)
+	return b
 }
 
 // buildCache is shared by all tests of a run: they compile the same baseline and

@@ -5,6 +5,7 @@ package sandbox
 type Call struct {
 	Number uintptr
 	When   []Argument
+	Absent bool // it is answered as if the system had no such call, so that a library tries another
 }
 
 // An Argument is what one argument of a call must be: Value in the bits under Mask.

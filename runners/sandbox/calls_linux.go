@@ -11,6 +11,7 @@ import (
 const (
 	Trapped = unix.SECCOMP_RET_TRAP                       // SIGSYS, with the call's number in its siginfo
 	denied  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM) // EPERM
+	absent  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
 // Allow makes a filter that lets these calls through and no other. The caller
@@ -50,7 +51,11 @@ func (c Call) block() []unix.SockFilter {
 			)
 		}
 	}
-	tests = append(tests, unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ALLOW})
+	answer := uint32(unix.SECCOMP_RET_ALLOW)
+	if c.Absent {
+		answer = absent
+	}
+	tests = append(tests, unix.SockFilter{Code: bpfAnswer, K: answer})
 	// A failed test jumps behind the permission, to where the number is loaded again.
 	for i := range tests {
 		if tests[i].Code == bpfEqual {

@@ -14,7 +14,7 @@ func BenchmarkEncode(b *testing.B) {
 	values := fill(kernels.Normal, 0, "x", benchShape...)
 	for _, d := range kernels.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
-			buf := make([]byte, benchElements*d.Size())
+			buf := make([]byte, d.Bytes(benchElements))
 			for b.Loop() {
 				Encode(d, buf, values)
 			}

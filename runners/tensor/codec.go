@@ -12,12 +12,12 @@ var le = binary.LittleEndian
 
 // Encode writes src into dst as elements of d, little endian. Everything rounds to nearest, ties to even.
 //
-//   - e4m3, e5m2: what is too large, infinity included, becomes the largest finite value (CUDA's __NV_SATFINITE);
+//   - e4m3, e5m2, e2m1: what is too large, infinity included, becomes the largest finite value (CUDA's __NV_SATFINITE);
 //   - f16, bf16, f32: what is too large becomes an infinity, as in IEEE 754;
 //   - integers: what is too large becomes the nearest limit, and NaN becomes 0.
 //
-// NaN stays a NaN in every floating format, never the one that Poison writes. It panics unless len(dst) is
-// len(src)·d.Size().
+// NaN stays a NaN in every floating format but e2m1, never the one that Poison writes. It panics unless len(dst) is
+// d.Bytes(len(src)).
 func Encode(d kernels.DType, dst []byte, src []float64) {
 	check(d, len(dst), len(src))
 	switch d {
@@ -73,10 +73,27 @@ func Encode(d kernels.DType, dst []byte, src []float64) {
 		for i, x := range src {
 			dst[i] = byte(integer(x, 0, 1))
 		}
+	case kernels.Int4:
+		for i, x := range src {
+			nibble(dst, i, byte(integer(x, -8, 7)))
+		}
+	case kernels.E2M1:
+		for i, x := range src {
+			nibble(dst, i, byte(e2m1.code(x)))
+		}
 	}
 }
 
-// Decode writes the values of the elements in src into dst. It panics unless len(src) is len(dst)·d.Size().
+// nibble writes half a byte, the low one first.
+func nibble(dst []byte, i int, code byte) {
+	if i%2 == 0 {
+		dst[i/2] = code & 0xF
+	} else {
+		dst[i/2] |= code << 4
+	}
+}
+
+// Decode writes the values of the elements in src into dst. It panics unless len(src) is d.Bytes(len(dst)).
 func Decode(d kernels.DType, dst []float64, src []byte) {
 	check(d, len(src), len(dst))
 	switch d {
@@ -135,6 +152,14 @@ func Decode(d kernels.DType, dst []float64, src []byte) {
 	case kernels.Bool:
 		for i := range dst {
 			dst[i] = float64(src[i])
+		}
+	case kernels.Int4:
+		for i := range dst {
+			dst[i] = float64(int8(src[i/2]>>(i%2*4)<<4) >> 4)
+		}
+	case kernels.E2M1:
+		for i := range dst {
+			dst[i] = e2m1.value(uint16(src[i/2] >> (i % 2 * 4) & 0xF))
 		}
 	}
 }
@@ -201,7 +226,7 @@ func unsigned64(x float64) uint64 {
 }
 
 func check(d kernels.DType, bytes, elements int) {
-	if bytes != elements*d.Size() {
-		panic(fmt.Sprintf("tensor: %d bytes for %d elements of %s, want %d", bytes, elements, string(d), elements*d.Size()))
+	if bytes != d.Bytes(elements) {
+		panic(fmt.Sprintf("tensor: %d bytes for %d elements of %s, want %d", bytes, elements, string(d), d.Bytes(elements)))
 	}
 }

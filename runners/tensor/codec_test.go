@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
@@ -70,7 +71,7 @@ func TestRoundTripOfExactValues(t *testing.T) {
 func TestNaNStaysNaNAndIsNeverPoison(t *testing.T) {
 	nans := []float64{math.NaN(), math.Copysign(math.NaN(), -1)}
 	for _, d := range kernels.DTypes() {
-		if !d.Float() {
+		if !d.Float() || d.Packed() {
 			continue
 		}
 		poison := make([]byte, 8)
@@ -101,7 +102,7 @@ func FuzzEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, word uint64) {
 		x := math.Float64frombits(word)
 		for _, d := range kernels.DTypes() {
-			buf := make([]byte, d.Size())
+			buf := make([]byte, d.Bytes(1))
 			var once, twice [1]float64
 			Encode(d, buf, []float64{x})
 			Decode(d, once[:], buf)
@@ -115,4 +116,24 @@ func FuzzEncode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Two elements share a byte, the first in its low half, and half a byte is left over at the end.
+func TestPackedFormats(t *testing.T) {
+	for _, test := range []struct {
+		d      kernels.DType
+		values []float64
+		want   []byte
+	}{
+		{kernels.Int4, []float64{1, -1, -8, 7, 5}, []byte{0xF1, 0x78, 0x05}},
+		{kernels.E2M1, []float64{0.5, -6, 3, 0}, []byte{0xF1, 0x05}},
+	} {
+		got := bytes.Repeat([]byte{0xEE}, test.d.Bytes(len(test.values)))
+		Encode(test.d, got, test.values)
+		back := make([]float64, len(test.values))
+		Decode(test.d, back, got)
+		if !bytes.Equal(got, test.want) || !slices.Equal(back, test.values) {
+			t.Errorf("%s: %v is encoded as %x, want %x, and comes back as %v", test.d, test.values, got, test.want, back)
+		}
+	}
 }

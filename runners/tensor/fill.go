@@ -12,6 +12,7 @@ const (
 	dominance    = 6
 	largeSigma   = 8
 	integerSigma = 16
+	int4Sigma    = 4
 	peak         = 128
 )
 
@@ -55,18 +56,38 @@ func Fill(dst []float64, dist kernels.Distribution, seed uint64, stream string, 
 	}
 }
 
-// fillAs is Fill for an argument of format d. Floats are left as Fill drew them, not rounded to d: the reference may
-// want them unrounded. N(0, 1) would leave an integer next to nothing, so integers are drawn 16 times as large,
-// rounded and held to d's range (large then reaches both ends of i8), and unsigned ones take magnitudes, a bool is whether
-// it is positive; zero and ones stay
-// what they say. What is written for integers is therefore exactly what Encode keeps.
-func fillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint64, stream string, shape []int) {
-	Fill(dst, dist, seed, stream, shape)
-	if d.Float() || dist == kernels.Zero || dist == kernels.Ones {
+// fill draws an argument's values. Floats are not rounded to its format: the reference may want them unrounded. What is written
+// for integers is exactly what Encode keeps.
+func (a *Arg) fill(dst []float64, asked kernels.Distribution, seed uint64) {
+	dist, f, whole := a.Distribution(asked), a.Filling, !a.DType.Float() && a.Scales < 0
+	if f.Exact() {
+		KeyOf(dist, seed, a.Name, a.Shape).exact(dst, f, whole, a.Shape)
 		return
 	}
+	Fill(dst, dist, seed, a.Name, a.Shape)
+	for i, x := range dst {
+		x *= f.Scale
+		if whole {
+			x = integral(a.DType, x, dist == kernels.Zero || dist == kernels.Ones)
+		}
+		switch { // min and max would take −0 for less than 0
+		case f.Bounded && x < f.Least:
+			x = f.Least
+		case f.Bounded && x > f.Most:
+			x = f.Most
+		}
+		dst[i] = x
+	}
+}
+
+// integral is the integer of a format that is made of a draw. N(0, 1) would leave next to nothing, so integers are drawn 16 times
+// as large, rounded and held to d's range (large then reaches both ends of i8), and unsigned ones take magnitudes, a bool is whether
+// it is positive; zero and ones stay what they say.
+func integral(d kernels.DType, x float64, said bool) float64 {
 	least, most := -math.MaxFloat64, math.MaxFloat64
 	switch d {
+	case kernels.Int4:
+		least, most = -8, 7
 	case kernels.I8:
 		least, most = math.MinInt8, math.MaxInt8
 	case kernels.U8:
@@ -80,13 +101,18 @@ func fillAs(d kernels.DType, dst []float64, dist kernels.Distribution, seed uint
 	case kernels.Bool:
 		least, most = 0, 1
 	}
-	for i, x := range dst {
-		x = math.RoundToEven(x * integerSigma)
-		if least == 0 && d != kernels.Bool {
-			x = math.Abs(x)
-		}
-		dst[i] = min(max(x, least), most) + 0 // −0 is no integer
+	switch {
+	case said:
+	case d == kernels.Int4:
+		x *= int4Sigma
+	default:
+		x *= integerSigma
 	}
+	x = math.RoundToEven(x)
+	if least == 0 && d != kernels.Bool {
+		x = math.Abs(x)
+	}
+	return min(max(x, least), most) + 0 // −0 is no integer
 }
 
 // Matrix is the rows and columns of the last two axes; a vector is one column.

@@ -238,11 +238,11 @@ func TestDominantOfFewAxes(t *testing.T) {
 	}
 }
 
-func TestFillAs(t *testing.T) {
+func TestFillOfEveryFormat(t *testing.T) {
 	shape := []int{64, 64}
 	draw := func(d kernels.DType, dist kernels.Distribution) []float64 {
 		values := make([]float64, 64*64)
-		fillAs(d, values, dist, 0, "x", shape)
+		(&Arg{Name: "x", DType: d, Shape: shape, Scales: -1, Filling: kernels.Filling{Draw: dist, Scale: 1}}).fill(values, dist, 0)
 		return values
 	}
 	for _, d := range kernels.DTypes() {
@@ -257,7 +257,7 @@ func TestFillAs(t *testing.T) {
 				}
 				continue
 			}
-			buf := make([]byte, len(values)*d.Size())
+			buf := make([]byte, d.Bytes(len(values)))
 			Encode(d, buf, values)
 			back := make([]float64, len(values))
 			Decode(d, back, buf)

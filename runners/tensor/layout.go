@@ -53,7 +53,7 @@ func (l Layout) Fill(slot []byte, args []Arg) {
 			continue
 		}
 		if array := l.Array(slot, i); a.Reads() {
-			copy(array, a.Bytes)
+			clear(array[copy(array, a.Bytes):]) // what a device draws leaves nothing but the room between fields
 		} else {
 			Poison(a.DType, array)
 		}

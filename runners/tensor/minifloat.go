@@ -19,6 +19,8 @@ var (
 	e4m3 = minifloat{mantissa: 3, bias: 7, largest: 0x7E, overflow: 0x7E, nan: 0x7F, sign: 7}
 	e5m2 = minifloat{mantissa: 2, bias: 15, largest: 0x7B, inf: 0x7C, overflow: 0x7B, nan: 0x7E, sign: 7}
 	f16  = minifloat{mantissa: 10, bias: 15, largest: 0x7BFF, inf: 0x7C00, overflow: 0x7C00, nan: 0x7E00, sign: 15}
+	// A NaN has no code here, and becomes the largest value, as CUDA's conversion has it.
+	e2m1 = minifloat{mantissa: 1, bias: 1, largest: 0x7, overflow: 0x7, nan: 0x7, sign: 3}
 	bf16 = minifloat{mantissa: 7, bias: 127, largest: 0x7F7F, inf: 0x7F80, overflow: 0x7F80, nan: 0x7FC0, sign: 15}
 )
 

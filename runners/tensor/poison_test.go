@@ -9,6 +9,9 @@ import (
 
 func TestPoison(t *testing.T) {
 	for _, d := range kernels.DTypes() {
+		if d.Packed() {
+			continue // no output is
+		}
 		t.Run(string(d), func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, 3, 7, 100} {
 				buf := make([]byte, n*d.Size())

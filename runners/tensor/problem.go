@@ -14,6 +14,7 @@ import (
 type Problem struct {
 	Shape kernels.Shape
 	Args  []Arg // in the order of the manifest, and behind them the parts of structs and vectors
+	dims  []Arg // that the reference asks for, as scalars
 }
 
 // An Arg is one argument.
@@ -34,10 +35,15 @@ type Arg struct {
 	Inside      bool
 	OfComposite bool // a scalar that is in the list for a struct alone
 
-	Fixed  kernels.Distribution // how it is drawn whatever the policy says; "" where the policy decides
-	Finite bool                 // the problem allows no infinity in it
-	Scales int                  // the argument that holds its scales; -1 where it is not quantised
-	Groups Grouping             // of what shares a scale
+	// An array of structs has members: arrays that are drawn and that the reference sees, laid out side by side in each element.
+	// Count of each are in one element, Offset from its start and Pitch from the next one's.
+	Members              []Arg
+	Offset, Count, Pitch int
+
+	Filling kernels.Filling // how an input is drawn
+	Finite  bool            // the problem allows no infinity in it
+	Scales  int             // the argument that holds its scales; -1 where it is not quantised
+	Groups  Grouping        // of what shares a scale
 
 	// Real is what the bytes mean, scales applied; Original is what was drawn,
 	// before it was quantised. They are the same slice where nothing was.
@@ -54,19 +60,14 @@ type Part struct {
 // Size is the argument's length in bytes.
 func (a Arg) Size() int {
 	if a.DType == "" {
-		return a.Extent // a struct; nothing for a null pointer
+		return a.Extent // a struct, or an array of them; nothing for a null pointer
 	}
-	return a.Elements * a.DType.Size()
+	return a.DType.Bytes(a.Elements)
 }
 
 // Array tells an array from a scalar.
 func (a Arg) Array() bool {
 	return a.Access == kernels.In || a.Access == kernels.Out || a.Access == kernels.InOut || a.Access == kernels.Scratched
-}
-
-// InReference tells whether the reference is given the argument: arrays and plain scalars, but no scales.
-func (a Arg) InReference() bool {
-	return !a.IsScale && !a.OfComposite && a.Parts == nil && a.Access != kernels.Absent
 }
 
 // Reads and Writes tell what the kernel may do with an array.
@@ -89,6 +90,14 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 	}
 	if err := p.outlineParts(m, toggles); err != nil {
 		return nil, err
+	}
+	if m.Reference != nil {
+		for _, name := range m.Reference.Dims {
+			value, _ := shape.Dims.Get(name) // a dim of every shape, or the manifest was refused
+			dim := Arg{Name: name, DType: kernels.DimType, Access: kernels.Scalar, Elements: 1, Scales: -1}
+			dim.set(float64(value))
+			p.dims = append(p.dims, dim)
+		}
 	}
 	for i, a := range m.Arguments {
 		if a.ScaleOf == "" {
@@ -124,9 +133,14 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 	if arg.Elements, err = Elements(arg.Shape); err != nil {
 		return arg, err
 	}
+	if a.Structs() {
+		return arg, arg.outlineMembers(m, a, at, toggles)
+	}
 	arg.Finite = !a.Infinities
-	if a.Init != kernels.ByPolicy && a.Init != "" {
-		arg.Fixed = kernels.Distribution(a.Init)
+	if arg.Reads() && a.ScaleOf == "" {
+		if arg.Filling, err = m.FillingOf(a, at.Dims, toggles); err != nil {
+			return arg, err
+		}
 	}
 	if a.Quantize != nil {
 		arg.Groups, err = newGrouping(arg.Shape, a.GroupAxes())
@@ -136,7 +150,7 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 
 // Distribution is how an argument is drawn where the policy asks for one.
 func (a Arg) Distribution(asked kernels.Distribution) kernels.Distribution {
-	d := cmp.Or(a.Fixed, asked)
+	d := cmp.Or(a.Filling.Draw, asked)
 	if d == kernels.Infinite && a.Finite {
 		return kernels.Edges
 	}
@@ -163,17 +177,20 @@ func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int
 }
 
 func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
+	if a.Members != nil {
+		a.drawMembers(dist, seed)
+		return nil
+	}
 	values := make([]float64, a.Elements)
+	a.fill(values, dist, seed)
 	if a.Scales < 0 {
 		a.Bytes = make([]byte, a.Size())
-		fillAs(a.DType, values, a.Distribution(dist), seed, a.Name, a.Shape)
 		Encode(a.DType, a.Bytes, values)
 		a.Real = make([]float64, a.Elements)
 		Decode(a.DType, a.Real, a.Bytes)
 		a.Original = a.Real
 		return nil
 	}
-	Fill(values, a.Distribution(dist), seed, a.Name, a.Shape)
 	q, err := Quantize(a.DType, values, a.Groups)
 	if err != nil {
 		return err
@@ -192,31 +209,57 @@ func (a *Arg) set(value float64) {
 	Encode(a.DType, a.Bytes, a.Real)
 }
 
+// A Seen is an argument as the reference is given it.
+type Seen struct {
+	Arg
+	Of     int // the kernel's argument behind it; -1 for a dim
+	Member int // of an array of structs; -1 elsewhere
+}
+
+// Reference lists what the reference is given: arrays and plain scalars but no scales, each member of an array of structs, and the
+// dims that it asks for.
+func (p *Problem) Reference() []Seen {
+	var all []Seen
+	for i, a := range p.Args {
+		if a.IsScale || a.OfComposite || a.Parts != nil || a.Access == kernels.Absent {
+			continue
+		}
+		a.Inside = false // it is passed as it is
+		for k, member := range a.Members {
+			all = append(all, Seen{member, i, k})
+		}
+		if a.Members == nil {
+			all = append(all, Seen{a, i, -1})
+		}
+	}
+	for _, dim := range p.dims {
+		all = append(all, Seen{dim, -1, -1})
+	}
+	return all
+}
+
 // ReferenceArgs is the arguments as the reference sees them: real numbers in
 // float64, no scales, scalars as they are. With original, arrays are what they
 // were before quantisation.
 func (p *Problem) ReferenceArgs(original bool) []Arg {
 	var args []Arg
-	for _, a := range p.Args {
-		if !a.InReference() {
+	for _, a := range p.Reference() {
+		if !a.Array() {
+			args = append(args, a.Arg)
 			continue
 		}
-		a.Inside = false // it is passed as it is
-		if a.Array() {
-			ref := Arg{Name: a.Name, DType: kernels.F64, Access: a.Access, Elements: a.Elements}
-			if a.Reads() {
-				values := a.Real
-				if original {
-					values = a.Original
-				}
-				ref.Bytes = make([]byte, 8*len(values))
-				for i, v := range values {
-					binary.LittleEndian.PutUint64(ref.Bytes[8*i:], math.Float64bits(v))
-				}
+		ref := Arg{Name: a.Name, DType: kernels.F64, Access: a.Access, Elements: a.Elements}
+		if a.Reads() {
+			values := a.Real
+			if original {
+				values = a.Original
 			}
-			a = ref
+			ref.Bytes = make([]byte, 8*len(values))
+			for i, v := range values {
+				binary.LittleEndian.PutUint64(ref.Bytes[8*i:], math.Float64bits(v))
+			}
 		}
-		args = append(args, a)
+		args = append(args, ref)
 	}
 	return args
 }

@@ -17,7 +17,7 @@ type Quantized struct {
 }
 
 // Quantize maps values to d with one scale per group: the group's largest magnitude over the format's largest
-// value (448 for e4m3, 57344 for e5m2, 127 for i8), computed in float32 as a GPU would, and 1 for a group of zeros.
+// value (448 for e4m3, 57344 for e5m2, 127 for i8, 7 for int4, 6 for e2m1), computed in float32 as a GPU would, and 1 for a group of zeros.
 // A scale is never subnormal: a kernel built with -ftz=true would read it as 0.
 func Quantize(d kernels.DType, values []float64, g Grouping) (Quantized, error) {
 	largest, err := QuantizedLimit(d)
@@ -42,20 +42,20 @@ func Quantize(d kernels.DType, values []float64, g Grouping) (Quantized, error) 
 	}
 
 	q := Quantized{
-		Data:        make([]byte, len(values)),
+		Data:        make([]byte, d.Bytes(len(values))),
 		Scales:      scales,
 		Dequantized: make([]float64, len(values)),
 	}
 	for start, group := range g.runs() {
-		end := start + g.Run
-		scaled := q.Dequantized[start:end]
-		for i, x := range values[start:end] {
-			scaled[i] = x / scales[group]
+		for i := start; i < start+g.Run; i++ {
+			q.Dequantized[i] = values[i] / scales[group]
 		}
-		Encode(d, q.Data[start:end], scaled)
-		Decode(d, scaled, q.Data[start:end])
-		for i := range scaled {
-			scaled[i] *= scales[group]
+	}
+	Encode(d, q.Data, q.Dequantized)
+	Decode(d, q.Dequantized, q.Data)
+	for start, group := range g.runs() {
+		for i := start; i < start+g.Run; i++ {
+			q.Dequantized[i] *= scales[group]
 		}
 	}
 	return q, nil
@@ -70,8 +70,12 @@ func QuantizedLimit(d kernels.DType) (float32, error) {
 		return 57344, nil
 	case kernels.I8:
 		return math.MaxInt8, nil
+	case kernels.Int4:
+		return 7, nil
+	case kernels.E2M1:
+		return 6, nil
 	}
-	return 0, fmt.Errorf("quantise to %s: no such quantisation: use one of e4m3, e5m2, i8", d)
+	return 0, fmt.Errorf("quantise to %s: no such quantisation: use one of e4m3, e5m2, i8, int4, e2m1", d)
 }
 
 func scaleFor(absmax, largest float32) float64 {

@@ -107,6 +107,13 @@ static int serve(void)
         return NO_HANDLER;
     if (syscall(SYS_seccomp, SET_FILTER, SPECULATION_ALLOWED, &bound) != 0)
         return NO_FILTER;
+#ifdef _OPENMP
+    /* The threads of a program that has run for a while are there, and bound by the filter as well. */
+#pragma omp parallel
+    {
+        __asm__ volatile("");
+    }
+#endif
     if (!all($REPLY, &ready, 1, 0))
         return NO_ANSWER;
     while (all($COMMAND, command, sizeof command, 1)) {

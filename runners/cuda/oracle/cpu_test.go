@@ -130,39 +130,43 @@ func onCPU(t *testing.T) func(what string, parts ...[]byte) []byte {
 	}
 }
 
+// inits is an argument for every way to fill one, by name.
+func inits(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "inits", "arguments.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, arg, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok || all[name] != "" {
+			t.Fatalf("%q is no name and an argument, or there twice", line)
+		}
+		all[name] = arg
+	}
+	return all
+}
+
 // The device draws, quantises and widens to the very bits of the host, whatever
 // the format, the distribution and the grouping.
 func TestDeviceDrawsAsTheHost(t *testing.T) {
 	run := onCPU(t)
-	for _, c := range []struct{ arg, name string }{
-		{"dtype: f32, access: in, shape: [B, H, N]", "f32"},
-		{"dtype: f64, access: in, shape: [N]", "f64 vector"},
-		{"dtype: f32, access: in, shape: [H, N], infinities: true", "f32 with infinities"},
-		{"dtype: f16, access: in, shape: [N], infinities: true", "f16 with infinities"},
-		{"dtype: f16, access: in, shape: [B, N, H]", "f16"},
-		{"dtype: bf16, access: in, shape: [H, N]", "bf16"},
-		{"dtype: e5m2, access: in, shape: [H, N]", "e5m2 as drawn"},
-		{"dtype: i8, access: in, shape: [H, N]", "i8 as drawn"},
-		{"dtype: u8, access: in, shape: [H, N]", "u8"},
-		{"dtype: i32, access: in, shape: [H, N]", "i32"},
-		{"dtype: i64, access: in, shape: [H, N]", "i64"},
-		{"dtype: f32, access: inout, shape: [N], init: ones", "fixed"},
-		{"dtype: e4m3, access: in, shape: [B, H, N, 2], quantize: {per: [H], scale: s}", "e4m3 by head"},
-		{"dtype: e5m2, access: in, shape: [B, H, N], quantize: {per: [B, H], scale: s}", "e5m2 by batch and head"},
-		{"dtype: i8, access: in, shape: [B, H, N], quantize: {per: [B], scale: s}", "i8 by batch"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			text := "version: 1\nname: f\nmode: cuda\nentry: f\narch: [sm_90]\nsource: f.cu\nlaunch: {grid: [1], block: [32]}\narguments:\n  - {name: x, " + c.arg + "}\n"
-			if strings.Contains(c.arg, "scale: s") {
-				axes := c.arg[strings.Index(c.arg, "per: ")+5:]
-				text += "  - {name: s, dtype: f32, access: in, shape: " + axes[:strings.Index(axes, "]")+1] + "}\n"
-			}
-			text += "  - {name: y, dtype: f32, access: out, shape: [N]}\nreference: {source: r.cu, entry: r, launch: {grid: [1], block: [32]}}\ntolerance: {abs: 0.1}\nshapes:\n  small: {B: 2, H: 3, N: 37}\n"
-			m, err := kernels.Parse("kernel.yaml", []byte(text))
+	for name, arg := range inits(t) {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("..", "testdata", "inits", "kernel.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, dist := range kernels.Distributions() {
+			m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(text), "$ARGUMENT", arg, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dists := kernels.Distributions()
+			if a := m.Arguments[0]; a.Fields == nil && a.Init.Draw != kernels.ByPolicy {
+				dists = dists[:1] // whatever the policy asks for
+			}
+			for _, dist := range dists {
 				compareDraw(t, run, m, dist)
 			}
 		})
@@ -175,14 +179,27 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 	if err != nil {
 		t.Fatal(err)
 	}
+	inputs := []input{{member: -1, groups: outline.Args[0].Groups.Groups}}
+	if members := outline.Args[0].Members; members != nil {
+		inputs = nil
+		for k := range members {
+			inputs = append(inputs, input{member: k})
+		}
+	}
+	for _, in := range inputs {
+		compareInput(t, run, m, outline, dist, in)
+	}
+}
+
+func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, outline *tensor.Problem, dist kernels.Distribution, in input) {
+	t.Helper()
 	seeds := []uint64{3, 1 << 47}
 	s := &Sheet{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
-	in := input{groups: outline.Args[0].Groups.Groups}
 	s.inputs = []input{in}
 	s.slots.Size = int64(s.Layout.Size * len(seeds))
+	a := s.of(in)
 	var keys []uint64
 	for _, seed := range seeds {
-		a := outline.Args[0]
 		key := tensor.KeyOf(a.Distribution(dist), seed, a.Name, a.Shape)
 		keys = append(keys, key[0], key[1], tensor.DominantKey(seed))
 	}
@@ -191,7 +208,6 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 		extra[1], extra[2] = uint64(s.Layout.Offsets[at]), code(kernels.DTypes(), outline.Args[at].DType)
 	}
 	out := run("draw", s.spec(in, 0), words(keys...), words(extra...))
-	elements := outline.Args[0].Elements
 	slots, wide := out[:s.Layout.Size*len(seeds)], out[s.Layout.Size*len(seeds):]
 	for i, seed := range seeds {
 		p, err := tensor.NewProblem(m, m.Shapes[0], nil, dist, seed)
@@ -199,13 +215,27 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 			t.Fatal(err)
 		}
 		slot := slots[i*s.Layout.Size:][:s.Layout.Size]
-		for k, a := range p.Args {
-			if a.Bytes != nil && a.Reads() && !bytes.Equal(s.Layout.Array(slot, k), a.Bytes) {
-				t.Fatalf("%s, seed %d, argument %s:\n%x on the device\n%x on the host", dist, seed, a.Name, s.Layout.Array(slot, k), a.Bytes)
+		for k, arg := range p.Args {
+			if arg.Bytes == nil || !arg.Reads() || k == in.arg && in.member >= 0 {
+				continue
+			}
+			if !bytes.Equal(s.Layout.Array(slot, k), arg.Bytes) {
+				t.Fatalf("%s, seed %d, argument %s:\n%x on the device\n%x on the host", dist, seed, arg.Name, s.Layout.Array(slot, k), arg.Bytes)
 			}
 		}
-		for what, want := range map[int][]float64{0: p.Args[0].Real, 1: p.Args[0].Original} {
-			got := wide[4*elements*(what*len(seeds)+i):]
+		drawn := p.Args[in.arg]
+		if in.member >= 0 {
+			// The device was asked for this member alone.
+			device, host := s.Layout.Array(slot, in.arg), drawn.Bytes
+			for at := a.Offset; at < len(host); at += a.Pitch {
+				if n := a.DType.Bytes(a.Count); !bytes.Equal(device[at:at+n], host[at:at+n]) {
+					t.Fatalf("%s, seed %d, member %s at %d:\n%x on the device\n%x on the host", dist, seed, a.Name, at, device[at:at+n], host[at:at+n])
+				}
+			}
+			drawn = drawn.Members[in.member]
+		}
+		for what, want := range map[int][]float64{0: drawn.Real, 1: drawn.Original} {
+			got := wide[4*a.Elements*(what*len(seeds)+i):]
 			for k, v := range want {
 				if g := math.Float32frombits(le.Uint32(got[4*k:])); g != float32(v) {
 					t.Fatalf("%s, seed %d: the reference is given %v for %v (original: %d)", dist, seed, g, v, what)
@@ -220,6 +250,9 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 	run := onCPU(t)
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, d := range kernels.DTypes() {
+		if d.Packed() {
+			continue // no output is
+		}
 		for name, c := range map[string]struct{ got, want []float64 }{
 			"equal":      {[]float64{1, 2, -3, 0, 5}, []float64{1, 2, -3, 0, 5}},
 			"off":        {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, []float64{1, 2, 3, 4.5, 5, 6, 7, 12, 9}},

@@ -10,8 +10,9 @@ typedef unsigned long long u64;
 typedef long long i64;
 typedef unsigned char byte;
 
-enum { E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, BOOL };
-enum { NORMAL, UNIFORM, DOMINANT, LARGE, CONSTANT, ZERO, ONES, PEAKS, EDGES, INFINITE };
+enum { E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, BOOL, INT4, E2M1 };
+enum { NORMAL, UNIFORM, DOMINANT, LARGE, CONSTANT, ZERO, ONES, PEAKS, EDGES, INFINITE,
+       ANY, OFFSETS, PERMUTATION, SORTED, MASK, CAUSAL };
 
 // How elements fall into groups that share a scale: see tensor.Grouping.
 struct Grouping { u64 run, axes, lengths[8], strides[8]; };
@@ -30,6 +31,14 @@ struct Draw {
     u64 *maxima;       // bits of the largest magnitude, by launch and group
     u64 groups;
     double largest;    // value of the format
+    u64 count, pitch;  // a member of structs: elements in each, and bytes from one to the next
+    u64 exact;         // 1: values are what they are, and not made integers of
+    u64 bounded;       // 1: from least to most
+    double least, most, scale;
+    double total, shortest, longest; // of offsets
+    double share;      // of a mask
+    u64 whole_rows;
+    u64 width;         // of what has an order: a row, or everything
     Grouping grouping;
 };
 
@@ -84,9 +93,148 @@ __device__ static double sharpened(double x, u64 draw, int infinite)
     return x;
 }
 
+// Integers that are not quantised are drawn larger, and rounded: see tensor's fill.go. All are held to their bounds.
+__device__ static double finished(const Draw &d, double x)
+{
+    if (!(d.quantized || d.dtype < I8 || d.dtype == E2M1)) {
+        int said = d.dist == ZERO || d.dist == ONES;
+        x = rint(said ? x : d.dtype == INT4 ? x * 4 : x * 16);
+        if ((d.dtype == U8 || d.dtype == U16 || d.dtype == U32 || d.dtype == U64) && x < 0)
+            x = -x;
+        double least = -1.7976931348623157e308, most = 1.7976931348623157e308;
+        switch (d.dtype) {
+        case INT4: least = -8, most = 7; break;
+        case I8: least = -128, most = 127; break;
+        case U8: least = 0, most = 255; break;
+        case I16: least = -32768, most = 32767; break;
+        case U16: least = 0, most = 65535; break;
+        case U32:
+        case U64: least = 0; break;
+        case BOOL: least = 0, most = 1; break;
+        }
+        x = (x < least ? least : x > most ? most : x) + 0.0;
+    }
+    if (d.bounded)
+        x = x < d.least ? d.least : x > d.most ? d.most : x;
+    return x;
+}
+
+// Values that are bounded or in an order: see tensor's order.go.
+__device__ static u64 among(const u64 *key, u64 place, u64 n, u64 count)
+{
+    u64 low = __umul64hi(draw_bits(key, PLACES), n), draw = draw_bits(key, PLACES + 1);
+    if (n == 1) {
+        if ((draw & 3) < 2)
+            return draw & 3 ? count - 1 : 0;
+    } else if (place == low) {
+        return 0;
+    } else if (place == (low + 1 + __umul64hi(draw, n - 1)) % n) {
+        return count - 1;
+    }
+    return __umul64hi(draw_bits(key, place), count);
+}
+
+__device__ static double between(const u64 *key, u64 place, double least, double most)
+{
+    double unit = (uniform(key, place) + 1) * 0.5;
+    return least + (most - least) * unit;
+}
+
+__device__ static u64 permuted(const u64 *key, u64 row, u64 place, u64 count)
+{
+    int half = 1;
+    while (1ULL << 2 * half < count)
+        half++;
+    u64 mask = (1ULL << half) - 1, x = place;
+    do {
+        u64 left = x >> half, right = x & mask;
+        for (u64 round = 0; round < 6; round++) {
+            u64 next = left ^ (draw_bits(key, (row * 6 + round) << 27 | right) & mask);
+            left = right;
+            right = next;
+        }
+        x = left << half | right;
+    } while (x >= count);
+    return (x + __umul64hi(draw_bits(key, PLACES + row), count)) % count;
+}
+
+__device__ static double split(const u64 *key, u64 n, double left, double steps, double total, double least, double most)
+{
+    u64 draw = draw_bits(key, n);
+    double uneven = (double)(draw >> 40) * 0x1p-24, rounding = (double)(draw >> 16 & 0xFFFFFF) * 0x1p-24;
+    double cut = floor(total * (left / steps) * (0.5 + uneven) + rounding), right = steps - left;
+    if (steps == 2 && (draw & 7) == 0)
+        cut = draw & 8 ? total : 0;
+    double lowest = left * least, highest = left * most;
+    if (total - right * most > lowest)
+        lowest = total - right * most;
+    if (total - right * least < highest)
+        highest = total - right * least;
+    cut = cut < lowest ? lowest : cut;
+    return cut > highest ? highest : cut;
+}
+
+__device__ static double ascending(const u64 *key, u64 row, u64 place, u64 width, double total, double least, double most)
+{
+    u64 first = 0, last = width - 1;
+    double from = 0;
+    if (place == first)
+        return 0;
+    if (place == last)
+        return total;
+    for (;;) {
+        u64 steps = last - first, left = steps / 2, middle = first + left;
+        double cut = split(key, PLACES + row * width + middle, (double)left, (double)steps, total, least, most);
+        if (place == middle)
+            return from + cut;
+        if (place < middle) {
+            last = middle;
+            total = cut;
+        } else {
+            first = middle;
+            from = from + cut;
+            total = total - cut;
+        }
+    }
+}
+
+__device__ static double exact(const Draw &d, const u64 *key, u64 i)
+{
+    int whole = !(d.dtype < I8 || d.dtype == E2M1 || d.quantized);
+    u64 count = whole ? (u64)(d.most - d.least) + 1 : 0, row = i / d.width, place = i % d.width;
+    switch (d.dist) {
+    case UNIFORM: return whole ? d.least + (double)among(key, i, d.elements, count) : between(key, i, d.least, d.most);
+    case PERMUTATION: return d.least + (double)permuted(key, row, place, count);
+    case OFFSETS: return ascending(key, row, place, d.width, d.total, d.shortest, d.longest);
+    case SORTED:
+        if (!whole)
+            return d.width == 1 ? between(key, i, d.least, d.most)
+                                : d.least + (d.most - d.least) * (ascending(key, row, place, d.width, 0x1p52, 0, 0x1p52) * 0x1p-52);
+        return d.least + (d.width == 1 ? (double)among(key, i, 1, count)
+                                       : ascending(key, row, place, d.width, (double)(count - 1), 0, (double)(count - 1)));
+    }
+    int masked;
+    if (d.dist == CAUSAL) {
+        u64 diagonal = i / d.columns % d.rows;
+        if (d.columns > d.rows)
+            diagonal += d.columns - d.rows;
+        masked = i % d.columns > diagonal;
+    } else {
+        u64 columns = d.columns == 1 ? d.rows : d.columns;
+        masked = (double)(draw_bits(key, i) >> 11) * 0x1p-53 < d.share &&
+                 (d.whole_rows || i % columns != __umul64hi(draw_bits(key, PLACES + i / columns), columns));
+    }
+    return whole ? !masked : masked ? double_of(0xFFF0000000000000ULL) : 0;
+}
+
 // The two values of a pair of elements, as drawn.
 __device__ static void values(const Draw &d, const u64 *key, u64 pair, double out[2])
 {
+    if (d.exact) {
+        out[0] = exact(d, key, 2 * pair);
+        out[1] = 2 * pair + 1 < d.elements ? exact(d, key, 2 * pair + 1) : 0;
+        return;
+    }
     double sigma = 1;
     switch (d.dist) {
     case LARGE:
@@ -133,28 +281,8 @@ __device__ static void values(const Draw &d, const u64 *key, u64 pair, double ou
         } else if (d.dist == EDGES || d.dist == INFINITE) {
             out[k] = sharpened(out[k], draw_bits(key, PLACES + i), d.dist == INFINITE);
         }
+        out[k] = finished(d, out[k] * d.scale);
     }
-}
-
-// Integers that are not quantised are drawn larger, and rounded: see tensor.FillAs.
-__device__ static double as_drawn(const Draw &d, double x)
-{
-    if (d.quantized || d.dtype < I8 || d.dist == ZERO || d.dist == ONES)
-        return x;
-    x = rint(x * 16);
-    if ((d.dtype == U8 || d.dtype == U16 || d.dtype == U32 || d.dtype == U64) && x < 0)
-        x = -x;
-    double least = -1.7976931348623157e308, most = 1.7976931348623157e308;
-    switch (d.dtype) {
-    case I8: least = -128, most = 127; break;
-    case U8: least = 0, most = 255; break;
-    case I16: least = -32768, most = 32767; break;
-    case U16: least = 0, most = 65535; break;
-    case U32:
-    case U64: least = 0; break;
-    case BOOL: least = 0, most = 1; break;
-    }
-    return (x < least ? least : x > most ? most : x) + 0.0;
 }
 
 struct Format { int mantissa, bias; unsigned largest, inf, overflow, nan, sign; };
@@ -164,6 +292,7 @@ __device__ static Format format(u64 dtype)
     switch (dtype) {
     case E4M3: return Format{3, 7, 0x7E, 0, 0x7E, 0x7F, 7};
     case E5M2: return Format{2, 15, 0x7B, 0x7C, 0x7B, 0x7E, 7};
+    case E2M1: return Format{1, 1, 0x7, 0, 0x7, 0x7, 3};
     case F16: return Format{10, 15, 0x7BFF, 0x7C00, 0x7C00, 0x7E00, 15};
     default: return Format{7, 127, 0x7F7F, 0x7F80, 0x7F80, 0x7FC0, 15};
     }
@@ -199,9 +328,20 @@ __device__ static i64 integer(double x, double least, double most)
     return x >= most ? (i64)most : x <= least ? (i64)least : x != x ? 0 : (i64)rint(x);
 }
 
+// Half a byte, the low one first. One thread writes both.
+__device__ static void put_nibble(byte *array, u64 i, unsigned code)
+{
+    if (i % 2 == 0)
+        array[i / 2] = (byte)(code & 15);
+    else
+        array[i / 2] |= (byte)(code << 4);
+}
+
 __device__ static void encode(byte *array, u64 dtype, u64 i, double x)
 {
     switch (dtype) {
+    case INT4: put_nibble(array, i, (unsigned)integer(x, -8, 7)); break;
+    case E2M1: put_nibble(array, i, code_of(format(dtype), x)); break;
     case E4M3:
     case E5M2: array[i] = (byte)code_of(format(dtype), x); break;
     case F16:
@@ -223,6 +363,8 @@ __device__ static void encode(byte *array, u64 dtype, u64 i, double x)
 __device__ static double decode(const byte *array, u64 dtype, u64 i)
 {
     switch (dtype) {
+    case INT4: return (double)((int)((array[i / 2] >> i % 2 * 4 & 15) ^ 8) - 8);
+    case E2M1: return value_of(format(dtype), array[i / 2] >> i % 2 * 4 & 15);
     case E4M3:
     case E5M2: return value_of(format(dtype), array[i]);
     case F16: return value_of(format(dtype), ((const unsigned short *)array)[i]);
@@ -240,6 +382,9 @@ __device__ static double decode(const byte *array, u64 dtype, u64 i)
     default: return (double)((const i64 *)array)[i];
     }
 }
+
+// The struct that element i is a member of; all of an array that is none is one struct.
+__device__ static u64 struct_of(const Draw &d, u64 i) { return i / d.count * d.pitch; }
 
 __device__ static u64 group_of(const Grouping &g, u64 element)
 {
@@ -314,7 +459,8 @@ extern "C" __global__ void draw(Draw d)
             values(d, key, pair, value);
         for (u64 k = 0; k < 2 && 2 * pair + k < d.elements; k++) {
             u64 i = 2 * pair + k;
-            encode(array, d.dtype, i, d.quantized ? drawn[i] / scale_of(d, LAUNCH, group_of(d.grouping, i)) : as_drawn(d, value[k]));
+            double x = d.quantized ? drawn[i] / scale_of(d, LAUNCH, group_of(d.grouping, i)) : value[k];
+            encode(array + struct_of(d, i), d.dtype, i % d.count, x);
         }
     }
 }
@@ -342,7 +488,7 @@ extern "C" __global__ void widen(Draw d, byte *to, u64 stride, u64 offset, u64 o
             u64 i = 2 * pair + k;
             double x = value[k];
             if (!(original && d.quantized)) {
-                x = decode(from, d.dtype, i);
+                x = decode(from + struct_of(d, i), d.dtype, i % d.count);
                 if (d.quantized)
                     x *= scale_of(d, LAUNCH, group_of(d.grouping, i));
             }

@@ -13,7 +13,7 @@ type Reference struct {
 	o       *Oracle
 	problem *tensor.Problem
 	Args    []tensor.Arg // as the reference takes them
-	of      []int        // the kernel's argument behind each
+	seen    []tensor.Seen
 	Layout  tensor.Layout
 	Slot    driver.Buffer
 	outputs Target
@@ -21,16 +21,12 @@ type Reference struct {
 
 // NewReference makes room for the reference of a problem.
 func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
-	r := &Reference{o: o, problem: p}
-	for i, a := range p.Args {
-		if !a.InReference() {
-			continue
-		}
-		a.Inside = false // it is passed as it is
+	r := &Reference{o: o, problem: p, seen: p.Reference()}
+	for _, a := range r.seen {
 		if a.Array() {
 			a.DType, a.Bytes = kernels.F32, nil
 		}
-		r.Args, r.of = append(r.Args, a), append(r.of, i)
+		r.Args = append(r.Args, a.Arg)
 	}
 	r.Layout = tensor.NewLayout(r.Args, 0)
 	var err error
@@ -61,9 +57,9 @@ func (r *Reference) Prepare(s *Sheet, launch int, original bool) error {
 	if original {
 		flag = 1
 	}
-	for i, arg := range r.of {
+	for i, seen := range r.seen {
 		for _, in := range s.inputs {
-			if in.arg != arg {
+			if in.arg != seen.Of || in.member != seen.Member {
 				continue
 			}
 			args := new(driver.Args).Bytes(s.spec(in, launch), 8).Pointer(r.Slot.Ptr).Uint64(uint64(r.Layout.Size)).Uint64(uint64(r.Layout.Offsets[i])).Uint64(flag)

@@ -28,6 +28,7 @@ type Sheet struct {
 // An input is one argument that is drawn, with its place in the tables.
 type input struct {
 	arg    int
+	member int // of an array of structs; -1 elsewhere
 	key    int // in words, in a launch's part of keys
 	maxima int // in words, of all launches
 	groups int
@@ -45,7 +46,13 @@ func (o *Oracle) NewSheet(p *tensor.Problem, launches int) (*Sheet, error) {
 		if !a.Array() || !a.Reads() || a.IsScale {
 			continue
 		}
-		in := input{arg: i, key: keyWords * len(s.inputs), maxima: maxima}
+		for k := range a.Members {
+			s.inputs = append(s.inputs, input{arg: i, member: k, key: keyWords * len(s.inputs), maxima: maxima})
+		}
+		if a.Members != nil {
+			continue
+		}
+		in := input{arg: i, member: -1, key: keyWords * len(s.inputs), maxima: maxima}
 		if a.Scales >= 0 {
 			in.groups = a.Groups.Groups
 			maxima += in.groups * launches
@@ -92,9 +99,19 @@ func (s *Sheet) slot(launch int) driver.Buffer {
 
 const maxAxes = 8
 
+// of is the array that an input is: an argument, or a member of one.
+func (s *Sheet) of(in input) tensor.Arg {
+	if in.member >= 0 {
+		return s.problem.Args[in.arg].Members[in.member]
+	}
+	a := s.problem.Args[in.arg]
+	a.Count = max(a.Elements, 1) // all of it is one struct
+	return a
+}
+
 // spec is the device code's struct Draw for an input of the launches from one on.
 func (s *Sheet) spec(in input, launch int) []byte {
-	a := s.problem.Args[in.arg]
+	a := s.of(in)
 	rows, columns := tensor.Matrix(a.Shape)
 	quantized, largest := uint64(0), float32(0)
 	if a.Scales >= 0 {
@@ -108,13 +125,31 @@ func (s *Sheet) spec(in input, launch int) []byte {
 	}
 	perLaunch := uint64(keyWords * len(s.inputs))
 	return append(words(
-		uint64(s.slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]),
-		uint64(a.Elements), code(kernels.DTypes(), a.DType), code(kernels.Distributions(), a.Distribution(s.dist)),
+		uint64(s.slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]+a.Offset),
+		uint64(a.Elements), code(kernels.DTypes(), a.DType), code(kernels.Drawings(), a.Distribution(s.dist)),
 		uint64(rows), uint64(columns),
 		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
 		quantized, uint64(s.o.drawn.Ptr), uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
 		math.Float64bits(float64(largest)),
-	), words(group...)...)
+	), append(fillingWords(a), words(group...)...)...)
+}
+
+// fillingWords is the part of struct Draw that says how a member lies and how it is filled.
+func fillingWords(a tensor.Arg) []byte {
+	f := a.Filling
+	flag := func(is bool) uint64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	width := max(a.Elements, 1)
+	if f.Rows {
+		width = a.Shape[len(a.Shape)-1]
+	}
+	real := math.Float64bits
+	return words(uint64(a.Count), uint64(a.Pitch), flag(f.Exact()), flag(f.Bounded), real(f.Least), real(f.Most), real(f.Scale),
+		real(f.Total), real(f.Lengths[0]), real(f.Lengths[1]), real(f.Share), flag(f.WholeRows), uint64(width))
 }
 
 // Draw puts the inputs of one seed a launch onto the sheet.
@@ -123,7 +158,7 @@ func (s *Sheet) Draw(dist kernels.Distribution, seeds []uint64) error {
 	var keys []uint64
 	for _, seed := range seeds {
 		for _, in := range s.inputs {
-			a := s.problem.Args[in.arg]
+			a := s.of(in)
 			key := tensor.KeyOf(a.Distribution(dist), seed, a.Name, a.Shape)
 			keys = append(keys, key[0], key[1], tensor.DominantKey(seed))
 		}
@@ -135,7 +170,7 @@ func (s *Sheet) Draw(dist kernels.Distribution, seeds []uint64) error {
 		return err
 	}
 	for _, in := range s.inputs {
-		a := s.problem.Args[in.arg]
+		a := s.of(in)
 		args := func() *driver.Args { return new(driver.Args).Bytes(s.spec(in, 0), 8) }
 		if a.Scales >= 0 {
 			if err := s.o.run("find_maxima", a.Elements/2/span, len(seeds), args()); err != nil {

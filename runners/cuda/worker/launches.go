@@ -55,16 +55,12 @@ func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 		return nil, err
 	}
 	var args []tensor.Arg
-	for _, a := range p.Args {
-		if !a.InReference() {
-			continue
-		}
-		a.Inside = false
+	for _, a := range p.Reference() {
 		if a.Array() {
 			a.DType = kernels.F32
 			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result
 		}
-		args = append(args, a)
+		args = append(args, a.Arg)
 	}
 	return args, nil
 }

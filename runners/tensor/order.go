@@ -1,0 +1,185 @@
+package tensor
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// Values that are bounded, or that have something to do with each other. Each is still a function of the key and of
+// its own place: a permutation is a cipher of the place, and what ascends is a sum that is split in two, and again, on
+// the way down to the place. So a device draws all of them at once.
+
+// exact fills an array with what a filling says; whole is whether its values are integers.
+func (k Key) exact(dst []float64, f kernels.Filling, whole bool, shape []int) {
+	n, width := uint64(len(dst)), uint64(1)
+	if len(shape) > 0 {
+		width = uint64(shape[len(shape)-1])
+	}
+	if !f.Rows {
+		width = n
+	}
+	values := uint64(f.Most-f.Least) + 1 // of integers
+	rows, columns := Matrix(shape)
+	for i := range dst {
+		place := uint64(i)
+		switch f.Draw {
+		case kernels.Uniform:
+			if whole {
+				dst[i] = f.Least + float64(k.among(place, n, values))
+			} else {
+				dst[i] = k.between(place, f.Least, f.Most)
+			}
+		case kernels.Distribution(kernels.Permutation):
+			dst[i] = f.Least + float64(k.permuted(place/width, place%width, values))
+		case kernels.Distribution(kernels.Offsets):
+			dst[i] = k.ascending(place/width, place%width, width, f.Total, f.Lengths[0], f.Lengths[1])
+		case kernels.Distribution(kernels.Sorted):
+			dst[i] = k.sorted(place, width, values, f, whole)
+		case kernels.Distribution(kernels.Mask), kernels.Distribution(kernels.Causal):
+			dst[i] = masked(k.masks(place, f, uint64(rows), uint64(columns)), whole)
+		}
+	}
+}
+
+// among is a number below values. Of n of them one is the least and another the largest, wherever the draw puts them: a kernel that
+// is wrong at the ends is wrong in every launch. One alone is an end every other time.
+func (k Key) among(place, n, values uint64) uint64 {
+	low, _ := bits.Mul64(k.bits(places), n)
+	if n == 1 {
+		switch k.bits(places+1) & 3 {
+		case 0:
+			return 0
+		case 1:
+			return values - 1
+		}
+	} else {
+		step, _ := bits.Mul64(k.bits(places+1), n-1)
+		switch place {
+		case low:
+			return 0
+		case (low + 1 + step) % n:
+			return values - 1
+		}
+	}
+	v, _ := bits.Mul64(k.bits(place), values)
+	return v
+}
+
+// between is a real number from least to most.
+func (k Key) between(place uint64, least, most float64) float64 {
+	unit := (k.uniform(int(place)) + 1) * 0.5
+	return least + float64((most-least)*unit)
+}
+
+const cipherRounds = 6
+
+// permuted is the number below values that a place is sent to, in one of many permutations: a Feistel cipher over an even number
+// of bits, repeated until it comes out among the values, and then moved on by a number drawn for the row.
+func (k Key) permuted(row, place, values uint64) uint64 {
+	half := uint(1)
+	for uint64(1)<<(2*half) < values {
+		half++
+	}
+	mask := uint64(1)<<half - 1
+	for x := place; ; {
+		left, right := x>>half, x&mask
+		for round := range uint64(cipherRounds) {
+			left, right = right, left^k.bits((row*cipherRounds+round)<<27|right)&mask
+		}
+		if x = left<<half | right; x < values {
+			shift, _ := bits.Mul64(k.bits(places+row), values)
+			return (x + shift) % values
+		}
+	}
+}
+
+// ascending is the number at a place of a row that begins with 0, ends with total, and whose neighbours are from least to most apart:
+// the total is split between the halves of the row, unevenly, and so on down to the place.
+func (k Key) ascending(row, place, width uint64, total, least, most float64) float64 {
+	first, last, from := uint64(0), width-1, 0.0
+	switch place {
+	case first:
+		return 0
+	case last:
+		return total
+	}
+	for {
+		steps := last - first
+		left := steps / 2
+		cut := k.split(places+row*width+first+left, float64(left), float64(steps), total, least, most)
+		switch middle := first + left; {
+		case place == middle:
+			return from + cut
+		case place < middle:
+			last, total = middle, cut
+		default:
+			first, from, total = middle, from+cut, total-cut
+		}
+	}
+}
+
+// split is the part of a total that goes to the left ones of so many steps: half to one and a half times their share. Of two steps
+// one gets everything now and then.
+func (k Key) split(n uint64, left, steps, total, least, most float64) float64 {
+	draw := k.bits(n)
+	uneven, rounding := float64(draw>>40)*0x1p-24, float64(draw>>16&0xFFFFFF)*0x1p-24
+	cut := math.Floor(float64(float64(total*(left/steps))*(0.5+uneven)) + rounding)
+	if steps == 2 && draw&7 == 0 {
+		cut = 0
+		if draw&8 != 0 {
+			cut = total
+		}
+	}
+	right := steps - left
+	cut = max(cut, float64(left*least), total-float64(right*most))
+	return min(cut, float64(left*most), total-float64(right*least))
+}
+
+// sortedSteps is how fine sorted real numbers are.
+const sortedSteps = 1 << 52
+
+// sorted is a value of a row that ascends from the least to the most. A row of one is any value.
+func (k Key) sorted(place, width, values uint64, f kernels.Filling, whole bool) float64 {
+	if !whole {
+		if width == 1 {
+			return k.between(place, f.Least, f.Most)
+		}
+		at := k.ascending(place/width, place%width, width, sortedSteps, 0, sortedSteps) * (1.0 / sortedSteps)
+		return f.Least + float64((f.Most-f.Least)*at)
+	}
+	if width == 1 {
+		return f.Least + float64(k.among(place, 1, values))
+	}
+	total := float64(values - 1)
+	return f.Least + k.ascending(place/width, place%width, width, total, 0, total)
+}
+
+// masks tells whether an element is masked. At random, one element of every row is not, unless whole rows may be.
+func (k Key) masks(place uint64, f kernels.Filling, rows, columns uint64) bool {
+	if f.Draw == kernels.Distribution(kernels.Causal) {
+		diagonal := place / columns % rows
+		if columns > rows {
+			diagonal += columns - rows
+		}
+		return place%columns > diagonal
+	}
+	if columns == 1 { // a vector is one row
+		columns = rows
+	}
+	kept, _ := bits.Mul64(k.bits(places+place/columns), columns)
+	return float64(k.bits(place)>>11)*0x1p-53 < f.Share && (f.WholeRows || place%columns != kept)
+}
+
+func masked(is, whole bool) float64 {
+	switch {
+	case whole && is:
+		return 0
+	case whole:
+		return 1
+	case is:
+		return math.Inf(-1)
+	}
+	return 0
+}
