@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodChoice,
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
 		"variants: {a: {flags: [-O2, -O3]}, a: {}}\nmode: cpu\nshapes: {a: &a {S: *a}}",
@@ -46,6 +46,13 @@ func useAll(t *testing.T, m *Manifest) {
 	t.Helper()
 	if _, err := m.Variant(m.DefaultVariant); err != nil {
 		t.Errorf("default variant %q does not exist", m.DefaultVariant)
+	}
+	for _, device := range m.devices() {
+		for _, shape := range m.ShapesFor(m.DefaultVariant) {
+			if v, err := m.Serving(m.DefaultVariant, device, shape.Dims); err != nil || !m.Supports(v, shape.Dims) {
+				t.Errorf("shape %s is served by %q on %s: %v", shape, v, device, err)
+			}
+		}
 	}
 	for _, v := range m.Variants {
 		m.CompilerFlags(v.Name)

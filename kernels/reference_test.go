@@ -36,6 +36,8 @@ func TestReference(t *testing.T) {
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, vector: [B, H]}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, array: [B, H]}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, pointer: q}]}, " + q + ", " + o + "]}",
+			"{version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}, two: {B: 1, H: 8, S: 2048, D: 64}}," +
+				"  arguments: [" + o + "], variants: {stage1: {source: a.c}, stage2: {source: b.c}}, choose: [{when: S > 64, variant: stage2}, {variant: stage1}]}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },
