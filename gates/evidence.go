@@ -119,6 +119,7 @@ type Build struct {
 	Seconds     float64        `json:"seconds,omitempty"`
 	Cached      bool           `json:"cached,omitempty"`
 	Resources   *Resources     `json:"resources,omitempty"`
+	Parts       []Part         `json:"parts,omitempty"` // of a choice by problem size: every variant that it chooses from on this device
 }
 
 // A Diagnostic is a message about one line of a file: a compiler's, a sanitizer's, or

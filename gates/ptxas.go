@@ -11,12 +11,54 @@ import (
 // ptxas holds the compiler's figures against their budgets.
 func (j *judgement) ptxas() GateResult {
 	gate, c := j.rule.Gates.PTXAS, j.evidence.Candidate
-	if c == nil || c.Resources == nil {
+	if c == nil {
+		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+	}
+	var all []GateResult
+	for _, part := range c.judged() {
+		r := j.ptxasOf(gate, part)
+		if len(c.Parts) > 0 {
+			r.Text = part.Variant + ": " + r.Text
+		}
+		all = append(all, r)
+	}
+	return worst(all)
+}
+
+// worst is one result of several: failed where one is, and missing where one is missing.
+func worst(all []GateResult) GateResult {
+	for _, status := range []Status{Failed, Missing, Passed} {
+		var r GateResult
+		var texts []string
+		for _, next := range all {
+			if next.Status == status {
+				r.Status, r.Reason = next.Status, next.Reason
+				texts, r.ToPass = append(texts, next.Text), append(r.ToPass, next.ToPass...)
+			}
+			r.Details = append(r.Details, next.Details...)
+		}
+		if r.Text = strings.Join(texts, "; "); texts != nil {
+			return r
+		}
+	}
+	return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+}
+
+// ptxasOf holds one build's figures against the budgets, beside those of the baseline that
+// serves the same shapes.
+func (j *judgement) ptxasOf(gate *policies.PTXASGate, part Part) GateResult {
+	c := &part.Build
+	if c.Resources == nil {
 		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
 	}
 	t := resourceTable{baseline: &Resources{}, candidate: c.Resources, imported: j.evidence.Imported != ""}
-	if b := j.evidence.Baseline; b != nil && b.Resources != nil {
-		t.baseline = b.Resources
+	if b := j.evidence.Baseline; b != nil {
+		if len(part.Shapes) > 0 {
+			b = b.Serving(part.Shapes[0])
+		}
+		if b.Resources != nil {
+			t.baseline = b.Resources
+		}
 	}
 	count(&t, "registers", "", gate.Registers, func(r *Resources) *int { return r.Registers })
 	count(&t, "static shared memory", "B", gate.StaticShared, func(r *Resources) *int { return r.StaticShared })
@@ -27,7 +69,10 @@ func (j *judgement) ptxas() GateResult {
 	count(&t, "stack", "B", gate.Stack, func(r *Resources) *int { return r.Stack })
 	count(&t, "code size", "B", gate.CodeSize, func(r *Resources) *int { return r.CodeSize })
 	t.occupancy(gate.BlocksPerSM, c.Arch)
-	j.resources = t.rows
+	if len(part.Shapes) > 0 {
+		t.name(c.Variant)
+	}
+	j.resources = append(j.resources, t.rows...)
 
 	r := GateResult{Details: c.Resources.Warnings}
 	if len(c.Resources.Globals) > 0 {
@@ -71,6 +116,16 @@ type resourceTable struct {
 	failures            []string
 	toPass              []string
 	missing             []string
+}
+
+// name says of which variant of a choice the table is.
+func (t *resourceTable) name(variant string) {
+	for i := range t.rows {
+		t.rows[i].Name += " of " + variant
+	}
+	for i := range t.toPass {
+		t.toPass[i] += " in " + variant
+	}
 }
 
 // count adds the row of one figure: shown when it was reported, judged when a
@@ -152,7 +207,8 @@ func (t *resourceTable) headline() string {
 	spills := 0
 	for _, row := range t.rows {
 		n := int(*row.Candidate)
-		switch row.Name {
+		name, _, _ := strings.Cut(row.Name, " of ")
+		switch name {
 		case "registers":
 			parts = append(parts, fmt.Sprintf("%d registers", n))
 		case "shared memory":

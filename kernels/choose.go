@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -88,8 +89,14 @@ func (m *Manifest) Parts(variant, device string) []string {
 	}
 	var parts []string
 	for _, c := range m.Choose {
-		if m.builtFor(c.Variant, device) && !slices.Contains(parts, c.Variant) {
+		if !m.builtFor(c.Variant, device) {
+			continue
+		}
+		if !slices.Contains(parts, c.Variant) {
 			parts = append(parts, c.Variant)
+		}
+		if c.When == nil && device != "" {
+			break // nothing gets any further there
 		}
 	}
 	return parts
@@ -101,6 +108,35 @@ func (m *Manifest) ServedBy(variant, part, device string) []Shape {
 		serving, err := m.Serving(variant, device, s.Dims)
 		return err != nil || serving != part
 	})
+}
+
+// Cover is the shapes beside those that are asked for which have to be run for every
+// variant of a choice to be run at all, on whatever device: what no asked shape is given to
+// could be anything. Of those that a variant serves it is the smallest.
+func (m *Manifest) Cover(variant string, asked []string) []string {
+	var cover []string
+	if variant != Choice {
+		return nil
+	}
+	for _, device := range m.devices() {
+		for _, part := range m.Parts(variant, device) {
+			served := m.ServedBy(variant, part, device)
+			has := func(s Shape) bool { return slices.Contains(asked, s.Name) || slices.Contains(cover, s.Name) }
+			if len(served) > 0 && !slices.ContainsFunc(served, has) {
+				cover = append(cover, slices.MinFunc(served, func(a, b Shape) int { return cmp.Compare(a.Dims.volume(), b.Dims.volume()) }).Name)
+			}
+		}
+	}
+	return cover
+}
+
+// volume is how large a problem is, roughly: switches that are off do not count.
+func (d Dims) volume() float64 {
+	v := 1.0
+	for _, dim := range d {
+		v *= float64(max(dim.Value, 1))
+	}
+	return v
 }
 
 // devices is those that the kernel is built for; in modes without architectures one

@@ -94,7 +94,8 @@ func TestChoose(t *testing.T) {
 	}
 	same(t, "sm_90", []string{at("sm_90", 1), at("sm_90", 1023), at("sm_90", 1024), at("sm_90", 4096)}, []string{"short", "short", "long", "long"})
 	same(t, "sm_89", []string{at("sm_89", 1), at("sm_89", 4096)}, []string{"plain", "plain"})
-	same(t, "parts on sm_90", m.Parts(Choice, "sm_90"), []string{"long", "short", "plain"})
+	same(t, "parts on sm_90", m.Parts(Choice, "sm_90"), []string{"long", "short"})
+	same(t, "parts anywhere", m.Parts(Choice, ""), []string{"long", "short", "plain"})
 	same(t, "parts on sm_89", m.Parts(Choice, "sm_89"), []string{"plain"})
 	names := func(part, device string) (all []string) {
 		for _, s := range m.ServedBy(Choice, part, device) {
@@ -109,6 +110,9 @@ func TestChoose(t *testing.T) {
 		t.Errorf("plain serves %v where others do", names("plain", "sm_90"))
 	}
 	same(t, "archs", m.ArchOf(Choice), []Arch{"sm_89", "sm_90", "sm_90a"})
+	same(t, "cover of small", m.Cover(Choice, []string{"small"}), []string{"long"})
+	same(t, "cover of all", len(m.Cover(Choice, []string{"small", "long"})), 0)
+	same(t, "cover of one variant", len(m.Cover("long", nil)), 0)
 	if err := m.Try(Choice); err != nil {
 		t.Error(err)
 	}

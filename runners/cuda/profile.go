@@ -75,8 +75,12 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return nil, nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
+	serving, err := b.sides[runners.Candidate].Serving(b.job.Of(b.job.Candidate), shape.Dims)
+	if err != nil {
+		return nil, nil, err
+	}
 	return ncu.Run(ctx, profile.Request{
-		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernel: b.sides[runners.Candidate].Entry,
+		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernel: serving.Entry,
 		Skip: warmLaunches, Count: 1, Metrics: metrics,
 		Report: filepath.Join(b.config.Scratch, "profile-"+name+".ncu-rep"), Timeout: profileTimeout,
 	})
