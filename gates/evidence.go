@@ -120,6 +120,7 @@ type Build struct {
 	Cached      bool           `json:"cached,omitempty"`
 	Resources   *Resources     `json:"resources,omitempty"` // of the kernel; of several, the most that any of them needs
 	Kernels     []KernelUse    `json:"kernels,omitempty"`   // of a launch of several, each
+	Parts       []Part         `json:"parts,omitempty"`     // of a choice by problem size: every variant that it chooses from on this device
 }
 
 // A KernelUse is what one kernel of a launch of several needs.

@@ -11,10 +11,51 @@ import (
 // ptxas holds the compiler's figures against their budgets.
 func (j *judgement) ptxas() GateResult {
 	gate, c := j.rule.Gates.PTXAS, j.evidence.Candidate
-	if c == nil || c.Resources == nil {
+	if c == nil {
 		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
 	}
-	t := resourceTable{baseline: j.evidence.Baseline.uses(), candidate: c.uses(), imported: j.evidence.Imported != ""}
+	var all []GateResult
+	for _, part := range c.judged() {
+		r := j.ptxasOf(gate, part)
+		if len(c.Parts) > 0 {
+			r.Text = part.Variant + ": " + r.Text
+		}
+		all = append(all, r)
+	}
+	return inOne(all)
+}
+
+// inOne is one result of several: failed where one is, and missing where one is missing.
+func inOne(all []GateResult) GateResult {
+	for _, status := range []Status{Failed, Missing, Passed} {
+		var r GateResult
+		var texts []string
+		for _, next := range all {
+			if next.Status == status {
+				r.Status, r.Reason = next.Status, next.Reason
+				texts, r.ToPass = append(texts, next.Text), append(r.ToPass, next.ToPass...)
+			}
+			r.Details = append(r.Details, next.Details...)
+		}
+		if r.Text = strings.Join(texts, "; "); texts != nil {
+			return r
+		}
+	}
+	return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+}
+
+// ptxasOf holds one build's figures against the budgets, beside those of the baseline that
+// serves the same shapes.
+func (j *judgement) ptxasOf(gate *policies.PTXASGate, part Part) GateResult {
+	c := &part.Build
+	if c.Resources == nil {
+		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+	}
+	b := j.evidence.Baseline
+	if b != nil && len(part.Shapes) > 0 {
+		b = b.Serving(part.Shapes[0])
+	}
+	t := resourceTable{baseline: b.uses(), candidate: c.uses(), imported: j.evidence.Imported != ""}
 	count(&t, "registers", "", gate.Registers, func(r *Resources) *int { return r.Registers })
 	count(&t, "static shared memory", "B", gate.StaticShared, func(r *Resources) *int { return r.StaticShared })
 	count(&t, "dynamic shared memory", "B", gate.DynamicShared, func(r *Resources) *int { return r.DynamicShared })
@@ -25,7 +66,10 @@ func (j *judgement) ptxas() GateResult {
 	count(&t, "code size", "B", gate.CodeSize, func(r *Resources) *int { return r.CodeSize })
 	t.occupancy(gate.BlocksPerSM, c.Arch)
 	t.perKernel(c.Arch)
-	j.resources = t.rows
+	if len(part.Shapes) > 0 {
+		t.name(c.Variant)
+	}
+	j.resources = append(j.resources, t.rows...)
 
 	r := GateResult{Details: c.Resources.Warnings}
 	if len(c.Resources.Globals) > 0 {
@@ -87,6 +131,16 @@ func (t *resourceTable) failed() []string {
 		texts = append(texts, f.text)
 	}
 	return texts
+}
+
+// name says of which variant of a choice the table is.
+func (t *resourceTable) name(variant string) {
+	for i := range t.rows {
+		t.rows[i].Name += " of " + variant
+	}
+	for i := range t.toPass {
+		t.toPass[i] += " in " + variant
+	}
 }
 
 // count adds the row of one figure: shown when it was reported, judged when a

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -42,8 +43,20 @@ func (a Arch) capability() int {
 	return v
 }
 
-// ArchOf is what a variant is compiled for: its own list, or the kernel's.
+// Device is what runs the code: sm_90 for sm_90a.
+func (a Arch) Device() string { return strings.TrimRight(string(a), "af") }
+
+// ArchOf is what a variant is compiled for: its own list, or the kernel's. The choice has
+// what its variants have.
 func (m *Manifest) ArchOf(variant string) []Arch {
+	if variant == Choice {
+		var all []Arch
+		for _, part := range m.Parts(Choice, "") {
+			all = append(all, m.ArchOf(part)...)
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
 	if v, _ := m.Variant(variant); v.Arch != nil {
 		return v.Arch
 	}

@@ -28,6 +28,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkMode()
 	c.checkThreads()
 	c.checkVariants()
+	c.checkChoose()
 	c.checkReference()
 	c.checkSources()
 	c.checkInclude()
@@ -40,6 +41,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkJoined()
 	c.compileAll()
 	if n.Clean() && !c.failed {
+		c.checkChosen()
 		c.evaluateAll()
 	}
 	all, overDims := m.exprs()
@@ -80,7 +82,7 @@ func (c *checker) checkNames() {
 var needs = map[Mode]struct{ required, refused []string }{
 	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command", "threads"}},
 	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "scratch", "command"}},
-	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source", "threads"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source", "threads", "choose"}},
 }
 
 var examples = map[string]string{
@@ -161,13 +163,13 @@ func (c *checker) checkVariants() {
 		m.Variants = Variants{{Name: "default", Source: m.Source}}
 	}
 	switch {
-	case slices.Contains(m.VariantNames(), m.DefaultVariant) || len(m.Variants) == 0:
+	case slices.Contains(m.VariantNames(), m.DefaultVariant) || len(m.Variants) == 0 || n.Has("choose"):
 	case n.Has("default_variant"):
 		c.errorf(n.Child("default_variant"), "%q is none of the variants (write one of %s)", m.DefaultVariant, strings.Join(m.VariantNames(), ", "))
 	case len(m.Variants) == 1:
 		m.DefaultVariant = m.Variants[0].Name
 	default:
-		c.errorf(n.Child("default_variant"), "is required with more than one variant (write one of %s)", strings.Join(m.VariantNames(), ", "))
+		c.errorf(n.Child("default_variant"), "is required with more than one variant (write one of %s, or choose)", strings.Join(m.VariantNames(), ", "))
 	}
 	for _, v := range m.Variants {
 		for _, p := range n.Child("variants", v.Name, "toggles").Pairs() {

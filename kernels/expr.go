@@ -33,6 +33,8 @@ type Expr struct {
 	names   []string
 	program *vm.Program
 	at      *strict.Node // where it was read, until the manifest is checked
+
+	condition bool // true or false, which are 1 and 0
 }
 
 // An Env gives names their values.
@@ -141,8 +143,15 @@ func (e *Expr) compile(known []string) error {
 	for _, name := range known {
 		env[name] = float64(0)
 	}
-	program, err := expr.Compile(e.text, append(language(), expr.Env(env))...)
-	if err != nil {
+	text := e.text
+	if e.condition {
+		text = "(" + text + ") ? 1 : 0"
+	}
+	program, err := expr.Compile(text, append(language(), expr.Env(env))...)
+	switch {
+	case err != nil && e.condition:
+		return &fault{expr: e, what: "is no condition", fix: "write e.g. S >= 1024"}
+	case err != nil:
 		return &fault{expr: e, what: "is not arithmetic: " + engineMessage(err), fix: expressionPrompt}
 	}
 	e.program = program

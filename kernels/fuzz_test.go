@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps, gather, byValue,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps, goodChoice, gather, byValue,
 		strings.Replace(gather, "dtype: f32, access: in, shape: [V, D], init: {scale: 0.02}", "access: in, shape: [V], fields: [{name: d, dtype: f16, init: -1..1}, {name: q, dtype: int4, count: D}]", 1),
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
@@ -47,6 +47,13 @@ func useAll(t *testing.T, m *Manifest) {
 	t.Helper()
 	if _, err := m.Variant(m.DefaultVariant); err != nil {
 		t.Errorf("default variant %q does not exist", m.DefaultVariant)
+	}
+	for _, device := range m.devices() {
+		for _, shape := range m.ShapesFor(m.DefaultVariant) {
+			if v, err := m.Serving(m.DefaultVariant, device, shape.Dims); err != nil || !m.Supports(v, shape.Dims) {
+				t.Errorf("shape %s is served by %q on %s: %v", shape, v, device, err)
+			}
+		}
 	}
 	for _, v := range m.Variants {
 		m.CompilerFlags(v.Name)

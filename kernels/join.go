@@ -39,18 +39,21 @@ func (c *checker) checkJoined() {
 	if base == nil {
 		return
 	}
-	is, was := m.ToggleValues(m.DefaultVariant), base.ToggleValues(base.DefaultVariant)
-	for i := range m.Arguments {
-		for _, name := range m.Arguments[i].asks() {
-			value, isToggle := is[name]
-			if !isToggle || value == was[name] {
-				continue
+	was := base.ToggleValues(base.DefaultVariant)
+	for _, variant := range m.Parts(m.DefaultVariant, "") {
+		is := m.ToggleValues(variant)
+		for i := range m.Arguments {
+			for _, name := range m.Arguments[i].asks() {
+				value, isToggle := is[name]
+				if !isToggle || value == was[name] {
+					continue
+				}
+				at := c.n.Child("variants", variant, "toggles", name)
+				if !c.n.Child("variants", variant, "toggles").Has(name) {
+					at = c.n.Child("toggles", name, "default")
+				}
+				c.errorf(at, "%d changes the argument %s, which is of the problem: it is %d in the base (keep that, or have the base changed first)", value, m.Arguments[i].Name, was[name])
 			}
-			at := c.n.Child("variants", m.DefaultVariant, "toggles", name)
-			if !c.n.Child("variants", m.DefaultVariant, "toggles").Has(name) {
-				at = c.n.Child("toggles", name, "default")
-			}
-			c.errorf(at, "%d changes the argument %s, which is of the problem: it is %d in the base (keep that, or have the base changed first)", value, m.Arguments[i].Name, was[name])
 		}
 	}
 }
@@ -78,6 +81,9 @@ func (a *Argument) asks() []string {
 // Call is how the machine code of a variant is started, in words: two sides of equal
 // machine code are the same only where this is equal too.
 func (m *Manifest) Call(variant string) string {
+	if variant == Choice {
+		return m.ofParts(m.choice(), m.Call)
+	}
 	v, _ := m.Variant(variant)
 	parts := []string{"entry: " + strings.Join(m.Entries(variant), ", ")}
 	if m.Mode != ModeCUDA {
@@ -111,14 +117,30 @@ func (m *Manifest) Call(variant string) string {
 
 // Recipe is all that a variant is built and launched by but the contents of files.
 func (m *Manifest) Recipe(variant string) string {
+	if variant == Choice {
+		return m.ofParts(m.choice(), m.Recipe)
+	}
 	v, _ := m.Variant(variant)
 	parts := []string{"source: " + v.Source, "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
 }
 
+// ofParts is what there is to say of a choice: of itself, and then of each variant that it
+// chooses from.
+func (m *Manifest) ofParts(itself string, say func(variant string) string) string {
+	parts := []string{itself}
+	for _, part := range m.Parts(Choice, "") {
+		parts = append(parts, part+"\n"+say(part))
+	}
+	return strings.Join(parts, "\n")
+}
+
 // Launches is the same as Call in numbers, at the manifest's shapes and at some of the
 // secret ones: however the expressions are written, equal launches are equal.
 func (m *Manifest) Launches(variant string) string {
+	if variant == Choice {
+		return m.ofParts(m.served(), m.Launches)
+	}
 	v, _ := m.Variant(variant)
 	var b strings.Builder
 	for _, t := range m.trials(variant, "") {

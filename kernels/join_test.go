@@ -39,8 +39,7 @@ func TestHalves(t *testing.T) {
 	for _, f := range strict.Fields(reflect.TypeFor[Manifest]()) {
 		halves[f.Half] = append(halves[f.Half], f.Name)
 	}
-	same(t, "problem", halves[strict.HalfProblem], strings.Fields("version name description mode arguments shapes limits secret reference tolerance threads work rivals command"))
-	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("source sources include entry arch flags launch scratch variants default_variant toggles"))
+	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("source sources include entry arch flags launch scratch variants default_variant choose toggles"))
 	same(t, "neither", len(halves[""]), 0)
 }
 
@@ -55,6 +54,7 @@ var edits = [][2]string{
 	{"toggles:", "secret: {S: 1..64}\ntoggles:"}, {"toggles:", "work: {flops: S, bytes: D, peak: fp32}\ntoggles:"}, {"toggles:", "rivals: [{name: r, command: [r]}]\ntoggles:"},
 	{"entry: sdpa_fp8", "entry: sdpa2"}, {"arch: [sm_89, sm_90]", "arch: [sm_90]"}, {"flags: [-O3]", "flags: [-O2, -DX=1]"}, {"block: [128]", "block: [256]"},
 	{"grid: [\"ceildiv(S, TILE)\"]", "grid: [S, D]"}, {"  shared_memory: 4*TILE*D\n", ""}, {"default_variant: stage2", "default_variant: stage1"},
+	{"default_variant: stage2", "choose: [{when: S > 50, variant: stage1}, {variant: stage2}]"}, {"default_variant: stage2", "choose: [{when: S > 999, variant: stage1}, {variant: stage2}]"},
 	{"  stage1: {source: stage1.cu}\n", "  stage1: {source: stage1.cu}\n  stage3: {source: stage3.cu, limits: {S: 32}}\n"},
 	{"source: stage2.cu", "source: new.cu, launch: {grid: [S], block: [64]}"}, {"default: 64", "default: 32"}, {"TILE: 32", "TILE: 1024"},
 	{"toggles:", "sources: [\"*.cu\", \"**\"]\ntoggles:"}, {"shape: [S, D]}\n", "shape: [S, D], tensor_map: {box: [8, 64]}}\n"},

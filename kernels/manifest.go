@@ -69,6 +69,7 @@ type Manifest struct {
 	Scratch        []Scratch `yaml:"scratch" half:"implementation" eg:"[{name: partial, dtype: f32, shape: [8, S, D]}]" bounds:"(up to 16, of 1 GiB together)" doc:"cuda: arrays that the kernels of a launch use between them. They are poisoned before every launch, never compared, and not shown to the reference."`
 	Variants       Variants  `yaml:"variants" half:"implementation" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
 	DefaultVariant string    `yaml:"default_variant" half:"implementation" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
+	Choose         []Chosen  `yaml:"choose" half:"implementation" eg:"[{when: \"S >= 1024\", variant: stage2}, {variant: stage1}]" bounds:"(1 to 16)" doc:"cuda and cpu: a choice by problem size in place of default_variant. The first entry whose condition holds serves a problem. Commands and reports call it choose."`
 	Toggles        Toggles   `yaml:"toggles" half:"implementation" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
 
 	problem *Manifest // whose problem it is, while two files are joined
@@ -137,6 +138,11 @@ func (m *Manifest) exprs() (all, overDims []*Expr) {
 	}
 	if m.Reference != nil && m.Reference.Launch != nil {
 		overDims = append(overDims, m.Reference.Launch.launch().exprs()...)
+	}
+	for i := range m.Choose {
+		if m.Choose[i].When != nil {
+			overDims = append(overDims, &m.Choose[i].When.Expr)
+		}
 	}
 	if m.Work != nil {
 		overDims = append(overDims, &m.Work.FLOPs, &m.Work.Bytes)

@@ -28,7 +28,7 @@ var variantMistakes = []mistake{
 		"kernel.yaml:22:11: variants.stage1.source: is required (write e.g. source: stage1.cu)",
 	}},
 	{"default variant missing", goodCUDA, "default_variant: stage2\n", "", []string{
-		"kernel.yaml:1:1: default_variant: is required with more than one variant (write one of stage1, stage2)",
+		"kernel.yaml:1:1: default_variant: is required with more than one variant (write one of stage1, stage2, or choose)",
 	}},
 	{"default variant unknown", goodCUDA, "default_variant: stage2", "default_variant: stage9", []string{
 		`kernel.yaml:24:18: default_variant: "stage9" is none of the variants (write one of stage1, stage2)`,
@@ -59,7 +59,7 @@ var variantMistakes = []mistake{
 	}},
 	{"several at once", goodCPU, "mode: cpu\nentry: sdpa_fp8\n", "mode: cpu\nentry: 9\nDefault: 1\narch: [sm_89]\ncommand: {build: [a]}\n", []string{
 		`kernel.yaml:4:8: entry: "9" is no name of a kernel: "9" is out of place (write e.g. sdpa, attention<64, true>, ns::kernel or scale(float*, const float*, int))`,
-		"kernel.yaml:5:1: Default: unknown field (known here: arch, arguments, command, default_variant, description, entry, flags, include, launch, limits, mode, name, reference, rivals, scratch, secret, shapes, source, sources, threads, toggles, tolerance, variants, version, work)",
+		"kernel.yaml:5:1: Default: unknown field (known here: arch, arguments, choose, command, default_variant, description, entry, flags, include, launch, limits, mode, name, reference, rivals, scratch, secret, shapes, source, sources, threads, toggles, tolerance, variants, version, work)",
 		"kernel.yaml:6:7: arch: is not read in cpu mode (delete it)",
 		"kernel.yaml:7:10: command: is not read in cpu mode (delete it)",
 		"kernel.yaml:7:10: command.bench: is required (write e.g. bench: [./bench, --json])",

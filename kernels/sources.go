@@ -93,7 +93,7 @@ func (c *checker) checkVariantSource(v Variant) {
 	switch {
 	case m.Reference != nil && strings.EqualFold(m.Reference.Source, v.Source):
 		c.errorf(at, "%q is the reference, which no change may bring (name another file)", v.Source)
-	case v.Name == m.DefaultVariant && !m.IsSource(v.Source) && filePath.MatchString(v.Source):
+	case slices.Contains(m.Parts(m.DefaultVariant, ""), v.Name) && !m.IsSource(v.Source) && filePath.MatchString(v.Source):
 		c.errorf(at, "%q matches none of sources %s: no change could touch what is gated (add it there)", v.Source, strings.Join(m.Sources, ", "))
 	}
 }

@@ -34,6 +34,9 @@ func (v *Variants) UnmarshalStrict(n *strict.Node) {
 		if !strict.IsName(p.Key) {
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		}
+		if p.Key == Choice {
+			p.Errorf("%q is what a choice by problem size is called (choose another name)", p.Key)
+		}
 		variant := Variant{Name: p.Key}
 		p.Value.Decode(&variant)
 		*v = append(*v, variant)
@@ -106,12 +109,19 @@ func (t *Toggle) ValidateStrict(n *strict.Node) {
 }
 
 // Variant finds a variant by its name. Toggles may follow that have other values
-// there: "stage6_fp8,KEY_SPLITS=4,ROW_WARPS=1".
+// there: "stage6_fp8,KEY_SPLITS=4,ROW_WARPS=1". The choice is found by its name too: it
+// has no source, launch or limits of its own.
 func (m *Manifest) Variant(name string) (Variant, error) {
 	declared, settings, varied := strings.Cut(name, ",")
+	if declared == Choice && len(m.Choose) > 0 {
+		if varied {
+			return Variant{}, fmt.Errorf("variant %q: the choice has no toggles (write one of the variants that it chooses from: %s)", name, strings.Join(m.Parts(Choice, ""), ", "))
+		}
+		return Variant{Name: Choice, Description: m.choice()}, nil
+	}
 	i := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == declared })
 	if i < 0 {
-		return Variant{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, declared, strings.Join(m.VariantNames(), ", "))
+		return Variant{}, fmt.Errorf("%s has no variant %q (it has %s)", m.Name, declared, strings.Join(m.Named(), ", "))
 	}
 	v := m.Variants[i]
 	if !varied {
@@ -163,9 +173,22 @@ func (m *Manifest) VariantNames() []string {
 	return names
 }
 
+// Named is everything that can be named as a variant: the variants, and the choice.
+func (m *Manifest) Named() []string {
+	names := m.VariantNames()
+	if len(m.Choose) > 0 {
+		names = append(names, Choice)
+	}
+	return names
+}
+
 // ToggleValues is every toggle's value in a variant: the defaults, and what the
-// variant says over them.
+// variant says over them. The choice has those of its first variant: what they are
+// asked for there is the arguments, which are alike in all.
 func (m *Manifest) ToggleValues(variant string) map[string]int {
+	if variant == Choice && len(m.Choose) > 0 {
+		variant = m.Choose[0].Variant
+	}
 	values := map[string]int{}
 	for _, t := range m.Toggles {
 		values[t.Name] = t.Default

@@ -17,6 +17,7 @@ type Case struct {
 	Seed         uint64
 	Distribution kernels.Distribution
 	Secret       bool
+	Cover        bool // the policy does not name its shape: a variant of a choice serves no other
 }
 
 // Name is the case in one line.
@@ -29,7 +30,7 @@ func (c Case) Name() string {
 // of the shapes that the bound was made for, and of normal inputs.
 func (c Case) EndToEnd(m *kernels.Manifest) bool {
 	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
-	return quantized && c.Distribution == kernels.Normal && !c.Secret
+	return quantized && c.Distribution == kernels.Normal && !c.Secret && !c.Cover
 }
 
 // Evidence is the case before anything was run.
@@ -41,19 +42,26 @@ func (c Case) Evidence() gates.Case {
 }
 
 // Cases is every case that the gate asks for: its shapes, seeds and
-// distributions in all combinations, and secret ones with shapes, seeds and
-// distributions that nobody could know when the code was written.
+// distributions in all combinations, those that every variant of a choice needs to be
+// seen at all, and secret ones with shapes, seeds and distributions that nobody could know
+// when the code was written.
 func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
-	m := job.Manifest
 	var cases []Case
-	for _, name := range gate.Shapes.Pick(job.ShapeNames()) {
-		shape, _ := m.Shape(name)
-		for _, d := range gate.Distributions {
-			for _, seed := range gate.Seeds {
-				cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: kernels.Distribution(d)})
+	add := func(names []string, cover bool) {
+		for _, name := range names {
+			shape, _ := job.Manifest.Shape(name)
+			for _, d := range gate.Distributions {
+				for _, seed := range gate.Seeds {
+					cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: kernels.Distribution(d), Cover: cover})
+				}
 			}
 		}
 	}
+	known := job.ShapeNames()
+	asked := gate.Shapes.Pick(known)
+	add(asked, false)
+	cover := job.Of(job.Candidate).Cover(job.Candidate.Variant, asked)
+	add(slices.DeleteFunc(cover, func(name string) bool { return len(job.Shapes) > 0 || !slices.Contains(known, name) }), true)
 	for i, shape := range job.Of(job.Candidate).DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
 		d := gate.Distributions[i%len(gate.Distributions)]
 		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: kernels.Distribution(d), Secret: true})
@@ -64,9 +72,10 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 // SanitizeCases is every case that the gate wants looked at: its shapes and
 // distributions, and secret ones.
 func SanitizeCases(job Job, gate *policies.SanitizeGate, rng *rand.Rand) []Case {
-	return Cases(job, &policies.CorrectnessGate{
+	cases := Cases(job, &policies.CorrectnessGate{
 		Shapes: gate.Shapes, Seeds: []int64{0}, Distributions: gate.Distributions, SecretCases: gate.SecretCases,
 	}, rng)
+	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover }) // large ones take a tool hours
 }
 
 // Sanitized is the case for the record.

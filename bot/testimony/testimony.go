@@ -154,10 +154,48 @@ func (c checker) builds() error {
 		case s.build.Toggles != nil && !same(s.build.Toggles, m.ToggleValues(variant)):
 			return differs(s.field+".toggles", s.build.Toggles, m.ToggleValues(variant))
 		}
+		if err := c.parts(s.field, m, variant, s.build); err != nil {
+			return err
+		}
 	}
 	equal := job.SameCode(e.Baseline, e.Candidate)
 	if e.SameCode != equal {
 		return fmt.Errorf("same_code: it is %v, and by the hashes and the launches of both sides it is %v", e.SameCode, equal)
+	}
+	return nil
+}
+
+// parts of a choice are those of the manifest, each with the shapes that it serves: one that
+// is left out would not be judged.
+func (c checker) parts(field string, m *kernels.Manifest, variant string, build *gates.Build) error {
+	device := c.evidence.Device.Arch
+	if m.Mode != kernels.ModeCUDA {
+		device = ""
+	}
+	var want []string
+	if variant == kernels.Choice {
+		want = m.Parts(variant, device)
+	}
+	if len(build.Parts) != len(want) && (build.OK || len(build.Parts) > len(want)) {
+		return fmt.Errorf("%s.parts: there are %d, and the choice has %d", field, len(build.Parts), len(want))
+	}
+	for i, part := range build.Parts {
+		at := fmt.Sprintf("%s.parts[%d]", field, i)
+		var shapes []string
+		for _, s := range m.ServedBy(variant, want[i], device) {
+			shapes = append(shapes, s.Name)
+		}
+		v, err := m.Variant(want[i])
+		switch {
+		case err != nil:
+			return err
+		case part.Variant != want[i] || part.Source != v.Source:
+			return differs(at+".variant", part.Variant+" "+part.Source, want[i]+" "+v.Source)
+		case !slices.Equal(part.Shapes, shapes):
+			return differs(at+".shapes", part.Shapes, shapes)
+		case build.OK && (!part.OK || part.Code == "" || len(part.Parts) > 0):
+			return fmt.Errorf("%s: it is not built, and the choice is", at)
+		}
 	}
 	return nil
 }

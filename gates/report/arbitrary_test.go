@@ -44,6 +44,9 @@ func fill(rng *rand.Rand, v reflect.Value, depth int) {
 		}
 	case reflect.Slice:
 		n := rng.IntN(4)
+		if depth > 6 {
+			n = 0 // a build has parts, which are builds
+		}
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
 		for i := range n {
 			fill(rng, v.Index(i), depth+1)

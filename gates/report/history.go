@@ -150,7 +150,8 @@ func (s step) row(shapes []string, asBaseline bool, bar string) []line {
 	}
 	resource := func(name string) line {
 		for _, r := range s.verdict.Resources {
-			if r.Name == name {
+			// Of a choice, those of the variant that stands first.
+			if of, _, _ := strings.Cut(r.Name, " of "); of == name {
 				if asBaseline {
 					return cell(amountOf(r.Baseline, r.Unit))
 				}

@@ -118,6 +118,7 @@ func commitRows(v *gates.Verdict) [][]line {
 func buildRows(v *gates.Verdict) [][]line {
 	return eachSide(v, []sideRow{
 		{"source", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Source) }},
+		{"serving", func(_ gates.Commit, b gates.Build) line { return cell(b.Chosen()) }},
 		{"toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(togglesText(b.Toggles)) }},
 		{"flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) }},
 		{"arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) }},

@@ -17,9 +17,12 @@ import (
 type bench struct {
 	*drawer
 	ctx       context.Context
-	children  map[rune]*child // of the round, whatever the shape
+	children  map[seat]*child // of the round, whatever the shape
+	programs  map[rune]string // the sides' for this shape
 	reference *child
 }
+
+func (b *bench) child(side rune) *child { return b.children[seat{side, b.programs[side]}] }
 
 // Draw implements [interleave.Bench]. The sides get the inputs when it is their turn,
 // and until then nothing of them runs.
@@ -35,7 +38,7 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 
 // Time implements [interleave.Bench].
 func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
-	c := b.children[side]
+	c := b.child(side)
 	failure, err := c.ready()
 	var t interleave.Times
 	if err == nil && failure == nil {
@@ -67,7 +70,7 @@ func (b *bench) Throttled() bool { return false }
 // Compare implements [interleave.Bench]. Nothing of the sides runs: what is compared is
 // what the launches left.
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
-	candidate, baseline := b.children[gates.SideCandidate].memory, b.children[gates.SideBaseline].memory
+	candidate, baseline := b.child(gates.SideCandidate).memory, b.child(gates.SideBaseline).memory
 	all := make([]interleave.Difference, launches)
 	return all, each(launches, func(i int) error {
 		var err error
@@ -110,7 +113,7 @@ func outOfBounds() error {
 
 // Keep implements [interleave.Bench].
 func (b *bench) Keep(launch int) (interleave.Kept, error) {
-	slot := b.slot(b.children[gates.SideCandidate].memory, launch)
+	slot := b.slot(b.child(gates.SideCandidate).memory, launch)
 	return &kept{bench: b, dist: b.dist, seed: b.seeds[launch], output: b.layout.Outputs(slot)}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -76,7 +77,8 @@ func (d *desk) show(outputs [][]byte, keep func(*runners.LookedOutput, []byte)) 
 // reference, the baseline where there is one, and the candidate.
 type desk struct {
 	worker                         *Worker
-	candidate, baseline, reference *child
+	candidate, baseline, reference *child // of the case; the baseline is nil where there is none
+	candidates, baselines          map[string]*child
 	toggles                        map[string]int
 	look                           *runners.Look // of the case, where somebody wants to see it
 }
@@ -102,8 +104,17 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 		}
 	}
 	start(&d.reference, ref, refSlot)
-	start(&d.baseline, w.sides[runners.Baseline], slot)
-	start(&d.candidate, w.sides[runners.Candidate], 2*slot)
+	d.baselines, d.candidates = map[string]*child{}, map[string]*child{}
+	seat := func(to map[string]*child, side *executable, size int) {
+		for _, exe := range side.programs() {
+			var c *child
+			if start(&c, exe, size); c != nil {
+				to[exe.path] = c
+			}
+		}
+	}
+	seat(d.baselines, w.sides[runners.Baseline], slot)
+	seat(d.candidates, w.sides[runners.Candidate], 2*slot)
 	if err != nil {
 		d.close()
 		return nil, err
@@ -112,17 +123,39 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 }
 
 func (d *desk) close() {
-	for _, c := range []*child{d.reference, d.baseline, d.candidate} {
-		if c != nil {
+	if d.reference != nil {
+		d.reference.close()
+	}
+	for _, children := range []map[string]*child{d.baselines, d.candidates} {
+		for _, c := range children {
 			c.close()
 		}
 	}
+}
+
+// serve has the programs at hand that a case is given to.
+func (d *desk) serve(dims kernels.Dims) error {
+	exe, err := d.worker.sides[runners.Candidate].serving(dims)
+	if err != nil {
+		return err
+	}
+	d.candidate, d.baseline = d.candidates[exe.path], nil
+	if base := d.worker.sides[runners.Baseline]; base != nil {
+		if exe, err = base.serving(dims); err != nil {
+			return err
+		}
+		d.baseline = d.baselines[exe.path]
+	}
+	return nil
 }
 
 // run is one case: the candidate on the input in a process of its own and in one
 // that has run on another input, the baseline once, both against the reference.
 func (d *desk) run(c runners.Case) (gates.Case, error) {
 	evidence := c.Evidence()
+	if err := d.serve(c.Shape.Dims); err != nil {
+		return evidence, err
+	}
 	in, err := newDrawer(d.worker.job.Of(d.worker.job.Candidate), c.Shape, d.toggles)
 	if err != nil {
 		return evidence, err
@@ -230,6 +263,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 	if failure != nil {
 		evidence.BaselineFailure = failure
 		d.baseline.close()
+		maps.DeleteFunc(d.baselines, func(_ string, c *child) bool { return c == d.baseline })
 		d.baseline = nil
 		return nil
 	}

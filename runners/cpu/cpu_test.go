@@ -274,7 +274,7 @@ func passesAndSanitizes(t *testing.T, w *Worker, p *policies.Policy) {
 		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
 	}
 	sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
-	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate); err != nil || failure != nil || exe == "" {
+	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate, w.job.Candidate); err != nil || failure != nil || exe == "" {
 		t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
 	}
 }

@@ -26,7 +26,7 @@ const (
 func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: fitness(), Seed: w.rng.Uint64() >> 16}
 	t := &table{
-		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[rune]*child{},
+		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[seat]*child{},
 		plan: interleave.Plan{Pairs: int(gate.Pairs), Warm: 1, References: references},
 	}
 	defer t.close()
@@ -73,9 +73,16 @@ type table struct {
 	rng       *rand.Rand
 	plan      interleave.Plan
 	settings  []setting
-	children  map[rune]*child
+	benches   []*bench
+	children  map[seat]*child
 	reference *child
 	memory    int // bytes that a child shares
+}
+
+// A seat is a side's, and of a choice that of one of its variants.
+type seat struct {
+	side    rune
+	program string
 }
 
 // A setting is one shape of a round.
@@ -94,11 +101,21 @@ func (t *table) close() {
 }
 
 func (t *table) seat(side rune, role runners.Role) error {
-	c, err := startChild(t.ctx, t.worker.sides[role].path, t.memory, t.worker.sides[role].threads, t.worker.config.LaunchTimeout)
-	if err != nil {
-		return err
+	for _, b := range t.benches {
+		exe, err := t.worker.sides[role].serving(b.shape.Dims)
+		if err != nil {
+			return err
+		}
+		at := seat{side, exe.path}
+		b.programs[side] = exe.path
+		if t.children[at] != nil {
+			continue
+		}
+		if t.children[at], err = startChild(t.ctx, exe.path, t.memory, exe.threads, t.worker.config.LaunchTimeout); err != nil {
+			delete(t.children, at)
+			return err
+		}
 	}
-	t.children[side] = c
 	return nil
 }
 
@@ -110,7 +127,6 @@ func (t *table) prepare(names []string) error {
 	if err != nil {
 		return err
 	}
-	var benches []*bench
 	refSize := 0
 	for _, i := range t.rng.Perm(len(names)) {
 		shape, _ := m.Shape(names[i])
@@ -129,14 +145,14 @@ func (t *table) prepare(names []string) error {
 		refSize = max(refSize, size)
 		t.memory = max(t.memory, d.layout.Size*batch)
 		series := &gates.Series{Shape: names[i], Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions()}
-		b := &bench{drawer: d, ctx: t.ctx, children: t.children}
-		benches = append(benches, b)
+		b := &bench{drawer: d, ctx: t.ctx, children: t.children, programs: map[rune]string{}}
+		t.benches = append(t.benches, b)
 		t.settings = append(t.settings, setting{series, interleave.New(b, series, t.plan, t.rng)})
 	}
 	if t.reference, err = startChild(t.ctx, ref.path, refSize, 1, w.config.LaunchTimeout); err != nil {
 		return err
 	}
-	for _, b := range benches {
+	for _, b := range t.benches {
 		b.reference = t.reference
 	}
 	return nil
@@ -165,7 +181,11 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 	}
 	n := 1
 	for role, exe := range w.sides {
-		enough, failure, err := w.enough(ctx, shape, exe, n)
+		program, err := exe.serving(shape.Dims)
+		if err != nil {
+			return 0, err
+		}
+		enough, failure, err := w.enough(ctx, shape, program, n)
 		if err != nil {
 			return 0, err
 		}

@@ -85,16 +85,23 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 
 // look builds a side with the sanitizer and runs it on the cases.
 func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role, cases []runners.Case, run *gates.SanitizerRun) error {
-	exe, failure, err := w.buildSanitized(ctx, tool, s, role)
-	if err != nil || failure != nil {
-		run.Failure = failure
-		return err
-	}
 	var all sanitize.Report
-	side := w.sideOf(role)
-	files := sanitize.FilesOf(side.Dir)
+	whole, built := w.sideOf(role), map[string]string{}
+	files := sanitize.FilesOf(whole.Dir)
 	for _, c := range cases {
-		report, failure, err := w.runSanitized(ctx, exe, s, side, c, files)
+		side, err := w.servingSide(whole, c.Shape.Dims)
+		if err != nil {
+			return err
+		}
+		if built[side.Variant] == "" {
+			exe, failure, err := w.buildSanitized(ctx, tool, s, role, side)
+			if err != nil || failure != nil {
+				run.Failure = failure
+				return err
+			}
+			built[side.Variant] = exe
+		}
+		report, failure, err := w.runSanitized(ctx, built[side.Variant], s, side, c, files)
 		if err != nil {
 			return err
 		}
@@ -168,8 +175,7 @@ func (w *Worker) sideOf(role runners.Role) runners.Side {
 
 // buildSanitized compiles a side with the sanitizer. What compiled for the
 // build gate and does not so here is a failure of the side.
-func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role) (string, *gates.Failure, error) {
-	side := w.sideOf(role)
+func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role, side runners.Side) (string, *gates.Failure, error) {
 	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
@@ -179,15 +185,17 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	if err != nil {
 		return "", nil, err
 	}
-	out := filepath.Join(w.config.Scratch, "sanitize-"+string(tool))
+	out := filepath.Join(w.config.Scratch, "sanitize-"+string(tool)+"-"+side.Variant)
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
 	// By the name that the build found: in C++ it is a mangled one. Where nothing was built, it is taken for one of C.
 	symbol := m.Entry
-	if built := w.sides[role]; built != nil {
-		symbol = built.symbol
+	for _, built := range w.sides[role].programs() {
+		if built.variant == side.Variant {
+			symbol = built.symbol
+		}
 	}
 	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
 	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), toolchain.EntrySymbol, sample.Args)

@@ -50,9 +50,11 @@ type Worker struct {
 type executable struct {
 	path     string
 	symbol   string // the entry's, in what the compiler makes
+	variant  string
 	manifest *kernels.Manifest
 	toggles  map[string]int
 	threads  int
+	parts    []*executable // of a choice by problem size, which has no program of its own
 }
 
 // NewWorker finds a compiler for the job's sources.
@@ -107,13 +109,13 @@ func (w *Worker) Tools() map[string]string { return map[string]string{"cc": w.cc
 // BuildLog is everything that the compiler printed.
 func (w *Worker) BuildLog() string { return w.log.String() }
 
-// Build compiles one side to an object, reads its resources, and links it with
-// the stub.
-func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+// buildVariant compiles one variant of a side to an object, reads its resources, and
+// links it with the stub.
+func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Side) (gates.Build, *executable, error) {
 	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
-		return gates.Build{}, err
+		return gates.Build{}, nil, err
 	}
 	start := time.Now()
 	toggles := m.ToggleValues(side.Variant)
@@ -122,35 +124,34 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), append(flags, openMP(m)...)...))
+	object, err := w.compile(ctx, name, side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), append(flags, openMP(m)...)...))
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics
 		b.Seconds = time.Since(start).Seconds()
-		return b, nil
+		return b, nil, nil
 	}
 	if err != nil {
-		return b, err
+		return b, nil, err
 	}
 	b.Code = object.info.Code
 	b.Resources = object.resources()
 	b.Diagnostics = object.diagnostics
 	sample, err := tensor.NewProblem(m, m.Shapes[0], toggles, "zero", 0)
 	if err != nil {
-		return b, err
+		return b, nil, err
 	}
-	exe, err := w.link(ctx, string(role), object.info, stub(m.CPrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
+	exe, err := w.link(ctx, name, object.info, stub(m.CPrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
-		return b, nil
+		return b, nil, nil
 	}
 	if err != nil {
-		return b, err
+		return b, nil, err
 	}
-	w.sides[role] = &executable{path: exe, symbol: object.info.Entry, manifest: m, toggles: toggles, threads: m.Threads}
 	b.OK, b.Seconds = true, time.Since(start).Seconds()
-	return b, nil
+	return b, &executable{path: exe, symbol: object.info.Entry, variant: side.Variant, manifest: m, toggles: toggles, threads: m.Threads}, nil
 }
 
 // reference builds the base's reference once. That it compiles is the base's

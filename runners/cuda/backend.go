@@ -129,56 +129,54 @@ func archFor(device string, archs []kernels.Arch) (string, error) {
 	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strings.Join(names, ", "), device, device)
 }
 
-// Build compiles one side for the GPU's architecture.
-func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+// buildVariant compiles one variant of a side; nothing is built of one that is refused.
+func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, *sides.Built, error) {
 	m := b.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
-		return gates.Build{}, err
+		return gates.Build{}, nil, err
 	}
 	arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant))
 	if err != nil {
-		return gates.Build{}, runners.SetupErrorf("variant %s of %s %w", side.Variant, m.Name, err)
+		return gates.Build{}, nil, runners.SetupErrorf("variant %s of %s %w", side.Variant, m.Name, err)
 	}
 	build := gates.Build{
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
 		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
 	}
-	b.ahead(ctx)
 	start := time.Now()
-	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
+	cubin, err := b.compile(ctx, b.compilationOf(role, side.Variant), toolchain.NVCCBuild{
 		Dir: side.Dir, Source: variant.Source, Entries: m.Entries(side.Variant), Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
-		return build, nil
+		return build, nil, nil
 	}
 	if err != nil {
-		return build, err
+		return build, nil, err
 	}
 	if m := mismatched(cubin, m, side.Variant); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
 		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source), cubin.Diagnostics...)
-		return build, nil
+		return build, nil, nil
 	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.Kernels[0].Line
 	build.Diagnostics = cubin.Diagnostics
-	if err := resources(&build, cubin, m); err != nil {
-		return build, err
+	if err := resources(&build, cubin, m, b.shapesOf(role, side.Variant)); err != nil {
+		return build, nil, err
 	}
 	built := &sides.Built{Image: cubin.Path, Symbols: symbols(cubin, m.Entries(side.Variant)), Variant: side.Variant, Toggles: build.Toggles}
 	if side.Manifest != nil {
 		built.Manifest = filepath.Join(b.config.Scratch, string(role)+".yaml")
 		if err := os.WriteFile(built.Manifest, []byte(side.ManifestText), 0o644); err != nil {
-			return build, fmt.Errorf("writing the %s's manifest: %w", role, err)
+			return build, nil, fmt.Errorf("writing the %s's manifest: %w", role, err)
 		}
 	}
 	for _, g := range cubin.Globals {
 		built.Globals = append(built.Globals, g.Name)
 	}
-	b.sides[role] = built
-	return build, nil
+	return build, built, nil
 }
 
 // Correctness has the sides compared with the reference.

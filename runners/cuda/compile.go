@@ -78,14 +78,16 @@ func (b *Backend) ahead(ctx context.Context) {
 			continue
 		}
 		m := b.job.Of(*side)
-		variant, err := m.Variant(side.Variant)
-		if err != nil {
-			continue // told when it is that side's turn
-		}
-		if arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant)); err == nil {
-			b.begin(ctx, string(role), toolchain.NVCCBuild{
-				Dir: side.Dir, Source: variant.Source, Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
-			})
+		for _, name := range m.Parts(side.Variant, b.device.Arch) {
+			variant, err := m.Variant(name)
+			if err != nil {
+				continue // told when it is that side's turn
+			}
+			if arch, err := archFor(b.device.Arch, m.ArchOf(name)); err == nil {
+				b.begin(ctx, b.compilationOf(role, name), toolchain.NVCCBuild{
+					Dir: side.Dir, Source: variant.Source, Entries: m.Entries(name), Arch: arch, Flags: m.CompilerFlags(name), Defines: m.Defines(name), Include: m.IncludeFlags(),
+				})
+			}
 		}
 	}
 	if b.job.Rule().Gates.Correctness == nil {

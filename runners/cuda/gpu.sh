@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats inputs steps sanitize stages showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats inputs steps sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor reference cheats inputs steps sanitize stages showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor reference cheats inputs steps sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -45,6 +45,42 @@ changed() {
   if git -C "$results/tree-$1" diff --quiet; then echo "$1: the edit changed nothing"; failed=1; fi
 }
 
+# The stages of the FP8 attention kernel: what each is measured against, for what did not pay is not built upon, and its verdict.
+stages='stage1 stage0 PASS
+stage2 stage1 PASS
+stage3a stage2 DEFER too-slow
+stage3a_xor stage2 DEFER regression
+stage3b stage2 PASS
+stage4 stage3b DEFER
+stage5 stage4 DEFER
+stage6_fp8 stage5 PASS
+stage6_fp8_short stage6_fp8 DEFER regression
+stage6_split stage6_fp8 DEFER regression
+stage6_wgmma stage6_split DEFER regression'
+
+# pull STAGE BEFORE: a branch of a repository of its own whose kernel is that stage alone, with its source and its launch, on the
+# branch of the stage before it.
+pull() {
+  local repo=$results/pulls kernel=kernels/sdpa_fp8 keep=$1
+  local to=$repo/$kernel git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
+  if [ "$1" = stage6_fp8_short ]; then keep=stage6_fp8; fi # the same source, in other numbers
+  if ! [ -d "$repo/.git" ]; then git init --quiet "$repo" && mkdir -p "$to"; else "${git[@]}" checkout --quiet "$2"; fi
+  "${git[@]}" checkout --quiet -b "$1" && rm -f "$to"/*.cu && cp "$kernel"/*.cuh "$kernel"/reference.cu "$to" && cp "$kernel/$(source_of "$1")" "$to"
+  # The variants of the stage, and that it is the one. The problem is the first one, which all stages take.
+  awk -v keep=" $1 $keep " '
+    /^  (mission_causal|wide|wide_causal): / {next}
+    {sub(/D: 64\|128, causal: 0\|1/, "D: 64, causal: 0")}
+    /^variants:/ {inside = 1; print; next}
+    inside && /^[^ ]/ {exit}
+    inside && /^  [^ ]/ {name = $1; sub(":.*", "", name); on = index(keep, " " name " ") > 0}
+    !inside || on' "$kernel/kernel.yaml" >"$to/kernel.yaml"
+  echo "default_variant: $1" >>"$to/kernel.yaml"
+  "${git[@]}" add --all && "${git[@]}" commit --quiet -m "$1"
+}
+
+# source_of VARIANT: the file that it is compiled from.
+source_of() { awk -v name="  $1:" 'index($0, name) == 1 {on = 1} on && match($0, /source: [a-z0-9_]+\.cu/) {print substr($0, RSTART + 8, RLENGTH - 8); exit}' kernels/sdpa_fp8/kernel.yaml; }
+
 for step in $steps; do
   echo "== $step"
   case $step in
@@ -60,25 +96,24 @@ for step in $steps; do
     ;;
   stages)
     # Each stage against the one before it; the guards are short and long problems.
-    before=stage0
-    while read -r name want; do
+    while read -r name before want; do
       expect "$want" "$name" sdpa_fp8 --baseline-variant "$before" --variant "$name" --policy h200
-      before=$name
-      # What did not pay is not built upon.
-      case $name in stage3a | stage3a_xor) before=stage2 ;; stage6_fp8_short) before=stage6_fp8 ;; esac
-    done <<'STAGES'
-stage1 PASS
-stage2 PASS
-stage3a DEFER too-slow
-stage3a_xor DEFER regression
-stage3b PASS
-stage4 DEFER
-stage5 DEFER
-stage6_fp8 PASS
-stage6_fp8_short DEFER regression
-stage6_split DEFER regression
-stage6_wgmma DEFER regression
-STAGES
+    done <<<"$stages"
+    ;;
+  pulls)
+    # The same stages as pull requests: each brings its source, its launch and a manifest that makes it the default.
+    rm -rf "$results/pulls"
+    pull stage0 "" || failed=1
+    while read -r name before want; do
+      pull "$name" "$before" || { failed=1; break; }
+      expect "$want" "pull_$name" --dir "$results/pulls" --base "$before" --policy h200 sdpa_fp8
+    done <<<"$stages"
+    rm -rf "$results/pulls"
+    ;;
+  choose)
+    # The default, which chooses by problem size, against the variant that was it before: by the policy of all others, and on every shape.
+    expect "PASS" choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy h200
+    expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml
     ;;
   showcase)
     # Every variant on every shape (the early ones take a minute each); the best ones beside PyTorch. Its Python may lie anywhere; the sandbox shows what is named.

@@ -72,8 +72,12 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	candidate := b.sides[runners.Candidate]
-	steps, err := b.job.Of(b.job.Candidate).Steps(candidate.Variant, shape.Dims, candidate.Toggles)
+	m := b.job.Of(b.job.Candidate)
+	candidate, err := b.sides[runners.Candidate].Serving(m, shape.Dims)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	steps, err := m.Steps(candidate.Variant, shape.Dims, candidate.Toggles)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -19,11 +19,11 @@ func symbols(c *toolchain.Cubin, entries []string) map[string]string {
 }
 
 // resources joins what the compiler says of each kernel of a launch with what the launch asks for
-// at the shape that asks for most.
-func resources(build *gates.Build, c *toolchain.Cubin, m *kernels.Manifest) error {
+// at the shape that asks for most of those that it serves.
+func resources(build *gates.Build, c *toolchain.Cubin, m *kernels.Manifest, shapes []kernels.Shape) error {
 	var uses []gates.KernelUse
 	for i, entry := range m.Entries(build.Variant) {
-		threads, dynamic, err := asked(m, build.Variant, entry)
+		threads, dynamic, err := asked(m, build.Variant, entry, shapes)
 		if err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func resources(build *gates.Build, c *toolchain.Cubin, m *kernels.Manifest) erro
 
 // asked is the most threads a block and bytes of dynamic shared memory that steps start a kernel
 // with.
-func asked(m *kernels.Manifest, variant, entry string) (threads, dynamic int, err error) {
-	for _, shape := range m.ShapesFor(variant) {
+func asked(m *kernels.Manifest, variant, entry string, shapes []kernels.Shape) (threads, dynamic int, err error) {
+	for _, shape := range shapes {
 		steps, err := m.Steps(variant, shape.Dims, nil)
 		if err != nil {
 			return 0, 0, err

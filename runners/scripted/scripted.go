@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -105,7 +106,10 @@ func (b backend) Device() gates.Device {
 }
 func (b backend) Tools() map[string]string { return map[string]string{"cc": "scripted 1"} }
 
-func (b backend) Build(_ context.Context, _ runners.Role, side runners.Side) (gates.Build, error) {
+func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+	if side.Variant == kernels.Choice {
+		return runners.BuildParts(b.job.Of(side), side, "", func(part runners.Side) (gates.Build, error) { return b.Build(ctx, role, part) })
+	}
 	file, text := b.file(side), remark.ReplaceAllString(b.source(side), "")
 	if strings.Contains(text, "__TIME__") {
 		text += time.Now().String()

@@ -19,6 +19,10 @@ type Built struct {
 	Variant  string            `json:"variant,omitempty"`
 	Toggles  map[string]int    `json:"toggles,omitempty"`
 	Globals  []string          `json:"globals,omitempty"` // variables that outlive a launch
+
+	// Parts are the variants of a choice by problem size on a device, in place of an image.
+	Parts  []Built `json:"parts,omitempty"`
+	Device string  `json:"device,omitempty"`
 }
 
 // Joined is the manifest that the code is launched by: the problem of the base's
@@ -45,6 +49,7 @@ type Kernel struct {
 	steps    func(kernels.Dims) ([]kernels.StepAt, error)
 	modules  []*module
 	timeout  time.Duration
+	parts    []*Kernel // of a choice by problem size, which has no code of its own
 }
 
 // A module is one copy of the code, with the memory that its launches leave
@@ -66,6 +71,9 @@ const maxState = 16 << 20
 // Load puts a side's kernel onto the GPU.
 func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
 	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, maps: true, timeout: timeout}
+	if len(b.Parts) > 0 {
+		return k, k.loadParts()
+	}
 	k.steps = func(d kernels.Dims) ([]kernels.StepAt, error) { return m.Steps(b.Variant, d, b.Toggles) }
 	return k, k.load()
 }
@@ -140,6 +148,11 @@ func (k *Kernel) stateSize() int64 {
 
 // Reset queues giving every variable the value that it was loaded with.
 func (k *Kernel) Reset() error {
+	for _, part := range k.parts {
+		if err := part.Reset(); err != nil {
+			return err
+		}
+	}
 	for _, m := range k.modules {
 		for _, s := range m.state {
 			if err := k.stream.CopyDevice(s.live, s.first); err != nil {

@@ -139,7 +139,7 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
 			return a, err
 		}
-		a.State = len(s.kernel.modules[0].state) > 0
+		a.State = s.kernel.keeps()
 		return a, s.stream.Synchronize()
 	case r.Rooms != nil:
 		return a, s.rooms(*r.Rooms, files)
@@ -189,7 +189,11 @@ func (s *server) prepare(p Problem) error {
 	if err != nil {
 		return err
 	}
-	scratch, err := tensor.Scratch(s.manifest, s.kernel.built.Variant, kernels.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	serving, err := s.kernel.built.Serving(s.manifest, p.Dims)
+	if err != nil {
+		return err
+	}
+	scratch, err := tensor.Scratch(s.manifest, serving.Variant, kernels.Shape{Dims: p.Dims}, serving.Toggles)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,13 @@ import (
 // Prepare is the n-th launch of a batch, all of its steps, on arguments that lie at base, not
 // done yet. Scratch stands behind the arguments.
 func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+	if len(k.parts) > 0 {
+		part, err := k.part(dims)
+		if err != nil {
+			return nil, err
+		}
+		return part.Prepare(n, dims, args, offsets, base)
+	}
 	if err := k.copies(n + 1); err != nil {
 		return nil, err
 	}

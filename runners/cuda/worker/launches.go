@@ -47,7 +47,11 @@ func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 		if err != nil {
 			return nil, err
 		}
-		scratch, err := tensor.Scratch(s.candidate, s.request.Candidate.Variant, c.Shape, s.request.Candidate.Toggles)
+		serving, err := s.request.Candidate.Serving(s.candidate, c.Shape.Dims)
+		if err != nil {
+			return nil, err
+		}
+		scratch, err := tensor.Scratch(s.candidate, serving.Variant, c.Shape, serving.Toggles)
 		return append(p.Args, scratch...), err
 	}
 	p, err := tensor.Outline(s.manifest, c.Shape, nil)

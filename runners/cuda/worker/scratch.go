@@ -25,7 +25,14 @@ func (s *session) scratch(letter rune, shape kernels.Shape) ([]tensor.Arg, error
 	if letter != gates.SideCandidate {
 		m, built = s.baseline, s.request.Baseline
 	}
-	return tensor.Scratch(m, built.Variant, shape, built.Toggles)
+	serving, err := built.Serving(m, shape.Dims)
+	if err != nil && letter == gates.SideCandidate {
+		return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the choice serves nothing at %s: %v", shape.Dims, err)}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Scratch(m, serving.Variant, shape, serving.Toggles)
 }
 
 // newTail makes a side's scratch for a shape whose arguments take up so many bytes of each room.

@@ -1,0 +1,67 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// Build compiles one side: its variant, or every variant that its choice may take.
+func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+	if side.Variant != kernels.Choice {
+		b, exe, err := w.buildVariant(ctx, string(role), side)
+		if exe != nil {
+			w.sides[role] = exe
+		}
+		return b, err
+	}
+	m := w.job.Of(side)
+	whole := &executable{variant: side.Variant, manifest: m, toggles: m.ToggleValues(side.Variant)}
+	choice, err := runners.BuildParts(m, side, "", func(part runners.Side) (gates.Build, error) {
+		b, exe, err := w.buildVariant(ctx, string(role)+"-"+part.Variant, part)
+		if exe != nil {
+			whole.parts = append(whole.parts, exe)
+		}
+		return b, err
+	})
+	choice.Arch = w.Device().Arch
+	if err == nil && choice.OK {
+		w.sides[role] = whole
+	}
+	return choice, err
+}
+
+// serving is the program that a problem is given to.
+func (e *executable) serving(dims kernels.Dims) (*executable, error) {
+	if len(e.parts) == 0 {
+		return e, nil
+	}
+	variant, err := e.manifest.Serving(e.variant, "", dims)
+	for _, part := range e.parts {
+		if err == nil && part.variant == variant {
+			return part, nil
+		}
+	}
+	return nil, fmt.Errorf("the choice serves nothing at %s: %w", dims, err)
+}
+
+// programs is every program of a side.
+func (e *executable) programs() []*executable {
+	switch {
+	case e == nil:
+		return nil
+	case len(e.parts) > 0:
+		return e.parts
+	}
+	return []*executable{e}
+}
+
+// servingSide is a side with the variant that a problem is given to.
+func (w *Worker) servingSide(side runners.Side, dims kernels.Dims) (runners.Side, error) {
+	variant, err := w.job.Of(side).Serving(side.Variant, "", dims)
+	side.Variant = variant
+	return side, err
+}

@@ -1,0 +1,149 @@
+package cpu
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// Two variants of which each is right for its own problems alone, and has a stack that the policy sees.
+const choiceManifest = `version: 1
+name: scale
+mode: cpu
+entry: scale
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [N]}
+  - {name: y, dtype: f32, access: out, shape: [N]}
+  - {name: N, dtype: i32, access: scalar, value: N}
+reference: {source: reference.c, entry: reference}
+tolerance: {abs: 0.0001}
+shapes: {small: {N: 96}, middle: {N: 512}, mission: {N: 3000}}
+secret: {N: 1..4000}
+flags: [-O2]
+variants:
+  plain: {source: plain.c}
+  short: {source: short.c}
+  long: {source: long.c}
+choose: [{when: "N >= 1000", variant: long}, {variant: short}]
+`
+
+const (
+	shortSource = "#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = N < 1000 ? 2 * x[i] : 0; }\n"
+	longSource  = "#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = N >= 1000 ? 2 * x[i] : 0; }\n"
+)
+
+// untimed asks for everything but times.
+const untimed = `version: 1
+gates:
+  ptxas: {stack: "<= 64KiB"}
+  correctness: {shapes: [small], seeds: [0], secret_cases: 0, norm_error: "<= 1%", determinism: true}
+rules:
+  - name: default
+`
+
+// chosen gathers evidence about the choice against the slow baseline, by sources and a policy.
+func chosen(t *testing.T, manifest, policy string, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	all := map[string]string{"plain.c": baseline, "short.c": shortSource, "long.c": longSource, "reference.c": reference}
+	for name, text := range files {
+		all[name] = text
+	}
+	for name, text := range all {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Baseline: &runners.Side{Dir: dir, Variant: "plain"}, Candidate: runners.Side{Dir: dir, Variant: m.DefaultVariant}}
+	w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := runners.Gather(t.Context(), job, w, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, e, gates.Judge(p, "test.yaml", e)
+}
+
+// Every problem, secret ones among them, goes to the variant that is for it: compared, timed and sanitized.
+func TestChoose(t *testing.T) {
+	policy := strings.NewReplacer("shapes: [small], seeds: [0], secret_cases: 0", "shapes: all, seeds: [0], distributions: [normal], secret_cases: 12",
+		"rules:", "  sanitize: {shapes: [small, mission], distributions: [normal], secret_cases: 0, tools: [memcheck], missing_tool: inform}\nrules:").Replace(untimed)
+	w, e, v := chosen(t, choiceManifest, policy, nil)
+	if v.Outcome != gates.Pass {
+		t.Fatalf("%s (%s): %s %s", v.Outcome, v.Reason, v.Summary, e.Fault)
+	}
+	if got, want := e.Candidate.Chosen(), "mission by long; small, middle by short"; got != want {
+		t.Errorf("served %q, want %q", got, want)
+	}
+	if !slices.Contains(v.Notes, "The candidate chooses by problem size: mission by long; small, middle by short.") {
+		t.Errorf("nobody is told: %q", v.Notes)
+	}
+	sides := map[bool]int{}
+	for _, k := range e.Correctness.Cases {
+		if k.Secret {
+			sides[len(k.Dims) == len("N=1000")]++
+		}
+	}
+	if sides[true] == 0 || sides[false] == 0 {
+		t.Errorf("secret cases on both sides of the bound: %v", sides)
+	}
+	round, err := w.Round(t.Context(), &policies.PerformanceGate{Pairs: 2}, []string{"small", "mission"}, silent{})
+	if err != nil || round.Failure != nil || len(round.Series) != 2 {
+		t.Fatalf("timing both: %v, %+v", err, round)
+	}
+	for _, s := range round.Series {
+		if s.Worst == nil || s.Worst.Bad > 0 || s.Verified == 0 {
+			t.Errorf("%s was timed with wrong outputs: %+v", s.Shape, s.Worst)
+		}
+	}
+	var names []string
+	for _, r := range v.Resources {
+		names = append(names, r.Name)
+	}
+	if !slices.Contains(names, "stack of long") || !slices.Contains(names, "stack of short") {
+		t.Errorf("resources are judged of %q", names)
+	}
+	// A bound in the wrong place is a wrong output.
+	if _, _, v := chosen(t, strings.Replace(choiceManifest, "N >= 1000", "N >= 2000", 1), policy, nil); v.Reason != gates.ReasonCorrectness {
+		t.Errorf("a bound in the wrong place: %s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+}
+
+// A variant that no shape of the policy is given to does not get by unseen: neither its outputs, nor its resources, nor that
+// it does not compile.
+func TestChooseHidesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		reason gates.Reason
+		says   string
+	}{
+		"wrong":          {strings.Replace(longSource, "2 * x[i]", "3 * x[i]", 1), gates.ReasonCorrectness, "mission"},
+		"large":          {strings.Replace(longSource, "{ for", "{ volatile char big[100000]; big[N] = 1; for", 1), gates.ReasonResources, "long: Over budget: stack"},
+		"does not build": {"int x = ;", gates.ReasonBuild, "variant long: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, e, v := chosen(t, choiceManifest, untimed, map[string]string{"long.c": c.source})
+			if v.Outcome != gates.Defer || v.Reason != c.reason || !strings.Contains(v.Summary, c.says) {
+				t.Errorf("%s (%s): %s %s", v.Outcome, v.Reason, v.Summary, e.Fault)
+			}
+		})
+	}
+}

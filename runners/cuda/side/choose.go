@@ -1,0 +1,60 @@
+package side
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// Serving is the code that a problem is given to: the kernel's own, or that of the variant
+// which its choice takes.
+func (b Built) Serving(m *kernels.Manifest, dims kernels.Dims) (Built, error) {
+	if len(b.Parts) == 0 {
+		return b, nil
+	}
+	variant, err := m.Serving(b.Variant, b.Device, dims)
+	for _, part := range b.Parts {
+		if err == nil && part.Variant == variant {
+			return part, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("variant %s was not built", variant)
+	}
+	return Built{}, err
+}
+
+// loadParts puts every variant of a choice onto the GPU.
+func (k *Kernel) loadParts() error {
+	for _, b := range k.built.Parts {
+		part, err := Load(k.ctx, k.stream, k.manifest, b, k.timeout)
+		if err != nil {
+			return err
+		}
+		k.parts = append(k.parts, part)
+	}
+	return nil
+}
+
+// part is the variant that serves a problem. A problem that none serves is the choice's
+// failure.
+func (k *Kernel) part(dims kernels.Dims) (*Kernel, error) {
+	built, err := k.built.Serving(k.manifest, dims)
+	for _, part := range k.parts {
+		if err == nil && part.built.Variant == built.Variant {
+			return part, nil
+		}
+	}
+	return nil, &Failure{gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the choice serves nothing at %s: %v", dims, err)}}
+}
+
+// keeps tells whether the code has memory that outlives a launch.
+func (k *Kernel) keeps() bool {
+	for _, part := range k.parts {
+		if part.keeps() {
+			return true
+		}
+	}
+	return len(k.modules) > 0 && len(k.modules[0].state) > 0
+}
