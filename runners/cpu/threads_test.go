@@ -84,6 +84,7 @@ func TestThreads(t *testing.T) {
 			gates.Defer, "the kernel called clone, which the sandbox refuses"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			w, p := threadedWorker(t, c.threads, c.file, c.source)
 			e, err := runners.Gather(t.Context(), w.job, w, silent{})
 			if err != nil {
