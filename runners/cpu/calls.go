@@ -14,7 +14,8 @@ import (
 // that runs the kernel binds itself to the second before the kernel's first
 // instruction, and is left with what it takes to compute: memory that its address
 // space shows, and its answer. It cannot wait, sleep or set a timer, cannot start
-// anything, and cannot open, make or map a file.
+// anything, and cannot open, make or map a file. One that declares threads may start
+// those, and wait for them.
 
 // forkFlags is what fork asks of clone, in glibc and in musl: no thread, and no
 // child that shares memory with its parent.

@@ -82,8 +82,39 @@ func TestThreads(t *testing.T) {
 		{"not declared", "", "scale.cpp", withThreads, gates.Defer, "which the sandbox refuses"},
 		{"a fork beside them", "threads: 2", "scale.c", "#include <stdint.h>\n#include <unistd.h>\nvoid scale(const float *x, float *y, int32_t N) { fork(); for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n",
 			gates.Defer, "the kernel called clone, which the sandbox refuses"},
+		// It would be on no clock of the kernel's process, and not stop with it.
+		{"a process that shares its memory", "threads: 2", "scale.c", `#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+static const float *from;
+static float *to;
+static int n;
+static int work(void *p) { for (int i = 0; i < n; i++) to[i] = 2 * from[i]; return 0; }
+void scale(const float *x, float *y, int32_t N)
+{
+    static char stack[1 << 16];
+    from = x, to = y, n = N;
+    clone(work, stack + sizeof stack, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_SIGHAND | SIGCHLD, 0);
+    for (volatile int i = 0; i < 100000000; i++) ;
+}
+`, gates.Defer, "the kernel called clone, which the sandbox refuses"},
+		{"asks in memory, where no filter looks", "threads: 2", "scale.c", `#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void scale(const float *x, float *y, int32_t N)
+{
+    uint64_t args[11] = {0};
+    long got = syscall(SYS_clone3, args, sizeof args);
+    if (got == 0) for (;;) ;
+    for (int i = 0; i < N; i++) y[i] = got < 0 && errno == ENOSYS ? 2 * x[i] : 0;
+}
+`, gates.Pass, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			w, p := threadedWorker(t, c.threads, c.file, c.source)
 			e, err := runners.Gather(t.Context(), w.job, w, silent{})
 			if err != nil {

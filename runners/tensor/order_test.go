@@ -299,3 +299,38 @@ shapes: {one: {R: 3, C: 64}}
 		}
 	}
 }
+
+// Whatever the numbers, an order is one: a permutation hits nothing twice, and what ascends does so from 0 to its total in steps that
+// are allowed.
+func FuzzOrders(f *testing.F) {
+	f.Add(uint64(1), uint64(0), uint16(5), uint16(7), uint32(100), uint16(0), uint16(300))
+	f.Add(uint64(9), uint64(1<<40), uint16(1), uint16(0), uint32(0), uint16(0), uint16(0))
+	f.Add(uint64(3), uint64(77), uint16(999), uint16(1), uint32(5), uint16(2), uint16(2))
+	f.Fuzz(func(t *testing.T, a, b uint64, width, spare uint16, more uint32, least, most uint16) {
+		k, n := Key{a, b}, uint64(width)%2000+1
+		values, seen := n+uint64(spare), map[uint64]bool{}
+		for i := range n {
+			v := k.permuted(b%1000, i, values)
+			if v >= values || seen[v] {
+				t.Fatalf("%d of %d places go to %d of %d values, not for the first time: %v", i, n, v, values, seen[v])
+			}
+			seen[v] = true
+			if v := k.among(i, n, values); v >= values {
+				t.Fatalf("%d is among %d", v, values)
+			}
+		}
+		if n == 1 {
+			return
+		}
+		low, high := float64(min(least, most)), float64(max(least, most))
+		total := float64(n-1)*low + min(float64(more), float64(n-1)*(high-low))
+		before := 0.0
+		for i := range n {
+			v := k.ascending(b%1000, i, n, total, low, high)
+			if i == 0 && v != 0 || i == n-1 && v != total || i > 0 && (v-before < low || v-before > high) || v != math.Trunc(v) {
+				t.Fatalf("%d numbers up to %v in steps of %v to %v: %v behind %v at %d", n, total, low, high, v, before, i)
+			}
+			before = v
+		}
+	})
+}
