@@ -77,7 +77,7 @@ func (c *checker) checkNames() {
 var needs = map[Mode]struct{ required, refused []string }{
 	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command"}},
 	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "command"}},
-	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "include", "arch", "flags", "launch", "reference", "tolerance", "source"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "root", "include", "arch", "flags", "launch", "reference", "tolerance", "source"}},
 }
 
 var examples = map[string]string{

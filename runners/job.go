@@ -13,14 +13,14 @@ import (
 // A Job is one kernel of one change, with everything that a backend needs and
 // nothing of GitHub.
 type Job struct {
-	Folder       string            // of the kernel, from the repository's root
+	Key          string            // which kernel of the repository it is, see kernels.KeyOf
 	Manifest     *kernels.Manifest // of the base: the problem that both sides solve
-	ManifestText string            // kernel.yaml in Trusted
+	ManifestText string            // the manifest in Trusted
 	Policy       *policies.Policy  // of the base
 	PolicyFile   string            // as messages name it
 	PolicyText   string
 	Change       policies.Change
-	Trusted      string // folder of the base's kernel: manifest and reference
+	Trusted      string // the folder of the base's manifest: reference and harness
 	Baseline     *Side  // nil for a kernel that the base does not have
 	Candidate    Side
 	Provenance   gates.Provenance

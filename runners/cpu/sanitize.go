@@ -200,7 +200,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	}
 	flags := compileOnly(slices.Concat(m.IncludeFlags(), m.CompilerFlags(side.Variant), m.Defines(side.Variant)))
 	for _, step := range []toolchain.Compile{
-		{Dir: side.Dir, Args: slices.Concat([]string{"-c", variant.Source, "-o", kernel}, flags, s.Flags())},
+		{Dir: side.Dir, Args: slices.Concat([]string{"-c", m.SourceFile(variant), "-o", kernel}, flags, s.Flags())},
 		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"})},
 	} {
 		step.Out, step.Timeout = out, compileTimeout

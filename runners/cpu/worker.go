@@ -117,7 +117,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, string(role), side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), flags...))
+	object, err := w.compile(ctx, string(role), side.Dir, m.SourceFile(variant), m.Entry, append(m.IncludeFlags(), flags...))
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics

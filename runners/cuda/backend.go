@@ -134,10 +134,11 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
 		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
 	}
+	source := m.SourceFile(variant)
 	b.ahead(ctx)
 	start := time.Now()
 	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+		Dir: side.Dir, Source: source, Entries: []string{m.Entry}, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
@@ -150,7 +151,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	kernel := cubin.Kernels[0]
 	if m := compareParameters(kernel, m.Parameters()); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
-		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source, kernel.Line), cubin.Diagnostics...)
+		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(source, kernel.Line), cubin.Diagnostics...)
 		return build, nil
 	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, kernel.Line

@@ -84,7 +84,7 @@ func (b *Backend) ahead(ctx context.Context) {
 		}
 		if arch, err := archFor(b.device.Arch, m.ArchOf(side.Variant)); err == nil {
 			b.begin(ctx, string(role), toolchain.NVCCBuild{
-				Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+				Dir: side.Dir, Source: m.SourceFile(variant), Entries: []string{m.Entry}, Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 			})
 		}
 	}
