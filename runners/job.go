@@ -28,6 +28,9 @@ type Job struct {
 	Removed      bool // the head has no such kernel any more: there is nothing to measure
 	// Broken is what is wrong with the head's own manifest: there is nothing to build.
 	Broken []gates.Diagnostic
+	// Unready is what is not here of what a side is built from, and how to get it. It is
+	// neither side's fault.
+	Unready string
 	// Noise says that both sides are the same on purpose: what is measured is the
 	// machine.
 	Noise bool
@@ -63,6 +66,14 @@ func (j Job) BrokenEvidence() *gates.Evidence {
 		b.Error += fmt.Sprintf(" (and %d more mistakes)", more)
 	}
 	e.Candidate = b
+	return e
+}
+
+// UnreadyEvidence is all that there is to know of a kernel that cannot be built for what
+// is not here.
+func (j Job) UnreadyEvidence() *gates.Evidence {
+	e := j.Fault(errors.New(j.Unready))
+	e.Setup = true
 	return e
 }
 

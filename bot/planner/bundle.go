@@ -88,6 +88,9 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if job.Unready != "" {
+		return "", strict.Mistakef("it cannot be built: %s", job.Unready)
+	}
 	if len(job.Broken) > 0 {
 		return "", strict.Mistakef("the head cannot be built: %s", job.Broken[0])
 	}

@@ -295,6 +295,10 @@ func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (c
 		s.out.Evidence[k.Folder] = job.BrokenEvidence()
 		return k, nil
 	}
+	if job.Unready != "" {
+		s.out.Evidence[k.Folder] = job.UnreadyEvidence()
+		return k, nil
+	}
 	var err error
 	if k.Sources, err = sources(job); err != nil {
 		return k, err

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
 // Job lays out one kernel's files below the scratch folder and says what a run
@@ -40,7 +41,11 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if err := checkShapes(job); err != nil {
 		return job, err
 	}
-	if err := p.sides(ctx, &job, rev, isNew); err != nil {
+	err = p.sides(ctx, &job, rev, isNew)
+	if missing, ok := errors.AsType[checkout.NotHere](err); ok {
+		job.Unready, err = fmt.Sprintf("%s needs %v", file, missing), nil
+	}
+	if err != nil {
 		return job, err
 	}
 	return job, p.provenance(ctx, &job)

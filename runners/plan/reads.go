@@ -118,19 +118,25 @@ func (p *Plan) readBy(ctx context.Context, rev, key string, m *kernels.Manifest)
 // scan begins one of a kernel's files at a revision.
 func (p *Plan) scan(ctx context.Context, rev, folder string, m *kernels.Manifest) (*scan, error) {
 	s := &scan{plan: p, rev: rev, mode: m.Mode, include: m.IncludeFolders(), there: map[string]bool{}, reached: map[string]bool{}}
+	unseen := len(m.IncludeSets()) > 0 // headers whose text is not here to be searched
 	for _, dir := range append(m.Elsewhere(), folder) {
 		files, err := p.opt.Repo.Files(ctx, rev, dir)
 		if err != nil {
 			return nil, err
 		}
+		within, err := p.opt.Repo.Submodule(ctx, rev, dir)
+		if err != nil {
+			return nil, err
+		}
+		unseen = unseen || within != nil
 		for _, f := range files {
 			s.there[f] = true
 		}
 	}
 	for _, dir := range s.include {
 		s.reach(path.Join(dir, "stdc-predef.h")) // what gcc reads unasked
-		if len(m.IncludeSets()) > 0 {
-			s.reachAll(dir) // a header of the set may include it by its name alone
+		if unseen {
+			s.reachAll(dir) // one of them may include it by its name alone
 		}
 	}
 	return s, nil

@@ -99,7 +99,13 @@ func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, d
 		if err := os.MkdirAll(dir, 0o755); err != nil { // it may hold nothing else
 			return err
 		}
-		if err := p.opt.Repo.Export(ctx, rev, folder, to, everything); err != nil {
+		within, err := p.opt.Repo.Submodule(ctx, rev, folder)
+		if err == nil && within != nil {
+			err = p.opt.Repo.ExportSubmodule(ctx, *within, to)
+		} else if err == nil {
+			err = p.opt.Repo.Export(ctx, rev, folder, to, everything)
+		}
+		if err != nil {
 			return err
 		}
 	}
