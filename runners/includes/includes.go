@@ -46,20 +46,24 @@ func (s Sets) LayIn(job runners.Job, runner string) (map[string]string, error) {
 	if job.Baseline != nil {
 		sides = append(sides, *job.Baseline)
 	}
-	were, done := map[string]string{}, map[string]bool{}
-	for _, side := range sides {
-		if err := os.RemoveAll(filepath.Join(side.Dir, kernels.SetsFolder)); err != nil && !done[side.Dir] {
+	for _, side := range sides { // what the repository has there is no set of anybody's
+		if err := os.RemoveAll(filepath.Join(side.Dir, kernels.SetsFolder)); err != nil {
 			return nil, fmt.Errorf("making room for include sets: %w", err)
 		}
-		done[side.Dir] = true
 	}
+	were, laid := map[string]string{}, map[string]bool{}
 	for _, side := range sides {
 		for _, name := range job.Of(side).IncludeSets() {
 			folder, ok := s[name]
 			if !ok {
 				return nil, s.lacks(job, name, runner)
 			}
-			set, err := lay(folder, filepath.Join(side.Dir, kernels.SetsFolder, name))
+			to := filepath.Join(side.Dir, kernels.SetsFolder, name)
+			if laid[to] { // both sides are built in one folder
+				continue
+			}
+			laid[to] = true
+			set, err := lay(folder, to)
 			if err != nil {
 				return nil, fmt.Errorf("the include set <%s> of %s: %w", name, runner, err)
 			}

@@ -75,6 +75,11 @@ func TestLayIn(t *testing.T) {
 	if !strings.HasPrefix(first["<lib>"], "4.2.1, sha256 ") || len(first) != 1 {
 		t.Errorf("it was %v", first)
 	}
+	alike := j
+	alike.Baseline = &runners.Side{Dir: j.Candidate.Dir, Variant: "default"}
+	if same, err := sets.LayIn(alike, ""); err != nil || same["<lib>"] != first["<lib>"] {
+		t.Errorf("two variants of one folder: %v (%v)", same, err)
+	}
 	again, err := sets.LayIn(j, "")
 	if err != nil || again["<lib>"] != first["<lib>"] {
 		t.Errorf("%v, then %v (%v)", first, again, err)

@@ -1,14 +1,17 @@
 package plan
 
 import (
-	"bytes"
 	"context"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
 )
+
+// elsewhere is in every manifest that names other folders; an escape may spell anything.
+var elsewhere = regexp.MustCompile(`include|root|\\`)
 
 // read finds what the builds of kernels may read beside a folder of their own, at the base
 // and at the head. There is no compiler here to ask: texts are searched for what they
@@ -25,7 +28,7 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 		}
 		for _, key := range keys {
 			text := manifests[key]
-			if !p.shared[key] && !bytes.Contains(text, []byte("include")) && !bytes.Contains(text, []byte("root")) {
+			if !p.shared[key] && !elsewhere.Match(text) {
 				continue
 			}
 			m, err := kernels.Parse(kernels.FileOf(key), text)

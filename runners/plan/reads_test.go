@@ -154,6 +154,18 @@ func TestHeadersOfBothSides(t *testing.T) {
 	}
 }
 
+// However a manifest spells the word, what it includes counts.
+func TestIncludeSpeltOtherwise(t *testing.T) {
+	r := newTree(t)
+	files := including("#include <c.h>\n")
+	files["k/kernel.yaml"] = strings.Replace(files["k/kernel.yaml"], "include:", `"\x69nc\u006cude":`, 1)
+	base := r.commit(files)
+	keys, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"common/c.h": "// worse\n"})}).Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "k" {
+		t.Errorf("the change touches %q (%v)", keys, err)
+	}
+}
+
 // Each side is built with the headers of its own commit, and the work tree's are seen.
 func TestIncludeFolders(t *testing.T) {
 	r := newTree(t)
