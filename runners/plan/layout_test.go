@@ -61,6 +61,12 @@ func TestSeveralInOneFolder(t *testing.T) {
 		}
 		r.git("checkout", "--quiet", base)
 	}
+	// What a source of another language reads nobody here can tell.
+	python := r.commit(map[string]string{"k/scale.py": "from helper import scale\n", "k/helper.py": "# h\n", "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.py\nsources: ['*.py']")})
+	if keys, err := r.plan(plan.Options{Base: python, Head: r.commit(map[string]string{"k/helper.py": "# worse\n"})}).Kernels(t.Context()); err != nil || strings.Join(keys, " ") != scale {
+		t.Errorf("another language: the change touches %q (%v)", keys, err)
+	}
+	r.git("checkout", "--quiet", base)
 	// A file that is read in a way that hides its name is read by every kernel that might.
 	hidden := r.commit(map[string]string{"k/scale.c": "#define H \"sneaky.h\"\n#include H\n", "k/sneaky.h": "// s\n"})
 	keys, err := r.plan(plan.Options{Base: hidden, Head: r.commit(map[string]string{"k/sneaky.h": "// worse\n"})}).Kernels(t.Context())

@@ -154,23 +154,31 @@ type scan struct {
 	there   map[string]bool
 	reached map[string]bool
 	next    []string
+	unclear bool // a source is in a language whose includes are not known
 }
+
+// preprocessed is what sources are called whose includes the preprocessor of C reads.
+var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu"}
 
 // start is what a build begins with: the sources of the variants. A kernel that has its
 // folder for itself may have others there.
 func (s *scan) start(folder string, m *kernels.Manifest, shared bool) {
 	for _, v := range m.Variants {
-		if m.Root != "" {
-			s.reach(path.Join(m.Root, v.Source))
-		} else {
-			s.reach(path.Join(folder, v.Source))
-		}
+		s.source(folder, m, v)
 	}
 	for f := range s.there {
 		if rel, ok := strings.CutPrefix(f, folder+"/"); ok && !shared && m.IsSource(rel) {
 			s.reach(f)
 		}
 	}
+}
+
+func (s *scan) source(folder string, m *kernels.Manifest, v kernels.Variant) {
+	if m.Root != "" {
+		folder = m.Root
+	}
+	s.unclear = s.unclear || !slices.Contains(preprocessed, path.Ext(v.Source))
+	s.reach(path.Join(folder, v.Source))
 }
 
 func (s *scan) reach(f string) {
@@ -190,6 +198,9 @@ func (s *scan) reachAll(folder string) {
 
 // run is all that is reached; everything where that is not plain to see.
 func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
+	if s.unclear {
+		return keys(s.there), false, nil
+	}
 	for len(s.next) > 0 {
 		texts, err := s.plan.texts(ctx, s.rev, s.next)
 		if err != nil {

@@ -41,7 +41,7 @@ func (p *Plan) withheld(ctx context.Context, job *runners.Job) ([]gates.Diagnost
 	for _, f := range edited {
 		s.there[f] = true // one that the head deletes too
 	}
-	s.reach(path.Join(folder, v.Source))
+	s.source(folder, m, v)
 	read, plain, err := s.run(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (p *Plan) withheld(ctx context.Context, job *runners.Job) ([]gates.Diagnost
 }
 
 // code is what files are called that a source may read without saying so plainly.
-var code = []string{".h", ".hh", ".hpp", ".hxx", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".cu", ".inc", ".inl", ".ipp", ".tpp", ".def", ".ptx"}
+var code = []string{".h", ".hh", ".hpp", ".hxx", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".cu", ".inc", ".inl", ".ipp", ".tpp", ".def", ".ptx", ".py"}
 
 // notBrought is the files of a folder that the change edits and the candidate does not have
 // as they are at the head.
