@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kernelgate/kernelgate/bot/demo"
+	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -109,17 +110,28 @@ func gpuWorkerCommand() *cobra.Command {
 }
 
 func doctorCommand(stdout io.Writer) *cobra.Command {
-	return &cobra.Command{
+	host, file := doctor.DefaultHost(), ""
+	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what this host can do, and how to mend what it cannot",
-		Example: "  kernelgate doctor",
+		Example: "  kernelgate doctor\n  kernelgate doctor --include cutlass=/opt/cutlass/include",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings := doctor.Run(cmd.Context(), doctor.DefaultHost())
+			if file != "" {
+				config, err := serve.Load(serve.Sources{File: file, Getenv: os.Getenv})
+				if err != nil {
+					return err
+				}
+				host.Includes = config.Runner.Includes
+			}
+			findings := doctor.Run(cmd.Context(), host)
 			fmt.Fprint(stdout, doctor.Text(findings))
 			return asExit(doctor.Exit(findings))
 		},
 	}
+	includeFlag(cmd, &host.Includes)
+	cmd.Flags().StringVar(&file, "config", "", "the bot's configuration file, whose runner.includes are looked at")
+	return cmd
 }
 
 func demoCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -171,6 +183,9 @@ func asExit(status int) error {
 
 // measureHere has kernels measured by this program, on this host.
 func measureHere(c *measure.Config) error {
+	if err := c.Includes.Check(); err != nil {
+		return strict.Mistakef("--include: %w", err)
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)

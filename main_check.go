@@ -105,6 +105,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&opt.Rivals, "rivals", false, "time the manifest's rivals as well, for information; KERNELGATE_READ names folders that they need, e.g. a Python environment")
 	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
 	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
+	includeFlag(cmd, &opt.Includes)
 	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
 	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")

@@ -22,7 +22,7 @@ import (
 func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --rivals, --rounds and --results go with it)", name)
+			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --include, --rivals, --rounds and --results go with it)", name)
 		}
 	}
 	environment := map[string]string{}

@@ -79,7 +79,7 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "lint FILE...",
-		Short:   "Check policies, and manifests named kernel.yaml; every mistake is told at once",
+		Short:   "Check policies, and manifests named kernel.yaml or NAME.kernel.yaml; every mistake is told at once",
 		Example: "  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return check.Lint(stdout, args) },

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
 func replayCommand(stdout, stderr io.Writer) *cobra.Command {
-	dir, device := "", 0
+	dir, device, sets := "", 0, includes.Sets(nil)
 	cmd := &cobra.Command{
 		Use:   "replay RESULTS#CASE",
 		Short: "Repeat one case of a check and show which elements are wrong, on both sides",
@@ -30,7 +31,7 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			opt.Dir, opt.Version, opt.Now = dir, version(), time.Now
-			opt.Device = device
+			opt.Device, opt.Includes = device, sets
 			if err := measureHere(&opt.Config); err != nil {
 				return err
 			}
@@ -39,6 +40,7 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "folder in the repository (default: the current one)")
 	cmd.Flags().IntVar(&device, "device", 0, "which GPU to run on")
+	includeFlag(cmd, &sets)
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
@@ -117,8 +118,14 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opt))
 }
 
+// includeFlag is the sets of headers that this host has.
+func includeFlag(cmd *cobra.Command, sets *includes.Sets) {
+	cmd.Flags().StringToStringVar((*map[string]string)(sets), "include", nil, "headers that manifests include by name, cutlass=/opt/cutlass/include for include: [<cutlass>]")
+}
+
 func runnerCommand(stderr io.Writer) *cobra.Command {
 	var c agent.Config
+	var here measure.Config
 	tokenFile, level, format, device := "", "info", "text", 0
 	cmd := &cobra.Command{
 		Use:   "runner",
@@ -154,13 +161,13 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 				c.StateDir = filepath.Join(serve.Defaults(os.Getenv).Data+"-runner", c.Name)
 			}
 			c.Log = newLog(stderr, level, format)
-			here := measure.Config{Device: device, Log: c.Log}
+			here.Device, here.Log, here.Name = device, c.Log, c.Name
 			if err := measureHere(&here); err != nil {
 				return err
 			}
 			c.Measure = here.Measure
 			secondSignalKills(cmd.Context())
-			c.Log.Info("runner starts", "server", c.Server, "name", c.Name, "labels", c.Labels, "state", c.StateDir)
+			c.Log.Info("runner starts", "server", c.Server, "name", c.Name, "labels", c.Labels, "includes", here.Includes.Names(), "state", c.StateDir)
 			err = agent.Run(cmd.Context(), c)
 			if errors.Is(err, agent.ErrRefused) {
 				return strict.Mistake{Err: err}
@@ -176,6 +183,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu, and gpu with the GPU's name where there is one)")
 	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
 	f.IntVar(&device, "device", 0, "which GPU to measure on")
+	includeFlag(cmd, &here.Includes)
 	f.StringVar(&level, "log-level", level, "debug, info, warn or error")
 	f.StringVar(&format, "log-format", format, "text or json")
 	return cmd

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -121,7 +122,7 @@ func (m *Manifest) Recipe(variant string) string {
 		return m.ofParts(m.choice(), m.Recipe)
 	}
 	v, _ := m.Variant(variant)
-	parts := []string{"source: " + v.Source, "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
+	parts := []string{"source: " + path.Join(m.Root, v.Source), "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
 }
 

@@ -40,7 +40,7 @@ func TestHalves(t *testing.T) {
 		halves[f.Half] = append(halves[f.Half], f.Name)
 	}
 	same(t, "problem", halves[strict.HalfProblem], strings.Fields("version name description mode arguments shapes limits secret reference tolerance threads work rivals command"))
-	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("source sources include entry arch flags launch scratch variants default_variant choose toggles"))
+	same(t, "implementation", halves[strict.HalfImplementation], strings.Fields("root source sources include entry arch flags launch scratch variants default_variant choose toggles"))
 	same(t, "neither", len(halves[""]), 0)
 }
 
@@ -138,7 +138,7 @@ func TestJoinKeepsTheHarness(t *testing.T) {
 // Globs that swallow everything bring neither the reference nor the manifest.
 func TestJoinedSourcesLeaveTheReference(t *testing.T) {
 	m := joined(t, goodCPU, edited(t, goodCPU, "source: sdpa.c\n", "source: sdpa.c\nsources: [\"**\"]\n", "source: reference.c", "source: other.c"))
-	for name, want := range map[string]bool{"reference.c": false, "REFERENCE.C": false, "kernel.yaml": false, "sub/kernel.yaml": false, ".include/common/x.h": false, "other.c": true, "new.c": true} {
+	for name, want := range map[string]bool{"reference.c": false, "REFERENCE.C": false, "kernel.yaml": false, "sub/kernel.yaml": false, "other.kernel.yaml": false, ".repository/common/x.h": false, "other.c": true, "new.c": true} {
 		same(t, name, m.IsSource(name), want)
 	}
 }

@@ -19,9 +19,6 @@ import (
 // Version is the manifest language that this program reads.
 const Version = 1
 
-// FileName is the manifest's name in a kernel's folder.
-const FileName = "kernel.yaml"
-
 // Shipped holds the kernels that come with the program, one folder each.
 //
 //go:embed sdpa_cpu
@@ -59,9 +56,10 @@ type Manifest struct {
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`
 
+	Root           string    `yaml:"root" half:"implementation" eg:"csrc/kernels" default:"(the manifest's own folder)" doc:"cuda and cpu: the folder of the repository, from its root, that the sources are in. Every file below it is the author's."`
 	Source         string    `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
-	Sources        []string  `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
-	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, whose headers the sources may include. A header of the system or the toolkit of the same name comes first."`
+	Sources        []string  `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring, without root; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
+	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include, <cutlass>]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, submodules among them, whose headers the sources may include; a name in <> is a set of headers that the runner has. A header of the system or the toolkit of the same name comes first."`
 	Entry          string    `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu, unless the launch has steps)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
 	Arch           []Arch    `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
 	Flags          []string  `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`

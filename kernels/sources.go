@@ -22,17 +22,18 @@ var (
 	globText = regexp.MustCompile(`^[A-Za-z0-9_.+*?-]+(?:/[A-Za-z0-9_.+*?-]+)*$`)
 )
 
-// IsSource tells whether a change may bring this file of the kernel's folder.
-// The manifest and the reference never come that way, whatever the globs say.
+// IsSource tells whether a change may bring this file of the kernel's folder. Manifests
+// and the reference never come that way, whatever the globs say; where the sources are
+// in another folder, nothing of this one does.
 func (m *Manifest) IsSource(relpath string) bool {
-	if relpath == "" || path.Clean(relpath) != relpath || !isLocal(relpath) {
+	if m.Root != "" || relpath == "" || path.Clean(relpath) != relpath || !isLocal(relpath) {
 		return false
 	}
-	if first, _, _ := strings.Cut(relpath, "/"); strings.EqualFold(first, IncludeFolder) {
+	if first, _, _ := strings.Cut(relpath, "/"); strings.EqualFold(first, RepositoryFolder) || strings.EqualFold(first, SetsFolder) {
 		return false
 	}
 	// Where a file system ignores case, another spelling is the same file.
-	if strings.EqualFold(path.Base(relpath), FileName) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
+	if IsManifest(strings.ToLower(relpath)) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
 		return false
 	}
 	return slices.ContainsFunc(m.Sources, func(pattern string) bool { return matchGlob(pattern, relpath) })
@@ -58,7 +59,12 @@ func (c *checker) checkSources() {
 		return
 	}
 	at := c.n.Child("sources")
-	if !c.n.Has("sources") {
+	if c.n.Has("sources") && c.n.Has("root") {
+		c.errorf(at, "is not read with root: every file below that folder is a source (delete it)")
+	}
+	if m.Root != "" {
+		m.Sources = nil
+	} else if !c.n.Has("sources") {
 		m.Sources = slices.Clone(defaultSources[m.Mode])
 	} else if at.List() && len(m.Sources) == 0 {
 		c.errorf(at, "is empty: no change could touch the kernel (write e.g. [\"*.cu\"])")
@@ -91,6 +97,7 @@ func (c *checker) checkVariantSource(v Variant) {
 	}
 	c.checkPath(at, v.Source)
 	switch {
+	case m.Root != "":
 	case m.Reference != nil && strings.EqualFold(m.Reference.Source, v.Source):
 		c.errorf(at, "%q is the reference, which no change may bring (name another file)", v.Source)
 	case slices.Contains(m.Parts(m.DefaultVariant, ""), v.Name) && !m.IsSource(v.Source) && filePath.MatchString(v.Source):

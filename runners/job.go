@@ -13,14 +13,14 @@ import (
 // A Job is one kernel of one change, with everything that a backend needs and
 // nothing of GitHub.
 type Job struct {
-	Folder       string            // of the kernel, from the repository's root
+	Key          string            // which kernel of the repository it is, see kernels.KeyOf
 	Manifest     *kernels.Manifest // of the base: the problem that both sides solve
-	ManifestText string            // kernel.yaml in Trusted
+	ManifestText string            // the manifest in Trusted
 	Policy       *policies.Policy  // of the base
 	PolicyFile   string            // as messages name it
 	PolicyText   string
 	Change       policies.Change
-	Trusted      string // folder of the base's kernel: manifest and reference
+	Trusted      string // the folder of the base's manifest: reference and harness
 	Baseline     *Side  // nil for a kernel that the base does not have
 	Candidate    Side
 	Provenance   gates.Provenance
@@ -28,6 +28,9 @@ type Job struct {
 	Removed      bool // the head has no such kernel any more: there is nothing to measure
 	// Broken is what is wrong with the head's own manifest: there is nothing to build.
 	Broken []gates.Diagnostic
+	// Unready is what is not here of what a side is built from, and how to get it. It is
+	// neither side's fault.
+	Unready string
 	// Noise says that both sides are the same on purpose: what is measured is the
 	// machine.
 	Noise bool
@@ -63,6 +66,14 @@ func (j Job) BrokenEvidence() *gates.Evidence {
 		b.Error += fmt.Sprintf(" (and %d more mistakes)", more)
 	}
 	e.Candidate = b
+	return e
+}
+
+// UnreadyEvidence is all that there is to know of a kernel that cannot be built for what
+// is not here.
+func (j Job) UnreadyEvidence() *gates.Evidence {
+	e := j.Fault(errors.New(j.Unready))
+	e.Setup = true
 	return e
 }
 

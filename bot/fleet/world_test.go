@@ -238,7 +238,7 @@ func exampleBundle(t *testing.T) []byte {
 	var b bytes.Buffer
 	if _, err := bundle.Write(&b, runners.Job{
 		Trusted: base, Candidate: side, Baseline: &side, Notes: []string{"noted"}, Provenance: gates.Provenance{Repository: "o/r"},
-		Folder: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
+		Key: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
 	}); err != nil {
 		t.Fatal(err)
 	}

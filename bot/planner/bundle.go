@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -26,7 +25,7 @@ import (
 
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
-	Folder  string // of the kernel
+	Folder  string // which kernel, see kernels.KeyOf
 	Rounds  int
 	Shapes  []string
 	Seeds   []int64
@@ -78,16 +77,19 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folders, err := again.Kernels(ctx)
-	if err == nil && folders[0] != r.Folder { // the last part of a path may become another kernel's
+	keys, err := again.Kernels(ctx)
+	if err == nil && keys[0] != r.Folder { // the last part of a path may become another kernel's
 		err = strict.Mistakef("no kernel named %q", r.Folder)
 	}
 	if err != nil {
 		return "", err
 	}
-	job, _, err := s.job(ctx, again, folders[0])
+	job, _, err := s.job(ctx, again, keys[0])
 	if err != nil {
 		return "", err
+	}
+	if job.Unready != "" {
+		return "", strict.Mistakef("it cannot be built: %s", job.Unready)
 	}
 	if len(job.Broken) > 0 {
 		return "", strict.Mistakef("the head cannot be built: %s", job.Broken[0])
@@ -194,8 +196,18 @@ func hashFolder(h io.Writer, dir string, wanted func(rel string) bool) error {
 	})
 }
 
-// include is that of a file beside the including one, or of whatever a macro names.
-var include = regexp.MustCompile(`(?m)^\s*#\s*include\s*[^<\s]`)
+// beside is the files beside it that a reference reads, or asks for: it gets no folders
+// to include from. It is alone where that is none of them for sure. Whoever wrote it is
+// trusted not to have an assembler read one.
+func beside(reference []byte) (names []string, alone bool) {
+	included, plain := plan.Included(reference, kernels.ModeCUDA)
+	for _, i := range included {
+		if i.Beside {
+			names = append(names, i.Name)
+		}
+	}
+	return names, plain && len(names) == 0
+}
 
 // referenceAlone tells whether the reference needs no other file of the kernel's.
 func referenceAlone(job runners.Job) (bool, error) {
@@ -206,5 +218,6 @@ func referenceAlone(job runners.Job) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // the build says so
 	}
-	return !include.Match(text), err
+	_, alone := beside(text)
+	return alone, err
 }

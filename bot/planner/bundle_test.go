@@ -28,8 +28,8 @@ func TestBundleIsTheJob(t *testing.T) {
 	if !at.Time.Equal(w.planner.Now()) || at.Program != "kernelgate test" || at.Repository != "olga/kernels" || at.Head.SHA != facts.Head || at.Base.SHA != p.Base {
 		t.Errorf("the record is %+v", at)
 	}
-	if k := p.Kernels[0]; k.Folder != job.Folder || k.Rule != job.Rule().Name || k.Rule != "refactoring" || job.PolicyFile != p.PolicyFile {
-		t.Errorf("planned %+v, read %q and %q", k, job.Folder, job.Rule().Name)
+	if k := p.Kernels[0]; k.Folder != job.Key || k.Rule != job.Rule().Name || k.Rule != "refactoring" || job.PolicyFile != p.PolicyFile {
+		t.Errorf("planned %+v, read %q and %q", k, job.Key, job.Rule().Name)
 	}
 	if job.Rounds != 0 || job.Shapes != nil || job.Seeds != nil || job.Profile || job.Noise {
 		t.Errorf("a first attempt asks for more than its policy: %+v", job)
@@ -159,8 +159,8 @@ func TestRerun(t *testing.T) {
 			if job.Rounds != c.ask.Rounds || !slices.Equal(job.Shapes, c.shapes) || !slices.Equal(job.Seeds, c.ask.Seeds) || job.Profile != c.ask.Profile {
 				t.Errorf("asked for %+v, got %+v", c.ask, job)
 			}
-			if job.Folder != folder || job.ManifestText != manifest || job.PolicyText != policy || job.Noise != (c.ask.Versus == plan.Self) {
-				t.Errorf("the folder is %q, the manifest\n%s\nthe policy\n%s", job.Folder, job.ManifestText, job.PolicyText)
+			if job.Key != folder || job.ManifestText != manifest || job.PolicyText != policy || job.Noise != (c.ask.Versus == plan.Self) {
+				t.Errorf("the folder is %q, the manifest\n%s\nthe policy\n%s", job.Key, job.ManifestText, job.PolicyText)
 			}
 			want := tree{"kernel.yaml": manifest, "reference.c": "// truth\n", "scale.c": "// head\n"}
 			if d := cmp.Diff(want, w.files(job.Candidate.Dir)); d != "" {
@@ -182,8 +182,8 @@ func TestRerunOfANamesake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job := w.read(name); job.Folder != folder {
-			t.Errorf("asked for %s, got %s", folder, job.Folder)
+		if job := w.read(name); job.Key != folder {
+			t.Errorf("asked for %s, got %s", folder, job.Key)
 		}
 	}
 }

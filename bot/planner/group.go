@@ -83,8 +83,8 @@ func (s *survey) members(ctx context.Context) ([]policies.Change, error) {
 // group that touch the kernel get different rules, each of them counts, and the worst
 // verdict is the group's: the kernel is measured by the last of the policy's, which is
 // the one with the fewest exceptions, and judged by all.
-func (s *survey) job(ctx context.Context, p *plan.Plan, folder string) (job runners.Job, rules []string, err error) {
-	job, err = p.Job(ctx, folder)
+func (s *survey) job(ctx context.Context, p *plan.Plan, key string) (job runners.Job, rules []string, err error) {
+	job, err = p.Job(ctx, key)
 	if err != nil || len(s.facts.Members) == 0 {
 		return job, nil, err
 	}
@@ -94,7 +94,7 @@ func (s *survey) job(ctx context.Context, p *plan.Plan, folder string) (job runn
 	}
 	// Whose files are not known may have touched it; so may all, where nobody has.
 	touches := func(c policies.Change) bool {
-		return c.Paths == nil || p.Touches(folder, c.Paths)
+		return c.Paths == nil || p.Touches(key, c.Paths)
 	}
 	if !slices.ContainsFunc(all, touches) {
 		all = append(all, policies.Change{Branch: s.facts.Base})
@@ -115,6 +115,6 @@ func (s *survey) job(ctx context.Context, p *plan.Plan, folder string) (job runn
 			last, as = at, c
 		}
 	}
-	job, err = p.As(as).Job(ctx, folder)
+	job, err = p.As(as).Job(ctx, key)
 	return job, rules, err
 }

@@ -57,7 +57,7 @@ const DefaultCheck = "kernelgate"
 // A Proposal is a plan, and the evidence about kernels that need no runner.
 type Proposal struct {
 	change.Plan
-	Evidence map[string]*gates.Evidence // by folder
+	Evidence map[string]*gates.Evidence // by the kernel's key
 	// NewPolicy is the one that the base branch would have by this change; nil where that
 	// is the same, or none that can be read.
 	NewPolicy *policies.Policy
@@ -179,26 +179,26 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if err := s.ruleChange(ctx, changed); err != nil {
 		return err
 	}
-	folders, err := p.Kernels(ctx)
+	keys, err := p.Kernels(ctx)
 	if err != nil {
 		return err
 	}
 	if policyAt == "" {
 		return nil // nobody asks anything of any kernel
 	}
-	if len(folders) > maxKernels {
-		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(folders), maxKernels)}
+	if len(keys) > maxKernels {
+		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(keys), maxKernels)}
 	}
-	for _, folder := range folders {
-		job, rules, err := s.job(ctx, p, folder)
-		if s.problem(folder+"/kernel.yaml", err) {
+	for _, key := range keys {
+		job, rules, err := s.job(ctx, p, key)
+		if s.problem(kernels.FileOf(key), err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		k, err := s.kernel(ctx, job, rules)
-		if s.problem(folder+"/kernel.yaml", err) {
+		if s.problem(kernels.FileOf(key), err) {
 			continue
 		}
 		if err != nil {
@@ -286,13 +286,17 @@ func (s *survey) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
-	k := change.Kernel{Name: s.name(job), Folder: job.Folder, Rule: job.Rule().Name, Rules: rules, Labels: labels(job)}
+	k := change.Kernel{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job)}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
 	}
 	if len(job.Broken) > 0 {
 		s.out.Evidence[k.Folder] = job.BrokenEvidence()
+		return k, nil
+	}
+	if job.Unready != "" {
+		s.out.Evidence[k.Folder] = job.UnreadyEvidence()
 		return k, nil
 	}
 	var err error
@@ -311,7 +315,7 @@ func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (c
 func (s *survey) name(job runners.Job) string {
 	for _, k := range s.out.Kernels {
 		if k.Name == job.Manifest.Name {
-			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Folder)
+			return fmt.Sprintf("%s (%s)", job.Manifest.Name, job.Key)
 		}
 	}
 	return job.Manifest.Name

@@ -69,8 +69,8 @@ func TestNewKernel(t *testing.T) {
 	w := newWorld(t, usual())
 	p := w.plan(w.propose(kernel("added", "// new\n").with(tree{policyFile: "version: 1\ngates: {}\nrules: [{name: mild}]\n"})))
 	job := w.job(p)
-	if job.Baseline != nil || job.ManifestText != manifest || job.Folder != "added" || job.PolicyText != policy {
-		t.Errorf("the baseline is %v, the folder %q, the policy\n%s", job.Baseline, job.Folder, job.PolicyText)
+	if job.Baseline != nil || job.ManifestText != manifest || job.Key != "added" || job.PolicyText != policy {
+		t.Errorf("the baseline is %v, the folder %q, the policy\n%s", job.Baseline, job.Key, job.PolicyText)
 	}
 	want := tree{"kernel.yaml": manifest, "reference.c": "// truth\n", "scale.c": "// new\n"}
 	if d := cmp.Diff(want, w.files(job.Candidate.Dir)); d != "" {

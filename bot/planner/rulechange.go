@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -48,17 +47,17 @@ func (s *survey) ruleChange(ctx context.Context, changed []string) error {
 		return err
 	}
 	note(plan.PolicyFile, list)
-	folders, err := s.repo.Kernels(ctx, s.trusted)
+	keys, err := s.repo.Kernels(ctx, s.trusted)
 	if err != nil {
 		return err
 	}
-	for _, folder := range folders {
-		manifest := path.Join(folder, kernels.FileName)
+	for _, key := range keys {
+		manifest := kernels.FileOf(key)
 		if list, err = s.manifestChange(ctx, changed, manifest); err != nil {
 			return err
 		}
 		note(manifest, list)
-		files, err := s.judgedBy(ctx, changed, folder)
+		files, err := s.judgedBy(ctx, changed, key)
 		if err != nil {
 			return err
 		}
@@ -175,7 +174,10 @@ func mistaken(err error) string {
 // fileChange is of a file that is no text of ours to read.
 func (s *survey) fileChange(ctx context.Context, file string) (compare.List, error) {
 	old, is, err := s.merged(ctx, []string{file}, file)
-	if err != nil || bytes.Equal(old, is) {
+	if err == nil && old == nil { // whether it is there may decide as well
+		is, err = s.text(ctx, s.facts.Head, file)
+	}
+	if err != nil || bytes.Equal(old, is) && (old == nil) == (is == nil) {
 		return nil, err
 	}
 	name := func(text []byte) string {
@@ -234,15 +236,16 @@ func (s *survey) text(ctx context.Context, rev, file string) ([]byte, error) {
 
 // judgedBy is the changed files beside the manifest that a kernel of the base branch is
 // judged by: the reference with what it includes, or the harness.
-func (s *survey) judgedBy(ctx context.Context, changed []string, folder string) ([]string, error) {
+func (s *survey) judgedBy(ctx context.Context, changed []string, key string) ([]string, error) {
+	file, folder := kernels.FileOf(key), kernels.FolderOf(key)
 	if !slices.ContainsFunc(changed, func(name string) bool { return strings.HasPrefix(name, folder+"/") }) {
 		return nil, nil
 	}
-	text, err := s.text(ctx, s.trusted, path.Join(folder, kernels.FileName))
+	text, err := s.text(ctx, s.trusted, file)
 	if err != nil || text == nil {
 		return nil, err
 	}
-	m, err := s.planner.known.manifest(folder, text)
+	m, err := s.planner.known.manifest(file, text)
 	if err != nil {
 		return nil, nil // told where the kernel is planned
 	}
@@ -250,17 +253,15 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, folder string) 
 	switch {
 	case m.Mode == kernels.ModeCommand:
 		files, err = harnessOf(ctx, s.repo, s.trusted, folder, m)
-		files = slices.DeleteFunc(files, func(name string) bool { return path.Base(name) == kernels.FileName })
+		files = slices.DeleteFunc(files, func(name string) bool { return kernels.IsManifest(name) })
 	case m.Reference != nil:
 		files, err = s.including(ctx, folder, path.Join(folder, m.Reference.Source))
 	}
 	return slices.DeleteFunc(files, func(name string) bool { return !slices.Contains(changed, name) }), err
 }
 
-var included = regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"\n]+)"`)
-
-// including is a file and those beside it that it includes, and they in turn. Where a
-// macro names one, it may be any of the folder.
+// including is a file and those beside it that it includes or asks for, and they in turn.
+// Where that is not plain to see, it may be any of the folder.
 func (s *survey) including(ctx context.Context, folder, file string) ([]string, error) {
 	all := []string{file}
 	for i := 0; i < len(all); i++ {
@@ -268,13 +269,13 @@ func (s *survey) including(ctx context.Context, folder, file string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		names := included.FindAllSubmatch(text, -1)
-		if len(include.FindAll(text, -1)) > len(names) {
+		names, alone := beside(text)
+		if len(names) == 0 && !alone {
 			return s.repo.Files(ctx, s.trusted, folder)
 		}
 		for _, name := range names {
 			for _, from := range []string{path.Dir(all[i]), folder} {
-				if beside := path.Join(from, string(name[1])); !slices.Contains(all, beside) && strings.HasPrefix(beside, folder+"/") {
+				if beside := path.Join(from, name); !slices.Contains(all, beside) && strings.HasPrefix(beside, folder+"/") {
 					all = append(all, beside)
 				}
 			}

@@ -50,6 +50,12 @@ func TestRuleChange(t *testing.T) {
 		{"what the reference includes", includes, tree{folder + "/truth.h": "// a lie\n"}, true, "changes kernels/scale/truth.h"},
 		{"what it does not include", includes, tree{folder + "/other.h": "// better\n"}, false, ""},
 		{"what a macro may include", includes.with(tree{folder + "/reference.c": "#include HEADER\n"}), tree{folder + "/other.h": "// better\n"}, true, "kernels/scale/other.h"},
+		{"what the reference asks for", includes.with(tree{folder + "/reference.c": "#if __has_include(\"loose.h\")\n#endif\n"}), tree{folder + "/loose.h": "// x\n"}, true, "changes kernels/scale/loose.h (what kernels are judged by): none → "},
+		{"what nobody asks for", includes, tree{folder + "/loose.h": "// x\n"}, false, ""},
+		{"a second manifest's problem", usual().with(second), tree{folder + "/twice.kernel.yaml": strings.Replace(second[folder+"/twice.kernel.yaml"], "abs: 0.1", "abs: 99", 1)}, true, "loosens kernels/scale/twice.kernel.yaml tolerance.abs: 0.1 → 99"},
+		{"no second manifest", usual().with(second), tree{folder + "/twice.kernel.yaml": ""}, true, "loosens kernels/scale/twice.kernel.yaml (the file): a manifest → none"},
+		{"a second manifest's reference", usual().with(second), tree{folder + "/twice_reference.c": "// a lie\n"}, true, "changes kernels/scale/twice_reference.c"},
+		{"a second manifest", usual(), second, false, ""},
 		{"a new kernel", usual(), kernel("kernels/new", "// new\n"), false, ""},
 		{"the first policy", usual().with(tree{policyFile: ""}), tree{policyFile: nothingAsked}, false, ""},
 	} {

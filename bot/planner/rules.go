@@ -31,20 +31,21 @@ func (p *Planner) Rules(ctx context.Context, repo, branch string) (string, error
 }
 
 func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error) {
-	folders, err := repo.Kernels(ctx, rev)
+	keys, err := repo.Kernels(ctx, rev)
 	if err != nil {
 		return "", err
 	}
-	manifests := make([]string, len(folders))
-	for i, folder := range folders {
-		manifests[i] = path.Join(folder, kernels.FileName)
+	manifests := make([]string, len(keys))
+	for i, key := range keys {
+		manifests[i] = kernels.FileOf(key)
 	}
 	texts, err := repo.ReadAll(ctx, rev, manifests)
 	if err != nil {
 		return "", fmt.Errorf("reading the rules: %w", err)
 	}
-	files, references := append([]string{plan.PolicyFile}, manifests...), map[string]string{} // folder by name
-	for i, folder := range folders {
+	files, folders := append([]string{plan.PolicyFile}, manifests...), map[string]string{} // by the reference there
+	for i, key := range keys {
+		folder := kernels.FolderOf(key)
 		m, err := kernels.Parse(manifests[i], texts[manifests[i]])
 		switch {
 		case err != nil: // or a link, which is no manifest: told where a change touches the kernel
@@ -55,15 +56,16 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 			}
 			files = append(files, harness...)
 		case m.Reference != nil:
-			references[path.Join(folder, m.Reference.Source)] = folder
+			folders[path.Join(folder, m.Reference.Source)] = folder
 		}
 	}
-	if texts, err = repo.ReadAll(ctx, rev, slices.Collect(maps.Keys(references))); err != nil {
+	if texts, err = repo.ReadAll(ctx, rev, slices.Collect(maps.Keys(folders))); err != nil {
 		return "", fmt.Errorf("reading the rules: %w", err)
 	}
 	for name, text := range texts {
-		if files = append(files, name); include.Match(text) {
-			files = append(files, references[name]) // any of its files may be part of it
+		files = append(files, name)
+		if _, alone := beside(text); !alone {
+			files = append(files, folders[name]) // any of its files may be part of it
 		}
 	}
 	slices.Sort(files)

@@ -27,7 +27,7 @@ func (v View) annotations(r change.Run) (all []client.Annotation, note string) {
 	// What stops a build must not be crowded out by warnings.
 	slices.SortStableFunc(findings, func(a, b gates.Diagnostic) int { return rank(level(a.Severity)) - rank(level(b.Severity)) })
 	for _, f := range findings {
-		file, ok := inRepository(r.Folder, f.File)
+		file, ok := inRepository(kernels.FolderOf(r.Folder), f.File)
 		message := report.Clip(report.Plain(f.Message), 1000)
 		if !ok || message == "" {
 			continue
@@ -58,15 +58,18 @@ func level(severity string) string {
 }
 
 // inRepository is a compiler's file name from the repository's root. Compilers
-// run in the kernel's folder, where the folders that it includes from stand below one; a
-// header of the system is nobody's line to mend.
+// run in the kernel's folder, where other folders of the repository stand below one; a
+// header of the system or of the runner is nobody's line to mend.
 func inRepository(folder, file string) (string, bool) {
 	folder = path.Clean(cmp.Or(folder, "."))
 	if file == "" || path.IsAbs(file) || strings.ContainsFunc(file, func(r rune) bool { return r < ' ' }) {
 		return "", false
 	}
 	file = path.Clean(file)
-	if shared, ok := strings.CutPrefix(file, kernels.IncludeFolder+"/"); ok {
+	if strings.HasPrefix(file, kernels.SetsFolder+"/") {
+		return "", false
+	}
+	if shared, ok := strings.CutPrefix(file, kernels.RepositoryFolder+"/"); ok {
 		return shared, true
 	}
 	if !strings.HasPrefix(file, folder+"/") {

@@ -25,6 +25,8 @@ func TestInRepository(t *testing.T) {
 		{"kernels/sdpa", "../../../etc/passwd", "", false},
 		{"kernels/sdpa", "", "", false},
 		{"kernels/sdpa", "a\nb", "", false},
+		{"kernels/sdpa", ".repository/csrc/norm.cu", "csrc/norm.cu", true},
+		{"kernels/sdpa", ".sets/cutlass/cutlass.h", "", false},
 	} {
 		if got, ok := inRepository(c.folder, c.file); ok != c.ok || ok && got != c.want {
 			t.Errorf("%q in %q: %q, %v", c.file, c.folder, got, ok)

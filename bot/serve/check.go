@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
 // A checker tells every mistake at the place where it was made.
@@ -171,6 +173,13 @@ func (c *checker) checkLocal() {
 		c.at("runner.name", "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	c.labels("runner.labels", r.Labels)
+	for _, name := range includes.Sets(r.Includes).Names() {
+		if !kernels.IsIncludeSet(name) {
+			c.at("runner.includes", "%q is no name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)
+		} else if !filepath.IsAbs(r.Includes[name]) {
+			c.at("runner.includes", "%s: %q is not an absolute path (write e.g. /opt/%[1]s/include)", name, r.Includes[name])
+		}
+	}
 	if r.Socket != "" && !filepath.IsAbs(r.Socket) {
 		c.at("runner.socket", "%q is not an absolute path (write e.g. /run/kernelgate/runner.sock)", r.Socket)
 	}

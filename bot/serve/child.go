@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
 // A child is the local runner: a process that gets a socket, a token and a folder,
@@ -20,6 +22,7 @@ type child struct {
 	dir           string
 	server, name  string
 	labels        []string
+	includes      includes.Sets
 	level, format string
 	as            *syscall.Credential // nil is as the bot
 	stderr        io.Writer
@@ -71,6 +74,9 @@ func (c *child) once(ctx context.Context) error {
 	}
 	if c.format != "" {
 		args = append(args, "--log-format", c.format)
+	}
+	for _, name := range c.includes.Names() {
+		args = append(args, "--include", name+"="+c.includes[name])
 	}
 	cmd := exec.CommandContext(ctx, c.program[0], args...)
 	cmd.Dir, cmd.Env = c.dir, c.environment()

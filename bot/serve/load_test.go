@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -108,7 +109,7 @@ github:
   api_url: https://user:password@github.example.com
   repositories: [kernels, a/b, A/B]
 nats: http://nats
-runner: {labels: ["a b"], socket: run.sock, name: "", user: Root!}
+runner: {labels: ["a b"], includes: {a/b: /opt/x, cutlass: opt/cutlass, fine: /opt/fine}, socket: run.sock, name: "", user: Root!}
 runners:
   - {name: local, labels: [l4], token_file: /k/t}
   - {name: gpu 1, labels: [l/4], token_file: /k/t}
@@ -307,4 +308,27 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("an account is missing: %+v", c.GitHub)
 		}
 	})
+}
+
+// Sets of headers are a mapping in the file, in the environment and on the command line.
+func TestIncludes(t *testing.T) {
+	want := map[string]string{"cutlass": "/opt/cutlass/include", "mine": "/srv/mine"}
+	const text = "{cutlass: /opt/cutlass/include, mine: /srv/mine}"
+	for name, c := range map[string]struct {
+		file       string
+		env, flags map[string]string
+	}{
+		"file":        {file: good + "runner: {includes: " + text + "}\n"},
+		"environment": {file: good, env: map[string]string{"KERNELGATE_RUNNER_INCLUDES": text}},
+		"flag":        {file: good, flags: map[string]string{"runner-includes": text}},
+	} {
+		config, err := load(t, c.file, c.env, c.flags)
+		if err != nil || !maps.Equal(config.Runner.Includes, want) {
+			t.Errorf("%s: %v (%v)", name, config.Runner.Includes, err)
+		}
+		var shown strings.Builder
+		if err := config.Show(&shown); err != nil || !strings.Contains(shown.String(), "cutlass: /opt/cutlass/include, mine: /srv/mine\n") {
+			t.Errorf("%s: shown as\n%s", name, shown.String())
+		}
+	}
 }

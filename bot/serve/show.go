@@ -3,7 +3,9 @@ package serve
 import (
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,12 @@ func (c Config) Show(w io.Writer) error {
 				}
 			}
 			continue
+		case map[string]string:
+			var parts []string
+			for _, name := range slices.Sorted(maps.Keys(value)) {
+				parts = append(parts, name+": "+value[name])
+			}
+			text = strings.Join(parts, ", ")
 		case []string:
 			text = strings.Join(value, ", ")
 		case Words:

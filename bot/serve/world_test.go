@@ -106,7 +106,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	w := &world{TB: t, ctx: ctx, log: &lockedBuffer{}}
 	t.Cleanup(func() {
@@ -194,10 +194,15 @@ func (w *world) propose(file, text string) *embedded.PR {
 // completed waits for a commit's check.
 func (w *world) completed(sha string) embedded.Check {
 	w.Helper()
+	return w.completedCheck(sha, "kernelgate")
+}
+
+func (w *world) completedCheck(sha, name string) embedded.Check {
+	w.Helper()
 	var c embedded.Check
 	w.no(w.hub.WaitFor(w.ctx, func() bool {
 		var ok bool
-		c, ok = w.repo.Check(sha, "kernelgate")
+		c, ok = w.repo.Check(sha, name)
 		return ok && c.Status == "completed"
 	}))
 	return c

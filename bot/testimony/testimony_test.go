@@ -79,7 +79,7 @@ func asked(t *testing.T, speed string) runners.Job {
 		Trusted: base, Baseline: &runners.Side{Dir: base, Variant: m.DefaultVariant}, Candidate: runners.Side{Dir: side("head", "// speed "+speed+"\n"), Variant: m.DefaultVariant},
 		Provenance: gates.Provenance{Repository: "olga/kernels", Base: gates.Commit{SHA: strings.Repeat("a", 40)}, Head: gates.Commit{SHA: strings.Repeat("b", 40)}, Manifest: "m", Policy: "p", Command: "kernelgate check"},
 		Notes:      []string{"The bot's own note."},
-		Folder:     "kernels/scale", ManifestText: manifest, PolicyFile: "policy.yaml", PolicyText: policy,
+		Key:        "kernels/scale", ManifestText: manifest, PolicyFile: "policy.yaml", PolicyText: policy,
 	}
 }
 

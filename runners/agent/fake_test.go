@@ -167,7 +167,7 @@ func exampleBundle(t *testing.T) []byte {
 	var b bytes.Buffer
 	if _, err := bundle.Write(&b, runners.Job{
 		Trusted: base, Candidate: runners.Side{Dir: base, Variant: "a"}, Notes: []string{"noted"},
-		Folder: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
+		Key: "k/twice", PolicyFile: "cpu.yaml", PolicyText: string(policy),
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 // A bundle is a gzipped tar with these names, in ascending order, and no others:
 //
-//	base/…         the kernel's folder at the base: manifest and reference
+//	base/…         the folder of the kernel's manifest at the base, with the reference
 //	baseline.yaml  the manifest whose implementation is the baseline's, where that is not the base's
 //	baseline/…     the baseline's folder, where that is not the base's
 //	head.yaml      the manifest whose implementation is the candidate's, where that is not the base's
@@ -19,6 +19,7 @@ package bundle
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"unicode"
 
@@ -47,8 +48,6 @@ const (
 	headFolder     = "head"
 	baselineFolder = "baseline"
 
-	manifestFile = baseFolder + "/" + kernels.FileName
-
 	headManifest     = headFolder + ".yaml"
 	baselineManifest = baselineFolder + ".yaml"
 )
@@ -56,7 +55,7 @@ const (
 // A description is a runners.Job as job.json has it.
 type description struct {
 	Schema     string           `json:"schema"`
-	Folder     string           `json:"folder"`
+	Key        string           `json:"folder"`
 	PolicyFile string           `json:"policy_file"`
 	Candidate  side             `json:"candidate"`
 	Baseline   *side            `json:"baseline,omitempty"`
@@ -69,6 +68,11 @@ type description struct {
 	Shapes  []string `json:"shapes,omitempty"`
 	Seeds   []int64  `json:"seeds,omitempty"`
 	Profile bool     `json:"profile,omitempty"`
+}
+
+// manifest is where a bundle has the base's.
+func (d description) manifest() string {
+	return baseFolder + "/" + path.Base(kernels.FileOf(d.Key))
 }
 
 // A side is in one of the bundle's folders.

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -68,7 +69,7 @@ func example(t testing.TB) runners.Job {
 		Provenance: gates.Provenance{
 			Time: time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), Repository: "o/r", Base: gates.Commit{SHA: "b"}, Head: gates.Commit{SHA: "h"},
 		},
-		Folder: "k/twice", PolicyFile: ".github/kernelgate.yaml", PolicyText: policyText(t),
+		Key: "k/twice", PolicyFile: ".github/kernelgate.yaml", PolicyText: policyText(t),
 		Shapes: []string{"small"}, Seeds: []int64{-1, 2},
 	}
 }
@@ -100,6 +101,21 @@ func unpack(t testing.TB, data []byte) runners.Job {
 		t.Fatal(err)
 	}
 	return j
+}
+
+// A folder may have several manifests: the job's own is read, whatever the others are.
+func TestNamedManifest(t *testing.T) {
+	j := example(t)
+	j.Key = "k/other.kernel.yaml"
+	fill(t, j.Trusted, map[string]string{"other.kernel.yaml": strings.Replace(manifest, "name: ", "name: other_", 1), "kernel.yaml": "]\n"})
+	data, _ := pack(t, j)
+	if got := unpack(t, data); got.Key != j.Key || !strings.HasPrefix(got.Manifest.Name, "other_") || got.ManifestText == "]\n" {
+		t.Errorf("%s is %s:\n%s", got.Key, got.Manifest.Name, got.ManifestText)
+	}
+	j.Key = "k/none.kernel.yaml"
+	if _, err := Write(io.Discard, j); err == nil || !strings.Contains(err.Error(), "has no none.kernel.yaml") {
+		t.Errorf("a manifest that is not there is packed: %v", err)
+	}
 }
 
 func TestRoundTrip(t *testing.T) {

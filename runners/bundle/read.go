@@ -124,7 +124,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
-	if h.Name == manifestFile {
+	if path.Dir(h.Name) == baseFolder && kernels.IsManifest(h.Name) { // which of them it is, job.json says
 		if u.texts[h.Name], err = io.ReadAll(content); err != nil {
 			return err
 		}
@@ -171,9 +171,12 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 	if err != nil {
 		return runners.Job{}, err
 	}
-	manifest, ok := u.texts[manifestFile]
+	if err := checkName(d.Key); err != nil {
+		return runners.Job{}, err
+	}
+	manifest, ok := u.texts[d.manifest()]
 	if !ok {
-		return runners.Job{}, fmt.Errorf("%s is missing", manifestFile)
+		return runners.Job{}, fmt.Errorf("%s is missing", d.manifest())
 	}
 	at := func(s side) runners.Side {
 		if dir == "" {
@@ -182,12 +185,12 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant}
 	}
 	j := runners.Job{
-		Folder: d.Folder, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
+		Key: d.Key, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
 		Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
 		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
 		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile,
 	}
-	file := path.Join(d.Folder, kernels.FileName)
+	file := kernels.FileOf(d.Key)
 	if j.Manifest, err = kernels.Parse(file, manifest); err != nil {
 		return runners.Job{}, err
 	}

@@ -117,6 +117,8 @@ func TestReadRefuses(t *testing.T) {
 		{"a manifest without the variant", func(f []file) []file {
 			return with(regular("head.yaml", strings.Replace(manifest, ", b: {}", "", 1)))(edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "head.yaml"`)(f))
 		}, `has no variant "b"`},
+		{"another manifest of the folder", edit("job.json", `"folder": "k/twice"`, `"folder": "k/other.kernel.yaml"`), "base/other.kernel.yaml is missing"},
+		{"a kernel outside", edit("job.json", `"folder": "k/twice"`, `"folder": "../twice"`), "not a plain relative path"},
 		{"an absolute path", with(regular("/etc/passwd", "x")), "not a plain relative path"},
 		{"a way out", with(regular("base/../../x", "x")), "not a plain relative path"},
 		{"a way out from the top", with(regular("../x", "x")), "not a plain relative path"},

@@ -12,10 +12,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -23,18 +23,18 @@ import (
 func Write(w io.Writer, j runners.Job) (digest string, err error) {
 	entries, err := collect(j)
 	if err != nil {
-		return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
+		return "", fmt.Errorf("packing the job of %s: %w", j.Key, err)
 	}
 	sum := sha256.New()
 	zip := gzip.NewWriter(io.MultiWriter(w, sum))
 	archive := tar.NewWriter(zip)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if err := entries[name].write(archive, name); err != nil {
-			return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
+			return "", fmt.Errorf("packing the job of %s: %w", j.Key, err)
 		}
 	}
 	if err := errors.Join(archive.Close(), zip.Close()); err != nil {
-		return "", fmt.Errorf("packing the job of %s: %w", j.Folder, err)
+		return "", fmt.Errorf("packing the job of %s: %w", j.Key, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
@@ -80,8 +80,8 @@ func collect(j runners.Job) (map[string]entry, error) {
 			return nil, err
 		}
 	}
-	if _, ok := c.entries[baseFolder+"/"+kernels.FileName]; !ok {
-		return nil, fmt.Errorf("%s has no %s", j.Trusted, kernels.FileName)
+	if manifest := d.manifest(); c.entries[manifest].path == "" {
+		return nil, fmt.Errorf("%s has no %s", j.Trusted, path.Base(manifest))
 	}
 	for name, text := range manifests {
 		if err := c.add(name, entry{data: []byte(text)}); err != nil {
@@ -112,7 +112,7 @@ func describe(j runners.Job) (d description, folders, manifests map[string]strin
 		return out
 	}
 	d = description{
-		Schema: schema, Folder: j.Folder, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
+		Schema: schema, Key: j.Key, PolicyFile: j.PolicyFile, Candidate: place(j.Candidate, headFolder),
 		Change: j.Change, Provenance: j.Provenance, Notes: j.Notes, Noise: j.Noise,
 		Rounds: j.Rounds, Shapes: j.Shapes, Seeds: j.Seeds, Profile: j.Profile,
 	}

@@ -161,6 +161,8 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 		result.Evidence = job.RemovedEvidence()
 	} else if len(job.Broken) > 0 {
 		result.Evidence = job.BrokenEvidence()
+	} else if job.Unready != "" {
+		result.Evidence = job.UnreadyEvidence()
 	} else if result.LeftOut = measure.LeftOut(c.opt.Runner, job.Manifest); result.LeftOut != "" {
 		return result, nil
 	} else if result.Measured, err = c.opt.Measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {

@@ -42,7 +42,7 @@ func ReadEvidence(file string) (*gates.Evidence, error) {
 	return e, nil
 }
 
-// Lint reads policies, and manifests named kernel.yaml, and says what each is.
+// Lint reads policies, and manifests named kernel.yaml or NAME.kernel.yaml, and says what each is.
 // Every mistake in every file is in the error.
 func Lint(out io.Writer, files []string) error {
 	var problems []error
@@ -65,7 +65,7 @@ func lint(file string) (what string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if filepath.Base(file) == kernels.FileName {
+	if kernels.IsManifest(filepath.ToSlash(file)) {
 		m, err := kernels.Parse(file, text)
 		if err != nil {
 			return "", err

@@ -45,6 +45,9 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 	if job.Removed {
 		return "", false, strict.Mistakef("the change removes %s: there is nothing to repeat", job.Manifest.Name)
 	}
+	if job.Unready != "" {
+		return "", false, strict.Mistakef("there is nothing to repeat: %s", job.Unready)
+	}
 	if len(job.Broken) > 0 {
 		return "", false, strict.Mistakef("there is nothing to repeat: %s", job.BrokenEvidence().Candidate.Error)
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A Repo is a git repository, with or without a work tree.
@@ -270,13 +271,23 @@ func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
 	return data, nil
 }
 
-// readWorkTree also tells whether the file may be executed.
+var errOddFile = errors.New("it is not a regular file")
+
+// readWorkTree also tells whether the file may be executed. No link leads out of the
+// repository.
 func (r *Repo) readWorkTree(name string) (data []byte, executable bool, err error) {
-	info, err := os.Lstat(filepath.Join(r.dir, name))
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is not a regular file", name)
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return nil, false, err
 	}
-	data, err = os.ReadFile(filepath.Join(r.dir, name))
+	defer root.Close()
+	info, err := root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s: %w", name, errOddFile)
+	}
+	if err == nil {
+		data, err = root.ReadFile(name)
+	}
 	return data, err == nil && info.Mode()&0o100 != 0, err
 }
 
@@ -286,32 +297,31 @@ func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string
 	return r.git(ctx, append([]string{"ls-tree", "-z", "--full-tree", rev, "--"}, names...)...)
 }
 
-// Kernels lists the folders that hold a kernel.yaml.
+// Kernels lists the kernels by their keys, see kernels.KeyOf. One whose manifest lies at
+// the very top is none: its folder would be the whole repository.
 func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
-	var folders []string
+	var manifests []string
+	var err error
 	if rev == workTree {
-		files, err := r.filesWorkTree(ctx, "")
-		for _, f := range files {
-			if path.Base(f) == manifestName && path.Dir(f) != "." {
-				folders = append(folders, path.Dir(f))
+		manifests, err = r.filesWorkTree(ctx, "")
+		manifests = slices.DeleteFunc(manifests, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) == "." })
+	} else {
+		err = r.walking(ctx, func(w *walk) error {
+			top, err := w.top(rev)
+			if err == nil {
+				manifests, err = w.manifests(top, "", map[string][]string{})
 			}
-		}
-		if err != nil {
-			err = fmt.Errorf("looking for kernels: %w", err)
-		}
-		return folders, err
+			return err
+		})
 	}
-	err := r.walking(ctx, func(w *walk) error {
-		top, err := w.top(rev)
-		if err == nil {
-			folders, err = w.kernels(top, "", map[string][]string{})
-		}
-		return err
-	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for kernels: %w", err)
 	}
-	return folders, nil
+	keys := make([]string, len(manifests))
+	for i, file := range manifests {
+		keys[i] = kernels.KeyOf(file)
+	}
+	return keys, nil
 }
 
 // Reached tells whether a branch or a tag leads to a commit. Refs of pull requests do

@@ -162,10 +162,19 @@ func checkExport(t *testing.T, r *Repo, rev string, want map[string]string) {
 }
 
 // A link could lead to any file of the host, so it is no source.
-func TestLinksAreRefused(t *testing.T) {
+func TestLinksAreLeftOut(t *testing.T) {
 	r := repository(t)
-	err := r.Export(t.Context(), workTree, "k/one", t.TempDir(), func(string) bool { return true })
-	if err == nil || !strings.Contains(err.Error(), "k/one/link.c is not a regular file") {
+	for _, rev := range []string{workTree, "main"} {
+		to := t.TempDir()
+		err := r.Export(t.Context(), rev, "k/one", to, func(string) bool { return true })
+		if _, link := os.Lstat(filepath.Join(to, "link.c")); err != nil || !errors.Is(link, fs.ErrNotExist) {
+			t.Errorf("rev %q: %v, the link %v", rev, err, link)
+		}
+		if _, err := os.Lstat(filepath.Join(to, "one.c")); err != nil {
+			t.Errorf("rev %q: %v", rev, err)
+		}
+	}
+	if _, err := r.Read(t.Context(), workTree, "k/one/link.c"); err == nil || !strings.Contains(err.Error(), "k/one/link.c: it is not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }

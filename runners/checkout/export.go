@@ -14,8 +14,7 @@ import (
 )
 
 // Export writes the files of a folder at a revision, those that keep agrees to,
-// below another folder. Of a commit, links and other odd files are left out: they could
-// lead anywhere.
+// below another folder. Links and other odd files are left out: they could lead anywhere.
 func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
 	export := r.exportCommit
 	if rev == workTree {
@@ -62,7 +61,7 @@ func (r *Repo) exportWorkTree(ctx context.Context, _, folder string, keep func(s
 			continue
 		}
 		data, executable, err := r.readWorkTree(name)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOddFile) {
 			continue
 		}
 		if err == nil {

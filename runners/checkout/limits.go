@@ -15,7 +15,7 @@ type Limits struct {
 	Depth   int   // of folders within each other
 	Changed int   // files that a change may touch
 	Names   int64 // bytes of their names
-	Kernels int   // folders with a kernel.yaml
+	Kernels int   // manifests
 	Text    int64 // bytes of a file that is read as a whole: a policy, a manifest, a reference
 	Files   int   // written by one export
 	Bytes   int64 // written by one export

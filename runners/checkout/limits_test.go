@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A forge makes objects that no git user would.
@@ -148,7 +150,7 @@ func TestNestedFolders(t *testing.T) {
 	_, err = r.Kernels(t.Context(), deep)
 	refusal(t, "a kernel far down", err, "more than 100 deep")
 	_, err = r.Kernels(t.Context(), kernels)
-	refusal(t, "a billion kernels", err, "more than 2000 folders hold a kernel.yaml")
+	refusal(t, "a billion kernels", err, "more than 2000 manifests")
 	if found, err := r.Kernels(t.Context(), files); err != nil || len(found) > 0 {
 		t.Errorf("no kernel among a billion files: %v, %v", found, err)
 	}
@@ -278,17 +280,20 @@ func TestChangedIsGits(t *testing.T) {
 		if want := split(f.git(nil, "ls-tree", "-r", "-z", "--name-only", is)); err != nil || !slices.Equal(files, want) {
 			t.Fatalf("files %q (%v), git says %q", files, err, want)
 		}
-		var kernels []string
+		var manifests, found []string
 		for _, name := range files {
-			if folder, ok := strings.CutSuffix(name, "/kernel.yaml"); ok {
-				kernels = append(kernels, folder)
+			if strings.HasSuffix(name, "/kernel.yaml") {
+				manifests = append(manifests, name)
 			}
 		}
-		found, err := r.Kernels(t.Context(), is)
-		slices.Sort(kernels)
+		keys, err := r.Kernels(t.Context(), is)
+		for _, key := range keys {
+			found = append(found, kernels.FileOf(key))
+		}
+		slices.Sort(manifests)
 		slices.Sort(found)
-		if err != nil || !slices.Equal(found, kernels) {
-			t.Fatalf("kernels %q (%v), want %q", found, err, kernels)
+		if err != nil || !slices.Equal(found, manifests) {
+			t.Fatalf("manifests %q (%v), want %q", found, err, manifests)
 		}
 	}
 }

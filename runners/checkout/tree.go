@@ -11,6 +11,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A node is one entry of a folder in a commit.
@@ -211,12 +213,9 @@ func (w *walk) below(rev, name string, visit func(name string, n node) error) er
 	return w.files(n, strings.TrimPrefix(path.Clean("/"+name), "/"), visit)
 }
 
-// manifestName makes a folder a kernel's.
-const manifestName = "kernel.yaml"
-
-// kernels is the folders below n that hold a manifest, each by its path from n.
-// A folder is looked through once, however many paths lead there.
-func (w *walk) kernels(n node, at string, known map[string][]string) ([]string, error) {
+// manifests is the manifests below n, each by its path from n. A folder is looked through
+// once, however many paths lead there.
+func (w *walk) manifests(n node, at string, known map[string][]string) ([]string, error) {
 	if found, ok := known[n.object]; ok {
 		return found, nil
 	}
@@ -226,21 +225,21 @@ func (w *walk) kernels(n node, at string, known map[string][]string) ([]string, 
 	}
 	var found []string
 	for _, below := range list {
-		if below.name == manifestName && !below.folder() && at != "" {
-			found = append(found, ".")
-		}
 		if !below.folder() {
+			if kernels.IsManifest(below.name) && at != "" {
+				found = append(found, below.name)
+			}
 			continue
 		}
-		more, err := w.kernels(below, join(at, below.name), known)
+		more, err := w.manifests(below, join(at, below.name), known)
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range more {
-			found = append(found, path.Join(below.name, m))
+			found = append(found, join(below.name, m))
 		}
 		if len(found) > w.limits.Kernels {
-			return nil, refuse(at, "more than %d folders hold a %s (no more are looked at; make them fewer)", w.limits.Kernels, manifestName)
+			return nil, refuse(at, "there are more than %d manifests, %s and NAME.%[2]s (no more are looked at; make them fewer)", w.limits.Kernels, kernels.FileName)
 		}
 	}
 	known[n.object] = found

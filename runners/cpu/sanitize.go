@@ -213,7 +213,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		flags = append(flags, openMP(m)...)
 	}
 	for _, step := range []toolchain.Compile{
-		{Dir: side.Dir, Args: slices.Concat([]string{"-c", variant.Source, "-o", kernel}, flags, s.Flags())},
+		{Dir: side.Dir, Args: slices.Concat([]string{"-c", m.SourceFile(variant), "-o", kernel}, flags, s.Flags())},
 		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"}, openMP(m))},
 	} {
 		step.Out, step.Timeout = out, compileTimeout

@@ -124,7 +124,7 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, name, side.Dir, variant.Source, m.Entry, append(m.IncludeFlags(), append(flags, openMP(m)...)...))
+	object, err := w.compile(ctx, name, side.Dir, m.SourceFile(variant), m.Entry, append(m.IncludeFlags(), append(flags, openMP(m)...)...))
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics

@@ -144,9 +144,10 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
 		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
 	}
+	source := m.SourceFile(variant)
 	start := time.Now()
 	cubin, err := b.compile(ctx, b.compilationOf(role, side.Variant), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entries: m.Entries(side.Variant), Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+		Dir: side.Dir, Source: source, Entries: m.Entries(side.Variant), Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	})
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
@@ -158,7 +159,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	}
 	if m := mismatched(cubin, m, side.Variant); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
-		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source), cubin.Diagnostics...)
+		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(source), cubin.Diagnostics...)
 		return build, nil, nil
 	}
 	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.Kernels[0].Line

@@ -85,7 +85,7 @@ func (b *Backend) ahead(ctx context.Context) {
 			}
 			if arch, err := archFor(b.device.Arch, m.ArchOf(name)); err == nil {
 				b.begin(ctx, b.compilationOf(role, name), toolchain.NVCCBuild{
-					Dir: side.Dir, Source: variant.Source, Entries: m.Entries(name), Arch: arch, Flags: m.CompilerFlags(name), Defines: m.Defines(name), Include: m.IncludeFlags(),
+					Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(name), Arch: arch, Flags: m.CompilerFlags(name), Defines: m.Defines(name), Include: m.IncludeFlags(),
 				})
 			}
 		}

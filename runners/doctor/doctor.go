@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -43,6 +44,8 @@ type Host struct {
 
 	DriverParams func() (string, error) // the text of /proc/driver/nvidia/params
 	Admin        func() bool            // the process has CAP_SYS_ADMIN
+
+	Includes includes.Sets // of headers that manifests include by name
 }
 
 // Run looks at everything, the CPU runner's needs first.
@@ -67,7 +70,11 @@ func Run(ctx context.Context, h Host) []Finding {
 	}
 	findings = append(findings, cudaFinding(ctx, h, lack))
 	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
-	return append(findings, sanitizerFinding(h.Sanitizer(ctx)))
+	findings = append(findings, sanitizerFinding(h.Sanitizer(ctx)))
+	for _, name := range h.Includes.Names() {
+		findings = append(findings, includeFinding(name, h.Includes))
+	}
+	return findings
 }
 
 // Exit is the status of a process that reports the findings: 0 if nothing is missing, 1 otherwise.

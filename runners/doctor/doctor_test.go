@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/profile"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -258,5 +260,20 @@ func TestExit(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+// Sets of headers are listed with what they are, or with what is wrong with them.
+func TestIncludeSets(t *testing.T) {
+	lib := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(lib, "a.h"), []byte("// a\n"), 0o644), os.WriteFile(filepath.Join(lib, "VERSION"), []byte("4.2\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	sets := includes.Sets{"lib": lib, "none": "/nowhere/at/all"}
+	if f := includeFinding("lib", sets); f.Status != OK || !strings.HasPrefix(f.Detail, "4.2, "+lib+", 2 files, sha256 ") {
+		t.Errorf("%+v", f)
+	}
+	if f := includeFinding("none", sets); f.Status != Missing || !strings.Contains(f.Detail, "there is no folder /nowhere/at/all") || !strings.Contains(f.Remedy, "--include none=FOLDER") {
+		t.Errorf("%+v", f)
 	}
 }

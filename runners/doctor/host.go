@@ -17,6 +17,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/profile"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/sanitize"
@@ -26,7 +27,8 @@ import (
 // DefaultHost is this machine. Its Sandbox needs [sandbox.Init] in main.
 func DefaultHost() Host {
 	return Host{
-		Sandbox: sandbox.Probe,
+		Sandbox:  sandbox.Probe,
+		Includes: includes.Sets{},
 		CC: func(ctx context.Context) (string, error) {
 			cc, err := toolchain.FindCC(ctx, os.Getenv, false)
 			return cc.Version, err

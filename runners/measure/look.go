@@ -20,6 +20,9 @@ func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scr
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
 	}
+	if _, err := c.layIn(job); err != nil {
+		return nil, err
+	}
 	b, err := c.open(ctx, job, scratch)
 	if err != nil {
 		return nil, err

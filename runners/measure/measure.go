@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/command"
 	"github.com/kernelgate/kernelgate/runners/cpu"
 	"github.com/kernelgate/kernelgate/runners/cuda"
+	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
 // What a Config's Runner may be.
@@ -36,6 +38,9 @@ type Config struct {
 	Device int      // which GPU
 	Runner string   // auto, cpu or cuda; "" is auto
 	Cache  string   // folder of the build cache; "" keeps none
+	Name   string   // of the runner, for messages; "" is this host
+
+	Includes includes.Sets // headers that manifests include by name: <cutlass>
 
 	// Static compiles and reads resources alone, for Arch or the manifest's first
 	// architecture: it needs no GPU. The policy must ask for no more.
@@ -64,6 +69,10 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	}
 	ctx, end := context.WithCancel(ctx) // of what a backend has begun ahead, too
 	defer end()
+	sets, err := c.layIn(job)
+	if err != nil {
+		return runners.Measured{Evidence: job.Fault(err)}, nil
+	}
 	worker, err := c.open(ctx, job, scratch)
 	if err != nil {
 		return runners.Measured{}, err
@@ -75,6 +84,7 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if out.Evidence, err = runners.Gather(ctx, job, worker, p); err != nil {
 		return runners.Measured{}, err
 	}
+	maps.Copy(out.Evidence.Provenance.Tools, sets)
 	if c.Rivals {
 		if out.Evidence.Rivals, err = rivals(ctx, job, out.Evidence, c.command(scratch), p); err != nil {
 			return runners.Measured{}, err
@@ -85,6 +95,15 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 		out.Artifacts = keeps.Artifacts()
 	}
 	return out, nil
+}
+
+// layIn puts the include sets that the job names into its folders.
+func (c Config) layIn(job runners.Job) (map[string]string, error) {
+	name := "this host"
+	if c.Name != "" {
+		name = "the runner " + c.Name
+	}
+	return c.Includes.LayIn(job, name)
 }
 
 // both tells whoever asked, and the log.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	if bytes.Equal(was, text) {
 		return p.adopt(ctx, job, p.opt.Head, &job.Candidate) // it is the base branch that has moved on
 	}
-	file := job.Folder + "/" + kernels.FileName
+	file := kernels.FileOf(job.Key)
 	own, err := kernels.Parse(file, text)
 	if err != nil {
 		return broken(job, err)
@@ -73,7 +74,7 @@ func tell(job *runners.Job, edits compare.List) {
 	if more := len(list) - maxEdits; more > 0 {
 		list = append(list[:maxEdits], fmt.Sprintf("and %d more", more))
 	}
-	job.Notes = append(job.Notes, "The change edits the problem in kernel.yaml. It is judged by the base's, and the edit takes effect when it is merged: "+strings.Join(list, "; ")+".")
+	job.Notes = append(job.Notes, "The change edits the problem in "+path.Base(kernels.FileOf(job.Key))+". It is judged by the base's, and the edit takes effect when it is merged: "+strings.Join(list, "; ")+".")
 }
 
 // What a note tells of edits.
@@ -94,21 +95,27 @@ func broken(job *runners.Job, err error) error {
 	return nil
 }
 
-// absent finds folders that the candidate includes from and the head does not have.
+// absent finds folders that the candidate's sources are in or include from, and the head
+// does not have.
 func absent(job *runners.Job) []gates.Diagnostic {
 	var all []gates.Diagnostic
 	text := job.Candidate.ManifestText
 	if text == "" {
 		text = job.ManifestText
 	}
-	for _, folder := range job.Of(job.Candidate).Include {
-		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, kernels.IncludeFolder, filepath.FromSlash(folder))); err == nil {
+	m := job.Of(job.Candidate)
+	for _, folder := range m.Elsewhere() {
+		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, kernels.RepositoryFolder, filepath.FromSlash(folder))); err == nil {
 			continue
 		}
-		line, column := strict.PlaceOf([]byte(text), "include")
+		field := "include"
+		if folder == m.Root {
+			field = "root"
+		}
+		line, column := strict.PlaceOf([]byte(text), field)
 		all = append(all, gates.Diagnostic{
-			File: job.Folder + "/" + kernels.FileName, Line: line, Column: column, Severity: "error",
-			Message: fmt.Sprintf("include: the head has no file in the folder %s (write its path from the repository's root; links and submodules are not followed)", folder),
+			File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error",
+			Message: fmt.Sprintf("%s: the head has no file in the folder %s (write its path from the repository's root; links are not followed)", field, folder),
 		})
 	}
 	return all
@@ -134,7 +141,7 @@ func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
 	}
 	line, column := strict.PlaceOf(text, "variants", m.DefaultVariant, "limits")
 	return []gates.Diagnostic{{
-		File: job.Folder + "/" + kernels.FileName, Line: line, Column: column, Severity: "error",
+		File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error",
 		Message: fmt.Sprintf("variants.%s.limits: leave out %s, which the policy asks for and the base's default variant takes (widen them, or keep the default variant)", m.DefaultVariant, strings.Join(what, " and ")),
 	}}
 }

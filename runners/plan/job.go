@@ -16,13 +16,14 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
 // Job lays out one kernel's files below the scratch folder and says what a run
 // needs to know of them.
-func (p *Plan) Job(ctx context.Context, folder string) (runners.Job, error) {
-	job := runners.Job{Change: p.opt.Change, Folder: folder, Removed: slices.Contains(p.removed, folder)}
-	file := folder + "/kernel.yaml"
+func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
+	job := runners.Job{Change: p.opt.Change, Key: key, Removed: slices.Contains(p.removed, key)}
+	file := kernels.FileOf(key)
 	text, rev, isNew, err := p.manifest(ctx, file)
 	if err != nil {
 		return job, fmt.Errorf("reading the manifest: %w", err)
@@ -40,13 +41,17 @@ func (p *Plan) Job(ctx context.Context, folder string) (runners.Job, error) {
 	if err := checkShapes(job); err != nil {
 		return job, err
 	}
-	if err := p.sides(ctx, &job, rev, isNew); err != nil {
+	err = p.sides(ctx, &job, rev, isNew)
+	if missing, ok := errors.AsType[checkout.NotHere](err); ok {
+		job.Unready, err = fmt.Sprintf("%s needs %v", file, missing), nil
+	}
+	if err != nil {
 		return job, err
 	}
 	return job, p.provenance(ctx, &job)
 }
 
-// manifest finds the kernel.yaml that holds, and where it comes from.
+// manifest finds the one that holds, and where it comes from.
 func (p *Plan) manifest(ctx context.Context, file string) (text []byte, rev string, isNew bool, err error) {
 	for _, rev := range []string{p.opt.Trusted, p.opt.Base} {
 		text, err = p.opt.Repo.Read(ctx, rev, file)
@@ -60,9 +65,9 @@ func (p *Plan) manifest(ctx context.Context, file string) (text []byte, rev stri
 
 // room makes a folder for a kernel of its own: another one elsewhere may have the same
 // name.
-func (p *Plan) room(folder string) (string, error) {
+func (p *Plan) room(key string) (string, error) {
 	for n := 1; ; n++ {
-		name := path.Base(folder)
+		name := path.Base(key)
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
@@ -109,6 +114,6 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	for _, l := range job.Change.Labels {
 		words = append(words, "--label", l)
 	}
-	at.Command = strings.Join(append(words, path.Base(job.Folder)), " ")
+	at.Command = strings.Join(append(words, path.Base(job.Key)), " ")
 	return nil
 }

@@ -7,12 +7,11 @@ package plan
 
 import (
 	"context"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -32,7 +31,7 @@ type Options struct {
 	Trusted string
 	Scratch string // folder for the files to build
 
-	Kernels []string        // names or folders; none means those that the change touches
+	Kernels []string        // by name, folder or manifest; none means those that the change touches
 	Change  policies.Change // its Paths are found
 	Policy  string          // a file, or the name of a shipped policy; "" takes the trusted revision's
 	// PolicyAt takes the policy of another revision, for information, such as a
@@ -61,7 +60,8 @@ type Plan struct {
 	opt     Options
 	changed []string
 	removed []string                   // kernels of the base that the head does not have
-	headers map[string]map[string]bool // outside a kernel's folder, by the folder: what its sources may read, at the base or at the head
+	shared  map[string]bool            // kernels whose folder is not theirs alone
+	reads   map[string]map[string]bool // files that a kernel's build may read beside those of a folder of its own, at the base or at the head
 }
 
 // New looks at what the change touches.
@@ -90,7 +90,7 @@ func (p *Plan) As(c policies.Change) *Plan {
 	return &other
 }
 
-// Kernels is the folders to check.
+// Kernels is the kernels to check, by their keys.
 func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	all, err := p.opt.Repo.Kernels(ctx, p.opt.Head)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if len(p.opt.Kernels) > 0 {
-		return named(all, p.opt.Kernels)
+		return p.named(ctx, all, p.opt.Kernels)
 	}
 	if p.opt.Variant != "" {
 		if len(all) != 1 {
@@ -112,22 +112,26 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 		}
 		return all, nil
 	}
-	for _, folder := range before {
-		if !slices.Contains(all, folder) {
-			all = append(all, folder)
-			p.removed = append(p.removed, folder)
+	for _, key := range before {
+		if !slices.Contains(all, key) {
+			all = append(all, key)
+			p.removed = append(p.removed, key)
 		}
 	}
-	if err := p.read(ctx, all, before); err != nil {
+	if err := p.read(ctx, all); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(folder string) bool { return !p.Touches(folder, p.changed) }), nil
+	return slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) }), nil
 }
 
-// Touches tells whether a change of these files is one of the kernel: they are in its
-// folder, or among the headers elsewhere that its sources read.
-func (p *Plan) Touches(folder string, files []string) bool {
-	return slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, folder+"/") || p.headers[folder][f] })
+// Touches tells whether a change of these files is one of the kernel: of its manifest, of
+// what its build and its reference may read or, where it has its folder for itself, of
+// anything there.
+func (p *Plan) Touches(key string, files []string) bool {
+	manifest, folder := kernels.FileOf(key), kernels.FolderOf(key)
+	return slices.ContainsFunc(files, func(f string) bool {
+		return f == manifest || !p.shared[key] && strings.HasPrefix(f, folder+"/") || p.reads[key][f]
+	})
 }
 
 // withNewer adds the kernels that the base branch has put under the gate since the head
@@ -137,30 +141,10 @@ func (p *Plan) withNewer(ctx context.Context, all, before []string) ([]string, e
 		return all, nil
 	}
 	trusted, err := p.opt.Repo.Kernels(ctx, p.opt.Trusted)
-	for _, folder := range trusted {
-		if !slices.Contains(before, folder) && !slices.Contains(all, folder) {
-			all = append(all, folder)
+	for _, key := range trusted {
+		if !slices.Contains(before, key) && !slices.Contains(all, key) {
+			all = append(all, key)
 		}
 	}
 	return all, err
-}
-
-// named picks kernels by their folders, or by the last parts of those where that is
-// clear.
-func named(all, names []string) ([]string, error) {
-	var picked []string
-	for _, name := range names {
-		name = strings.TrimSuffix(filepath.ToSlash(name), "/")
-		fit := slices.DeleteFunc(slices.Clone(all), func(folder string) bool { return folder != name && path.Base(folder) != name })
-		switch {
-		case slices.Contains(fit, name):
-			fit = []string{name}
-		case len(fit) == 0:
-			return nil, strict.Mistakef("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
-		case len(fit) > 1:
-			return nil, strict.Mistakef("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
-		}
-		picked = append(picked, fit[0])
-	}
-	return picked, nil
 }

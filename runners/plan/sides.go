@@ -16,13 +16,13 @@ import (
 // sides lays out the folders to compile: the trusted files with the base's
 // implementation, and the trusted files with the head's.
 func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bool) error {
-	room, err := p.room(job.Folder)
+	room, err := p.room(job.Key)
 	if err != nil {
 		return err
 	}
 	dir := func(name string) string { return filepath.Join(room, name) }
 	job.Trusted = dir("base")
-	if err := p.opt.Repo.Export(ctx, rev, job.Folder, job.Trusted, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, kernels.FolderOf(job.Key), job.Trusted, everything); err != nil {
 		return err
 	}
 	job.Candidate = runners.Side{Dir: dir("head"), Variant: job.Manifest.DefaultVariant}
@@ -47,6 +47,9 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	if job.Broken = absent(job); len(job.Broken) > 0 {
 		return nil
 	}
+	if job.Broken, err = p.withheld(ctx, job); err != nil || len(job.Broken) > 0 {
+		return err
+	}
 	switch {
 	case p.opt.Versus == Self:
 		same := job.Candidate
@@ -67,12 +70,15 @@ func everything(string) bool { return true }
 // layOut writes a side's folder. A side's own globs say which files it brings, but none of
 // them replaces a file of the trusted revision that is no source there.
 func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev, sources string, s runners.Side) error {
-	m := job.Of(s)
-	err := p.opt.Repo.Export(ctx, rev, job.Folder, s.Dir, func(rel string) bool { return !job.Manifest.IsSource(rel) || !m.IsSource(rel) })
+	m, folder := job.Of(s), kernels.FolderOf(job.Key)
+	if m.Root != "" {
+		return p.elsewhere(ctx, sources, m, s.Dir)
+	}
+	err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !job.Manifest.IsSource(rel) || !m.IsSource(rel) })
 	if err != nil {
 		return err
 	}
-	err = p.opt.Repo.Export(ctx, sources, job.Folder, s.Dir, func(rel string) bool {
+	err = p.opt.Repo.Export(ctx, sources, folder, s.Dir, func(rel string) bool {
 		if !m.IsSource(rel) || job.Manifest.IsSource(rel) {
 			return m.IsSource(rel)
 		}
@@ -82,15 +88,24 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev, sources string
 	if err != nil {
 		return err
 	}
-	return p.include(ctx, sources, m, s.Dir)
+	return p.elsewhere(ctx, sources, m, s.Dir)
 }
 
-// include lays the folders that a side includes from into its own, as they are at its
-// revision.
-func (p *Plan) include(ctx context.Context, rev string, m *kernels.Manifest, dir string) error {
-	for _, folder := range m.Include {
-		to := filepath.Join(dir, kernels.IncludeFolder, filepath.FromSlash(folder))
-		if err := p.opt.Repo.Export(ctx, rev, folder, to, everything); err != nil {
+// elsewhere lays the other folders of the repository that a side needs into its own, as
+// they are at its revision.
+func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, dir string) error {
+	for _, folder := range m.Elsewhere() {
+		to := filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
+		if err := os.MkdirAll(dir, 0o755); err != nil { // it may hold nothing else
+			return err
+		}
+		within, err := p.opt.Repo.Submodule(ctx, rev, folder)
+		if err == nil && within != nil {
+			err = p.opt.Repo.ExportSubmodule(ctx, *within, to)
+		} else if err == nil {
+			err = p.opt.Repo.Export(ctx, rev, folder, to, everything)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -102,7 +117,7 @@ func (p *Plan) include(ctx context.Context, rev string, m *kernels.Manifest, dir
 func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*runners.Side, error) {
 	s := &runners.Side{Dir: job.Trusted, Variant: job.Manifest.DefaultVariant}
 	if rev == p.opt.Base {
-		return s, p.include(ctx, rev, job.Manifest, s.Dir)
+		return s, p.elsewhere(ctx, rev, job.Manifest, s.Dir)
 	}
 	s.Dir = dir
 	if err := p.adopt(ctx, job, p.opt.Base, s); err != nil {
@@ -118,18 +133,18 @@ func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev string, s *runne
 	if err != nil || text == nil {
 		return err
 	}
-	m, err := kernels.Join(job.Folder+"/"+kernels.FileName, []byte(job.ManifestText), text)
+	m, err := kernels.Join(kernels.FileOf(job.Key), []byte(job.ManifestText), text)
 	if err != nil {
-		job.Notes = append(job.Notes, fmt.Sprintf("The kernel.yaml of %.12s does not fit what is asked now: what is compared with is built as the base's says.", rev))
+		job.Notes = append(job.Notes, fmt.Sprintf("The manifest of %.12s does not fit what is asked now: what is compared with is built as the base's says.", rev))
 		return nil
 	}
 	s.Manifest, s.ManifestText, s.Variant = m, string(text), m.DefaultVariant
 	return nil
 }
 
-// own is a revision's kernel.yaml; nil where it has none, or the trusted one.
+// own is a revision's manifest; nil where it has none, or the trusted one.
 func (p *Plan) own(ctx context.Context, rev string, job *runners.Job) ([]byte, error) {
-	text, err := p.opt.Repo.Read(ctx, rev, job.Folder+"/"+kernels.FileName)
+	text, err := p.opt.Repo.Read(ctx, rev, kernels.FileOf(job.Key))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(text) == job.ManifestText {
 		return nil, nil
 	}
@@ -145,7 +160,7 @@ func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
 	job.Candidate = runners.Side{Dir: job.Trusted, Variant: p.opt.Variant}
-	return p.include(ctx, p.opt.Base, job.Manifest, job.Trusted)
+	return p.elsewhere(ctx, p.opt.Base, job.Manifest, job.Trusted)
 }
 
 // otherBaseline honours somebody, or a policy, who compares with something else
@@ -187,8 +202,8 @@ func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, dir string
 	if err := p.adopt(ctx, job, rev, job.Baseline); err != nil {
 		return err
 	}
-	if err := p.opt.Repo.Export(ctx, rev, job.Folder, job.Baseline.Dir, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, kernels.FolderOf(job.Key), job.Baseline.Dir, everything); err != nil {
 		return err
 	}
-	return p.include(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir)
+	return p.elsewhere(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir)
 }

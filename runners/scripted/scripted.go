@@ -72,7 +72,9 @@ func (b backend) file(side runners.Side) string {
 }
 
 func (b backend) source(side runners.Side) string {
-	data, err := os.ReadFile(filepath.Join(side.Dir, b.file(side)))
+	m := b.job.Of(side)
+	v, _ := m.Variant(side.Variant)
+	data, err := os.ReadFile(filepath.Join(side.Dir, m.SourceFile(v)))
 	if err != nil {
 		return err.Error()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -57,10 +58,17 @@ func TestHeadersThatAKernelReads(t *testing.T) {
 		"a digraph":                   {"%:include <c.h>\n", []string{"common/c.h"}},
 		"include_next":                {"#include_next <c.h>\n", everything},
 		"import":                      {"#import <c.h>\n", everything},
-		"asking for it":               {"#if __has_include(<c.h>)\n#include <c.h>\n#endif\n", everything},
-		"past the folders' paths":     {"#include \".include/common/c.h\"\n", everything},
-		"the assembler":               {"__asm__(\".inc\" \"bin \\\".include/common/c.h\\\"\");\n", everything},
-		"a word put together":         {"#define P(a, b) a##b\nP(as, m)(\".incbin \\\".include/common/c.h\\\"\");\n", everything},
+		"asking for it":               {"#if __has_include(<c.h>)\n#include <c.h>\n#endif\n", []string{"common/c.h"}},
+		"asking alone":                {"#if defined(__has_include) && __has_include ( \"c.h\" ) || __has_include(<e.h>)\nint x;\n#endif\n", []string{"common/c.h", "other/e.h"}},
+		"asking whether it can ask":   {"#ifdef __has_include\n#if !__has_include(<deep/b.h>)\n#endif\n#endif\n", []string{"common/deep/b.h"}},
+		"asking by a macro":           {"#define H <c.h>\n#if __has_include(H)\n#endif\n", everything},
+		"asking by another name":      {"#define ASK __has_include\n#if ASK(<c.h>)\n#endif\n", everything},
+		"asking for the next":         {"#if __has_include_next(<c.h>)\n#endif\n", everything},
+		"asking in two lines":         {"#if __has_inc\\\nlude(<c.h>)\n#endif\n", []string{"common/c.h"}},
+		"asking and including":        {"#if __has_include(<c.h>)\n#endif /*\n*/ # include <e.h>\n", everything},
+		"past the folders' paths":     {"#include \".repository/common/c.h\"\n", everything},
+		"the assembler":               {"__asm__(\".inc\" \"bin \\\".repository/common/c.h\\\"\");\n", everything},
+		"a word put together":         {"#define P(a, b) a##b\nP(as, m)(\".incbin \\\".repository/common/c.h\\\"\");\n", everything},
 		"carriage returns":            {"#include <c.h>\r\nint x;\r\n", []string{"common/c.h"}},
 		"old ends of lines":           {"int x;\r#include <c.h>\r", everything},
 		"in a remark":                 {"// #include <c.h>\n", everything},
@@ -102,12 +110,12 @@ func TestHeadersThatAKernelReads(t *testing.T) {
 func compilerReads(t *testing.T, dir, folder string) []string {
 	t.Helper()
 	side := t.TempDir()
-	for _, pair := range [][2]string{{folder, "."}, {"common", ".include/common"}, {"other", ".include/other"}} {
+	for _, pair := range [][2]string{{folder, "."}, {"common", ".repository/common"}, {"other", ".repository/other"}} {
 		if err := os.CopyFS(filepath.Join(side, pair[1]), os.DirFS(filepath.Join(dir, pair[0]))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("cc", "-M", "-trigraphs", "-idirafter.include/common", "-idirafter.include/other", "scale.c")
+	cmd := exec.Command("cc", "-M", "-trigraphs", "-idirafter.repository/common", "-idirafter.repository/other", "scale.c")
 	cmd.Dir = side
 	out, err := cmd.Output() // it may refuse the source: what it reads until then counts
 	if err != nil && len(out) == 0 {
@@ -115,7 +123,7 @@ func compilerReads(t *testing.T, dir, folder string) []string {
 	}
 	var read []string
 	for _, word := range strings.Fields(string(out)) {
-		if rel, ok := strings.CutPrefix(filepath.Clean(word), ".include/"); ok {
+		if rel, ok := strings.CutPrefix(filepath.Clean(word), ".repository/"); ok {
 			read = append(read, rel)
 		}
 	}
@@ -146,6 +154,18 @@ func TestHeadersOfBothSides(t *testing.T) {
 	}
 }
 
+// However a manifest spells the word, what it includes counts.
+func TestIncludeSpeltOtherwise(t *testing.T) {
+	r := newTree(t)
+	files := including("#include <c.h>\n")
+	files["k/kernel.yaml"] = strings.Replace(files["k/kernel.yaml"], "include:", `"\x69nc\u006cude":`, 1)
+	base := r.commit(files)
+	keys, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"common/c.h": "// worse\n"})}).Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "k" {
+		t.Errorf("the change touches %q (%v)", keys, err)
+	}
+}
+
 // Each side is built with the headers of its own commit, and the work tree's are seen.
 func TestIncludeFolders(t *testing.T) {
 	r := newTree(t)
@@ -156,7 +176,7 @@ func TestIncludeFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const header = ".include/common/deep/b.h"
+		const header = ".repository/common/deep/b.h"
 		if was, is := r.read(job.Baseline.Dir, header), r.read(job.Candidate.Dir, header); was != "// b\n" || is != "// b, faster\n" {
 			t.Errorf("%s: the baseline has %q and the candidate %q", name, was, is)
 		}
@@ -195,13 +215,34 @@ func TestHostileInclude(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(including("int x;\n"))
 	head := r.commit(map[string]string{
-		"k/kernel.yaml": strings.Replace(manifest, "source: scale.c\n", "source: scale.c\nsources: ['**']\ninclude: [k]\n", 1), "k/reference.c": "// a lie\n", "k/.include/k/reference.c": "// another\n",
+		"k/kernel.yaml": strings.Replace(manifest, "source: scale.c\n", "source: scale.c\nsources: ['**']\ninclude: [k]\n", 1), "k/reference.c": "// a lie\n", "k/.repository/k/reference.c": "// another\n",
 	})
 	job, err := r.job(plan.Options{Base: base, Head: head})
 	if err != nil || len(job.Broken) > 0 {
 		t.Fatalf("%v %v", err, job.Broken)
 	}
-	if r.read(job.Candidate.Dir, "reference.c") != "// truth\n" || r.read(job.Trusted, "reference.c") != "// truth\n" || r.read(job.Candidate.Dir, ".include/k/reference.c") != "// a lie\n" {
+	if r.read(job.Candidate.Dir, "reference.c") != "// truth\n" || r.read(job.Trusted, "reference.c") != "// truth\n" || r.read(job.Candidate.Dir, ".repository/k/reference.c") != "// a lie\n" {
 		t.Error("the kernel's own folder as one to include from replaces what is trusted")
+	}
+}
+
+// Whoever puts the words together that ask for a header is taken to ask for all of them.
+// In a kernel for the GPU that is all that can be put together.
+func TestAskingUnseen(t *testing.T) {
+	for _, text := range []string{
+		"#define ASK __has_inc##lude\n#if ASK(<c.h>)\n#endif\n",
+		"#define P(a, b) a##b\n#define ALL P(__h,as_include)(<c.h>)\n#if ALL\n#endif\n",
+		"#define P(a, b) a##b\n#if P(__has_includ, e)(<c.h>)\n#endif\n",
+		"#define P(a, b) a ## b\n#define Q (<c.h>)\n#if P(_, _has_include) Q\n#endif\n",
+		"#define P(a, b) a ## b\n#if P(__has_, embed)(<c.h>)\n#endif\n",
+	} {
+		if names, plain := plan.Included([]byte(text), kernels.ModeCUDA); plain {
+			t.Errorf("it is taken to read %v alone:\n%s", names, text)
+		}
+	}
+	for text, want := range map[string]int{"#define JOIN(a, b) a##b\n#include <c.h>\nint JOIN(x, y);\n": 1, "int has_include_path, __hash, x_;\n": 0} {
+		if names, plain := plan.Included([]byte(text), kernels.ModeCUDA); !plain || len(names) != want {
+			t.Errorf("it is taken to read %v, plainly %v:\n%s", names, plain, text)
+		}
 	}
 }

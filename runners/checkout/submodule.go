@@ -1,0 +1,99 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// A Submodule is another repository within this one, at the commit that a revision names.
+type Submodule struct {
+	Path   string // of the submodule, from the repository's top
+	Commit string // "" is its work tree
+	Below  string // the folder in it that was asked for; "" is its top
+}
+
+// NotHere says that a submodule's content is not on this machine, and how to get it.
+type NotHere struct {
+	Submodule Submodule
+	Why       string
+}
+
+func (n NotHere) Error() string {
+	return fmt.Sprintf("the submodule %s: %s", shown(n.Submodule.Path), n.Why)
+}
+
+// Submodule finds the one that a folder lies in at a revision; nil where it lies in none.
+func (r *Repo) Submodule(ctx context.Context, rev, folder string) (found *Submodule, err error) {
+	if rev == workTree {
+		return r.submoduleWorkTree(ctx, folder)
+	}
+	err = r.walking(ctx, func(w *walk) error {
+		at, err := w.top(rev)
+		if err != nil {
+			return err
+		}
+		for way := ""; way != folder && at.folder(); {
+			rest := strings.TrimPrefix(strings.TrimPrefix(folder, way), "/")
+			part, _, _ := strings.Cut(rest, "/")
+			var ok bool
+			if at, ok, err = w.find(at, part); err != nil || !ok {
+				return err
+			}
+			way = join(way, part)
+			if at.mode == "160000" {
+				found = &Submodule{Path: way, Commit: at.object, Below: strings.TrimPrefix(strings.TrimPrefix(folder, way), "/")}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for submodules at %.12s: %w", rev, err)
+	}
+	return found, nil
+}
+
+// submoduleWorkTree goes by what is staged: its own work tree is what there is of it.
+func (r *Repo) submoduleWorkTree(ctx context.Context, folder string) (*Submodule, error) {
+	args := []string{"ls-files", "--stage", "--full-name", "-z", "--"}
+	for way := folder; way != "." && way != "/"; way = path.Dir(way) {
+		args = append(args, ":(top,literal)"+way)
+	}
+	out, err := r.git(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("looking for submodules: %w", err)
+	}
+	for _, line := range split(out) {
+		mode, _, _ := strings.Cut(line, " ")
+		_, name, _ := strings.Cut(line, "\t")
+		if mode == "160000" && (name == folder || strings.HasPrefix(folder, name+"/")) {
+			return &Submodule{Path: name, Below: strings.TrimPrefix(strings.TrimPrefix(folder, name), "/")}, nil
+		}
+	}
+	return nil, nil
+}
+
+// ExportSubmodule is Export of a folder in a submodule, as it is checked out beside the
+// other files. Nothing is fetched: where it would come from is the author's word. What is
+// not there is NotHere.
+func (r *Repo) ExportSubmodule(ctx context.Context, s Submodule, to string) error {
+	if r.limits != nil {
+		return NotHere{s, "submodules are not fetched for pull requests (keep the headers in the repository, or name them as a set that the runner has: include: [<name>])"}
+	}
+	top, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		return err
+	}
+	sub := &Repo{dir: filepath.Join(top, filepath.FromSlash(s.Path))}
+	if own, err := sub.git(ctx, "rev-parse", "--show-toplevel"); err != nil || strings.TrimSpace(own) != sub.dir {
+		return NotHere{s, fmt.Sprintf("it is not checked out (run: git submodule update --init %s)", s.Path)}
+	}
+	if s.Commit != workTree {
+		if _, err := sub.Resolve(ctx, s.Commit); err != nil {
+			return NotHere{s, fmt.Sprintf("it does not have the commit %.12s (run: git -C %s fetch origin %s)", s.Commit, s.Path, s.Commit)}
+		}
+	}
+	return sub.Export(ctx, s.Commit, s.Below, to, func(string) bool { return true })
+}

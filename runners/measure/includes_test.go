@@ -1,0 +1,90 @@
+package measure
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/includes"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// A kernel is built with the runner's own headers: they are on record, another state of
+// them is another build, and a runner without them says so.
+func TestIncludeSets(t *testing.T) {
+	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	const manifest = `version: 1
+name: fill
+mode: cuda
+arguments: [{name: y, dtype: f32, access: out, shape: [N]}]
+reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [32]}}
+tolerance: {abs: 0.1}
+shapes: {one: {N: 4096}}
+entry: fill
+arch: [sm_89]
+root: csrc
+source: fill.cu
+include: [<lib>]
+launch: {grid: ["N/128"], block: [128]}
+`
+	m, err := kernels.Parse("k/fill.kernel.yaml", []byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		file = filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("head/.repository/csrc/fill.cu", "#include <lib/value.h>\nextern \"C\" __global__ void fill(float *y) { y[blockIdx.x * blockDim.x + threadIdx.x] = VALUE; }\n")
+	write("lib/include/lib/value.h", "#define VALUE 1.5f\n")
+	write("lib/VERSION", "7.1\n")
+	cache := t.TempDir()
+	measured := func(name string, sets includes.Sets) runners.Measured {
+		t.Helper()
+		job := runners.Job{Key: "k/fill.kernel.yaml", Manifest: m, ManifestText: manifest, Policy: p, Trusted: filepath.Join(root, "head"), Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default"}}
+		out, err := Config{Static: true, Arch: "sm_89", Name: "gpu1", Cache: cache, Includes: sets}.Measure(t.Context(), job, t.TempDir(), silent{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return out
+	}
+	sets := includes.Sets{"lib": filepath.Join(root, "lib/include")}
+	first := measured("first", sets).Evidence
+	if first.Candidate == nil || !first.Candidate.OK || first.Candidate.Cached || first.Candidate.Source != "fill.cu" {
+		t.Fatalf("%+v %s", first.Candidate, first.Fault)
+	}
+	if was := first.Provenance.Tools["<lib>"]; !strings.HasPrefix(was, "7.1, sha256 ") {
+		t.Errorf("the record has %v", first.Provenance.Tools)
+	}
+	if again := measured("again", sets).Evidence; !again.Candidate.Cached || again.Candidate.Code != first.Candidate.Code {
+		t.Error("the same headers are another build")
+	}
+	write("lib/include/lib/value.h", "#define VALUE 2.5f\n")
+	other := measured("another", sets).Evidence
+	if other.Candidate.Cached || other.Candidate.Code == first.Candidate.Code || other.Provenance.Tools["<lib>"] == first.Provenance.Tools["<lib>"] {
+		t.Error("another state of the headers is the same build")
+	}
+	if none := measured("none", nil).Evidence; none.Setup || !strings.Contains(none.Fault, "k/fill.kernel.yaml includes the set <lib>, which the runner gpu1 does not have (it has none)") {
+		t.Errorf("a runner without them: %q", none.Fault)
+	}
+}

@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// named picks kernels by their folders or manifests, by the last parts of those, or by
+// the names that the manifests give them, where that is clear.
+func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error) {
+	var picked []string
+	var called map[string]string // by key
+	for _, name := range names {
+		name = strings.TrimSuffix(filepath.ToSlash(name), "/")
+		if i := slices.IndexFunc(all, func(key string) bool { return key == name || kernels.FileOf(key) == name }); i >= 0 {
+			picked = append(picked, all[i])
+			continue
+		}
+		if called == nil {
+			var err error
+			if called, err = p.called(ctx, all); err != nil {
+				return nil, err
+			}
+		}
+		fit := slices.DeleteFunc(slices.Clone(all), func(key string) bool {
+			last := path.Base(key)
+			return last != name && last != name+"."+kernels.FileName && called[key] != name
+		})
+		switch {
+		case len(fit) == 0:
+			return nil, strict.Mistakef("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
+		case len(fit) > 1:
+			return nil, strict.Mistakef("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
+		}
+		picked = append(picked, fit[0])
+	}
+	return picked, nil
+}
+
+// called is the names in the manifests, by key. A mistaken one has none: it is told where
+// the kernel is asked for by its folder.
+func (p *Plan) called(ctx context.Context, all []string) (map[string]string, error) {
+	texts, err := p.manifests(ctx, p.opt.Head, all)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for key, text := range texts {
+		if m, err := kernels.Parse(kernels.FileOf(key), text); err == nil {
+			names[key] = m.Name
+		}
+	}
+	return names, nil
+}
+
+// manifests is those of a revision, by key; where it has none, the trusted revision's.
+func (p *Plan) manifests(ctx context.Context, rev string, keys []string) (map[string][]byte, error) {
+	var files, missing []string
+	for _, key := range keys {
+		files = append(files, kernels.FileOf(key))
+	}
+	found, err := p.texts(ctx, rev, files)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if found[file] == nil {
+			missing = append(missing, file)
+		}
+	}
+	newer, err := p.texts(ctx, p.opt.Trusted, missing)
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string][]byte{}
+	for _, key := range keys {
+		file := kernels.FileOf(key)
+		if text, ok := found[file]; ok {
+			texts[key] = text
+		} else if text, ok := newer[file]; ok {
+			texts[key] = text
+		}
+	}
+	return texts, nil
+}

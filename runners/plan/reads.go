@@ -1,0 +1,232 @@
+package plan
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// elsewhere is in every manifest that names other folders; an escape may spell anything.
+var elsewhere = regexp.MustCompile(`include|root|\\`)
+
+// read finds what the builds of kernels may read beside a folder of their own, at the base
+// and at the head. There is no compiler here to ask: texts are searched for what they
+// include, and whatever is not plain to see counts as including everything.
+func (p *Plan) read(ctx context.Context, keys []string) error {
+	p.shared, p.reads = sharing(keys), map[string]map[string]bool{}
+	if len(p.changed) == 0 {
+		return nil
+	}
+	for _, rev := range []string{p.opt.Base, p.opt.Head} {
+		manifests, err := p.manifests(ctx, rev, keys)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			text := manifests[key]
+			if !p.shared[key] && !elsewhere.Match(text) {
+				continue
+			}
+			m, err := kernels.Parse(kernels.FileOf(key), text)
+			if err != nil || m.Mode == kernels.ModeCommand {
+				delete(p.shared, key) // a harness may read anything; a wrong manifest is told where the change touches it
+				continue
+			}
+			if err := p.note(ctx, rev, key, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sharing is the kernels whose folder has another's manifest too.
+func sharing(keys []string) map[string]bool {
+	shared, first := map[string]bool{}, map[string]string{}
+	for _, key := range keys {
+		folder := kernels.FolderOf(key)
+		if other, ok := first[folder]; ok {
+			shared[key], shared[other] = true, true
+		} else {
+			first[folder] = key
+		}
+	}
+	return shared
+}
+
+// note adds what a kernel reads at a revision, if the change may be about it.
+func (p *Plan) note(ctx context.Context, rev, key string, m *kernels.Manifest) error {
+	folders := m.Elsewhere()
+	if p.shared[key] {
+		folders = append(folders, kernels.FolderOf(key))
+	}
+	if p.reads[key] == nil {
+		p.reads[key] = map[string]bool{}
+	}
+	about := false
+	for _, f := range p.changed {
+		for _, folder := range folders {
+			about = about || strings.HasPrefix(f, folder+"/")
+			if folder == f || strings.HasPrefix(folder, f+"/") {
+				p.reads[key][f] = true // a submodule that the folder lies in, or a link in its place
+			}
+		}
+	}
+	if !about {
+		return nil
+	}
+	found, err := p.readBy(ctx, rev, key, m)
+	for _, f := range found {
+		p.reads[key][f] = true
+	}
+	return err
+}
+
+// texts is files at a revision, the work tree as well; what is not there, or no file, is
+// left out.
+func (p *Plan) texts(ctx context.Context, rev string, names []string) (map[string][]byte, error) {
+	if rev != "" {
+		return p.opt.Repo.ReadAll(ctx, rev, names)
+	}
+	texts := map[string][]byte{}
+	for _, name := range names {
+		if text, err := p.opt.Repo.Read(ctx, rev, name); err == nil {
+			texts[name] = text
+		} else if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// readBy is the files that a kernel's build, and that of its reference, may read.
+func (p *Plan) readBy(ctx context.Context, rev, key string, m *kernels.Manifest) ([]string, error) {
+	folder := kernels.FolderOf(key)
+	s, err := p.scan(ctx, rev, folder, m)
+	if err != nil {
+		return nil, err
+	}
+	s.start(folder, m, p.shared[key])
+	if m.Reference != nil {
+		s.reach(path.Join(folder, m.Reference.Source))
+	}
+	read, _, err := s.run(ctx)
+	return read, err
+}
+
+// scan begins one of a kernel's files at a revision.
+func (p *Plan) scan(ctx context.Context, rev, folder string, m *kernels.Manifest) (*scan, error) {
+	s := &scan{plan: p, rev: rev, mode: m.Mode, include: m.IncludeFolders(), there: map[string]bool{}, reached: map[string]bool{}}
+	unseen := len(m.IncludeSets()) > 0 // headers whose text is not here to be searched
+	for _, dir := range append(m.Elsewhere(), folder) {
+		files, err := p.opt.Repo.Files(ctx, rev, dir)
+		if err != nil {
+			return nil, err
+		}
+		within, err := p.opt.Repo.Submodule(ctx, rev, dir)
+		if err != nil {
+			return nil, err
+		}
+		unseen = unseen || within != nil
+		for _, f := range files {
+			s.there[f] = true
+		}
+	}
+	for _, dir := range s.include {
+		s.reach(path.Join(dir, "stdc-predef.h")) // what gcc reads unasked
+		if unseen {
+			s.reachAll(dir) // one of them may include it by its name alone
+		}
+	}
+	return s, nil
+}
+
+// A scan follows what texts include.
+type scan struct {
+	plan    *Plan
+	rev     string
+	mode    kernels.Mode
+	include []string // folders
+	there   map[string]bool
+	reached map[string]bool
+	next    []string
+	unclear bool // a source is in a language whose includes are not known
+}
+
+// preprocessed is what sources are called whose includes the preprocessor of C reads.
+var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu"}
+
+// start is what a build begins with: the sources of the variants. A kernel that has its
+// folder for itself may have others there.
+func (s *scan) start(folder string, m *kernels.Manifest, shared bool) {
+	for _, v := range m.Variants {
+		s.source(folder, m, v)
+	}
+	for f := range s.there {
+		if rel, ok := strings.CutPrefix(f, folder+"/"); ok && !shared && m.IsSource(rel) {
+			s.reach(f)
+		}
+	}
+}
+
+func (s *scan) source(folder string, m *kernels.Manifest, v kernels.Variant) {
+	if m.Root != "" {
+		folder = m.Root
+	}
+	s.unclear = s.unclear || !slices.Contains(preprocessed, path.Ext(v.Source))
+	s.reach(path.Join(folder, v.Source))
+}
+
+func (s *scan) reach(f string) {
+	if s.there[f] && !s.reached[f] {
+		s.reached[f] = true
+		s.next = append(s.next, f)
+	}
+}
+
+func (s *scan) reachAll(folder string) {
+	for f := range s.there {
+		if strings.HasPrefix(f, folder+"/") {
+			s.reach(f)
+		}
+	}
+}
+
+// run is all that is reached; everything where that is not plain to see.
+func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
+	if s.unclear {
+		return keys(s.there), false, nil
+	}
+	for len(s.next) > 0 {
+		texts, err := s.plan.texts(ctx, s.rev, s.next)
+		if err != nil {
+			return nil, false, err
+		}
+		s.next = nil
+		for from, text := range texts {
+			names, plain := Included(text, s.mode)
+			if !plain {
+				return keys(s.there), false, nil
+			}
+			for _, i := range names {
+				for _, dir := range append([]string{path.Dir(from)}, s.include...) {
+					s.reach(path.Join(dir, i.Name))
+				}
+			}
+		}
+	}
+	return keys(s.reached), true, nil
+}
+
+func keys(set map[string]bool) []string {
+	all := make([]string, 0, len(set))
+	for f := range set {
+		all = append(all, f)
+	}
+	slices.Sort(all)
+	return all
+}
