@@ -25,6 +25,7 @@ func (j *judgement) ptxas() GateResult {
 	count(&t, "code size", "B", gate.CodeSize, func(r *Resources) *int { return r.CodeSize })
 	t.occupancy(gate.BlocksPerSM, c.Arch)
 	t.perKernel(c.Arch)
+	t.scratch(c, j.evidence.Baseline)
 	j.resources = t.rows
 
 	r := GateResult{Details: c.Resources.Warnings}

@@ -125,11 +125,14 @@ func TestStepsAreBuilt(t *testing.T) {
 		if !slices.Equal(entries, []string{"decode::split<64>", "combine"}) || *e.Candidate.Resources.Registers != most {
 			t.Errorf("%s: kernels %q, %d registers", arch, entries, *e.Candidate.Resources.Registers)
 		}
+		if got, want := []int{*e.Baseline.Resources.Scratch, *e.Candidate.Resources.Scratch}, []int{4 * 4 * 8 * 65, 4 * 16 * 8 * 65}; !slices.Equal(got, want) {
+			t.Errorf("%s: scratch of %v bytes, want %v", arch, got, want)
+		}
 		var rows []string
 		for _, r := range v.Resources {
 			rows = append(rows, r.Name)
 		}
-		for _, want := range []string{"registers", "decode::split<64>: registers", "combine: registers", "combine: blocks per SM"} {
+		for _, want := range []string{"registers", "decode::split<64>: registers", "combine: registers", "combine: blocks per SM", "scratch"} {
 			if !slices.Contains(rows, want) {
 				t.Errorf("%s: the table has no %s: %q", arch, want, rows)
 			}
