@@ -58,17 +58,18 @@ type Manifest struct {
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`
 
-	Source         string    `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
-	Sources        []string  `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
-	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, whose headers the sources may include. A header of the system or the toolkit of the same name comes first."`
-	Entry          string    `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu, unless the launch has steps)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
-	Arch           []Arch    `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
-	Flags          []string  `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
-	Launch         *Launch   `yaml:"launch" half:"implementation" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory, or steps of several kernels. A variant may have its own."`
-	Scratch        []Scratch `yaml:"scratch" half:"implementation" eg:"[{name: partial, dtype: f32, shape: [8, S, D]}]" bounds:"(up to 16, of 1 GiB together)" doc:"cuda: arrays that the kernels of a launch use between them. They are poisoned before every launch, never compared, and not shown to the reference."`
-	Variants       Variants  `yaml:"variants" half:"implementation" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
-	DefaultVariant string    `yaml:"default_variant" half:"implementation" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
-	Toggles        Toggles   `yaml:"toggles" half:"implementation" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
+	Source         string   `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
+	Sources        []string `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
+	Include        []string `yaml:"include" half:"implementation" eg:"[common, third_party/x/include]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, whose headers the sources may include. A header of the system or the toolkit of the same name comes first."`
+	Entry          string   `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu, unless the launch has steps)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
+	Arch           []Arch   `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
+	Flags          []string `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
+	Launch         *Launch  `yaml:"launch" half:"implementation" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory, or steps of several kernels. A variant may have its own."`
+	Variants       Variants `yaml:"variants" half:"implementation" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
+	DefaultVariant string   `yaml:"default_variant" half:"implementation" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
+	Toggles        Toggles  `yaml:"toggles" half:"implementation" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
+
+	Scratch []Scratch `yaml:"scratch" half:"implementation" eg:"[{name: partial, dtype: f32, shape: [8, S, D]}]" bounds:"(up to 16, of 1 GiB together)" doc:"cuda: arrays that the kernels of a launch use between them. They are poisoned before every launch, never compared, and not shown to the reference."`
 
 	problem *Manifest // whose problem it is, while two files are joined
 }
