@@ -19,7 +19,6 @@ import (
 type pull struct {
 	manifest, source []string
 	file             string // another source than decode.cu
-	base             []string
 	policy           string
 	arch             string // without a GPU
 	timeout          time.Duration
@@ -44,7 +43,7 @@ func steps(t *testing.T, file string, words ...string) string {
 
 func (p pull) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
-	base, own := steps(t, "kernel.yaml", p.base...), steps(t, "kernel.yaml", p.manifest...)
+	base, own := steps(t, "kernel.yaml"), steps(t, "kernel.yaml", p.manifest...)
 	m, err := kernels.Parse("kernel.yaml", []byte(base))
 	if err != nil {
 		t.Fatal(err)
