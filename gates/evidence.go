@@ -153,6 +153,7 @@ type Resources struct {
 	Stack         *int     `json:"stack,omitempty"`
 	CodeSize      *int     `json:"code_size,omitempty"`
 	BlockThreads  *int     `json:"block_threads,omitempty"` // at the shape that asks for most
+	Scratch       *int     `json:"scratch,omitempty"`       // bytes of a launch, at the shape that asks for most; none: it uses none
 	Globals       []string `json:"globals,omitempty"`       // writable memory that outlives a launch
 	Warnings      []string `json:"warnings,omitempty"`
 }

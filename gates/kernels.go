@@ -91,6 +91,17 @@ func (u KernelUse) of() string {
 	return " of " + u.Entry
 }
 
+// scratch adds what a launch uses beside its arguments.
+func (t *resourceTable) scratch(candidate, baseline *Build) {
+	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: float(candidate.Resources.Scratch), Status: NotRun}
+	if baseline != nil && baseline.Resources != nil {
+		row.Baseline = float(baseline.Resources.Scratch)
+	}
+	if row.Candidate != nil || row.Baseline != nil {
+		t.rows = append(t.rows, row)
+	}
+}
+
 // perKernel adds what people ask of each kernel of a launch of several, beside that of the same
 // name in the baseline. What is judged is the worst of them, which stands above.
 func (t *resourceTable) perKernel(arch string) {

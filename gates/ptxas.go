@@ -66,6 +66,7 @@ func (j *judgement) ptxasOf(gate *policies.PTXASGate, part Part) GateResult {
 	count(&t, "code size", "B", gate.CodeSize, func(r *Resources) *int { return r.CodeSize })
 	t.occupancy(gate.BlocksPerSM, c.Arch)
 	t.perKernel(c.Arch)
+	t.scratch(c, b)
 	if len(part.Shapes) > 0 {
 		t.name(c.Variant)
 	}

@@ -58,6 +58,9 @@ var edits = [][2]string{
 	{"default_variant: stage2", "choose: [{when: S > 50, variant: stage1}, {variant: stage2}]"}, {"default_variant: stage2", "choose: [{when: S > 999, variant: stage1}, {variant: stage2}]"},
 	{"  stage1: {source: stage1.cu}\n", "  stage1: {source: stage1.cu}\n  stage3: {source: stage3.cu, limits: {S: 32}}\n"},
 	{"source: stage2.cu", "source: new.cu, launch: {grid: [S], block: [64]}"}, {"default: 64", "default: 32"}, {"TILE: 32", "TILE: 1024"},
+	{"launch:\n  grid: [\"ceildiv(S, TILE)\"]\n  block: [128]\n  shared_memory: 4*TILE*D\n", "scratch: [{name: part, dtype: f32, shape: [S, TILE]}]\nlaunch:\n  steps:\n" +
+		"    - {entry: one, grid: [S], block: [32], args: [x, part]}\n    - {memset: y}\n    - {entry: two, cooperative: true, grid: [\"ceildiv(S, TILE)\"], block: [64], args: [part, y]}\n"},
+	{"  block: [128]\n", "  block: [64]\n  args: [y, x]\n"},
 	{"toggles:", "sources: [\"*.cu\", \"**\"]\ntoggles:"}, {"shape: [S, D]}\n", "shape: [S, D], tensor_map: {box: [8, 64]}}\n"},
 }
 

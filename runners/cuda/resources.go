@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -38,12 +39,36 @@ func resources(build *gates.Build, c *toolchain.Cubin, m *kernels.Manifest, shap
 		build.Kernels = uses
 	}
 	build.Resources.Warnings = c.Warnings
+	var err error
+	if build.Resources.Scratch, err = scratch(m, build.Variant); err != nil {
+		return err
+	}
 	for _, g := range c.Globals {
 		if g.Written {
 			build.Resources.Globals = append(build.Resources.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
 		}
 	}
 	return nil
+}
+
+// scratch is the most bytes that a launch uses beside its arguments; nil where it uses none.
+func scratch(m *kernels.Manifest, variant string) (*int, error) {
+	if len(m.ScratchOf(variant)) == 0 {
+		return nil, nil
+	}
+	most := 0
+	for _, shape := range m.ShapesFor(variant) {
+		arrays, err := tensor.Scratch(m, variant, shape, m.ToggleValues(variant))
+		if err != nil {
+			return nil, err
+		}
+		sum := 0
+		for _, a := range arrays {
+			sum += a.Size()
+		}
+		most = max(most, sum)
+	}
+	return &most, nil
 }
 
 // asked is the most threads a block and bytes of dynamic shared memory that steps start a kernel

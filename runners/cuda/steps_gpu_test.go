@@ -46,6 +46,8 @@ rules:
 		// The last block to come combines. The counter that tells is never set before the launch.
 		{"counts-on-zeros", lastBlock(false), gates.Defer, gates.ReasonCorrectness, ""},
 		{"counter-set", lastBlock(true), gates.Pass, "", ""},
+		// It tells what the counter began with from its neighbour, as if both were the same poison.
+		{"counts-on-poison", countingOn(), gates.Defer, gates.ReasonCorrectness, ""},
 		// What the first launch finds is kept in scratch for the others.
 		{"remembers-in-scratch", remembering(), gates.Defer, gates.ReasonTooSlow, "Too slow"},
 		{"writes-beside-scratch", pull{manifest: splits("16"), source: []string{"    if (d == 0)\n", "    if (part == 0 && h == 0)\n        partial[(size_t)SPLITS * H * D + d] = 0;\n    if (d == 0)\n"}},
@@ -122,6 +124,14 @@ func lastBlock(set bool) pull {
 `,
 		},
 	}
+}
+
+// countingOn is lastBlock with a counter that begins with whatever the element behind it is.
+func countingOn() pull {
+	p := lastBlock(false)
+	p.manifest = append(p.manifest, "{name: done, dtype: u32, shape: [H]}", "{name: done, dtype: u32, shape: [H + 1]}")
+	p.source = append(p.source, "before != SPLITS - 1", "before - done[H] != SPLITS - 1", "        done[h] = 0;\n", "        done[h] = done[H];\n")
+	return p
 }
 
 // remembering keeps inputs and results in scratch and would be fast if it found them again.

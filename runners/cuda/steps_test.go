@@ -19,7 +19,6 @@ import (
 type pull struct {
 	manifest, source []string
 	file             string // another source than decode.cu
-	base             []string
 	policy           string
 	arch             string // without a GPU
 	timeout          time.Duration
@@ -44,7 +43,7 @@ func steps(t *testing.T, file string, words ...string) string {
 
 func (p pull) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
-	base, own := steps(t, "kernel.yaml", p.base...), steps(t, "kernel.yaml", p.manifest...)
+	base, own := steps(t, "kernel.yaml"), steps(t, "kernel.yaml", p.manifest...)
 	m, err := kernels.Parse("kernel.yaml", []byte(base))
 	if err != nil {
 		t.Fatal(err)
@@ -125,11 +124,14 @@ func TestStepsAreBuilt(t *testing.T) {
 		if !slices.Equal(entries, []string{"decode::split<64>", "combine"}) || *e.Candidate.Resources.Registers != most {
 			t.Errorf("%s: kernels %q, %d registers", arch, entries, *e.Candidate.Resources.Registers)
 		}
+		if got, want := []int{*e.Baseline.Resources.Scratch, *e.Candidate.Resources.Scratch}, []int{4 * 4 * 8 * 65, 4 * 16 * 8 * 65}; !slices.Equal(got, want) {
+			t.Errorf("%s: scratch of %v bytes, want %v", arch, got, want)
+		}
 		var rows []string
 		for _, r := range v.Resources {
 			rows = append(rows, r.Name)
 		}
-		for _, want := range []string{"registers", "decode::split<64>: registers", "combine: registers", "combine: blocks per SM"} {
+		for _, want := range []string{"registers", "decode::split<64>: registers", "combine: registers", "combine: blocks per SM", "scratch"} {
 			if !slices.Contains(rows, want) {
 				t.Errorf("%s: the table has no %s: %q", arch, want, rows)
 			}

@@ -2,6 +2,8 @@ package tensor
 
 import (
 	"encoding/hex"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
@@ -70,6 +72,24 @@ func TestScratch(t *testing.T) {
 	if hex.EncodeToString(l.Array(slot, 1)) != hex.EncodeToString(poisoned) {
 		t.Errorf("scratch begins as %x", l.Array(slot, 1))
 	}
+	for _, d := range kernels.DTypes() {
+		litter, values := make([]byte, 4096), make([]float64, 4096/d.Size())
+		Litter(d, litter, rand.New(rand.NewPCG(1, 2)))
+		Decode(d, values, litter)
+		_, nan := notANumber[d]
+		seen := map[string]bool{}
+		for i, v := range values {
+			seen[string(litter[i*d.Size():(i+1)*d.Size()])] = true
+			if nan != math.IsNaN(v) {
+				t.Fatalf("%s: element %d of the litter is %v", d, i, v)
+			}
+		}
+		if few := map[kernels.DType]int{kernels.E4M3: 2, kernels.E5M2: 4}[d]; len(seen) < 100 && len(seen) != few {
+			t.Errorf("%s: the litter has %d different elements", d, len(seen))
+		}
+	}
+	short := []byte{0, 0, 0}
+	Litter(kernels.U8, short, rand.New(rand.NewPCG(1, 2)))
 	l.Array(slot, 0)[5]++
 	if _, outside := l.Changed(slot, scratch); outside {
 		t.Error("a write to scratch is taken for one beside it")

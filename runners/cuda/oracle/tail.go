@@ -3,12 +3,13 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A Tail is a side's scratch as it is before a launch: poison, and guards around it. It lies
+// A Tail is a side's scratch as it is before a launch: litter, and guards around it. It lies
 // behind the arguments in each of the side's rooms. All launches find the same, so there is one
 // copy of it; a side without scratch has an empty one.
 type Tail struct {
@@ -21,7 +22,7 @@ type Tail struct {
 }
 
 // NewTail makes a side's scratch ready for rooms in which it begins at these addresses.
-func (o *Oracle) NewTail(scratch []tensor.Arg, addresses []driver.DevicePtr) (*Tail, error) {
+func (o *Oracle) NewTail(scratch []tensor.Arg, addresses []driver.DevicePtr, rng *rand.Rand) (*Tail, error) {
 	t := &Tail{o: o}
 	if len(scratch) == 0 {
 		return t, nil
@@ -33,6 +34,9 @@ func (o *Oracle) NewTail(scratch []tensor.Arg, addresses []driver.DevicePtr) (*T
 	}
 	slot := make([]byte, t.layout.Size)
 	t.layout.Fill(slot, scratch)
+	for i, a := range scratch {
+		tensor.Litter(a.DType, t.layout.Array(slot, i), rng)
+	}
 	if t.image, err = o.upload(slot); err != nil {
 		return nil, err
 	}

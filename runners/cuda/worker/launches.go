@@ -75,6 +75,11 @@ func (s *session) together(k *side.Kernel, c Case, args []tensor.Arg) error {
 	l := tensor.NewLayout(args, 0)
 	slot := make([]byte, l.Size)
 	l.Fill(slot, args)
+	for i, a := range args {
+		if a.Access == kernels.Scratched {
+			tensor.Litter(a.DType, l.Array(slot, i), s.litter)
+		}
+	}
 	memory, err := s.ctx.Alloc(int64(l.Size))
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (s *session) newTail(letter rune, shape kernels.Shape, head int, rooms []dr
 	for _, r := range rooms {
 		addresses = append(addresses, r.Ptr+driver.DevicePtr(head))
 	}
-	t.Tail, err = s.oracle.NewTail(scratch, addresses)
+	t.Tail, err = s.oracle.NewTail(scratch, addresses, s.litter)
 	return t, err
 }
 

@@ -26,6 +26,7 @@ type session struct {
 	request   Request
 	send      func(Reply) error
 	rng       *rand.Rand
+	litter    *rand.Rand // of scratch
 
 	ctx       *driver.Context
 	stream    *driver.Stream
@@ -40,7 +41,7 @@ const maxPadding = 64 << 20
 // startSides begins the processes of the sides that the task needs, in any order
 // and each with another place for what it will load.
 func (s *session) startSides() error {
-	s.rng = rand.New(rand.NewPCG(s.request.Seed, 1))
+	s.rng, s.litter = rand.New(rand.NewPCG(s.request.Seed, 1)), rand.New(rand.NewPCG(s.request.Seed, 2))
 	s.sides = map[rune]*side.Process{}
 	round := s.request.Task == TaskRound
 	who := map[rune]string{gates.SideCandidate: string(runners.Candidate)}
