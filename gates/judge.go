@@ -147,6 +147,9 @@ func (v *Verdict) conclude(e *Evidence) {
 		return
 	}
 	v.Outcome, v.Summary = Pass, "Every required gate passed."
+	if e.Candidate != nil && e.Imported == "" && !slices.ContainsFunc(v.Gates, func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }) {
+		v.Summary = "It compiles, within its budgets. This is static: nothing was run."
+	}
 	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
 		v.Summary = v.Gates[i].Text
 	}
