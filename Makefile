@@ -9,9 +9,12 @@ BIN := bin/kernelgate
 # analysed of the same sources in any other is found in Go's and staticcheck's caches.
 export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
+# What --version tells where Go has not found the checkout's commit out.
+COMMIT = -X main.commit=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell test -z "$$(git status --porcelain --untracked-files=no 2>/dev/null)" || echo +dirty)
+
 build:
 	@mkdir -p bin
-	@go build -o $(BIN) .
+	@go build -ldflags="$(COMMIT)" -o $(BIN) .
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
 # 13 compiler from PyPI, GitHub's example payloads and API description from npm, and
@@ -80,7 +83,7 @@ fuzz:
 .PHONY: gpu
 gpu:
 	@mkdir -p bin/gpu
-	@CGO_ENABLED=0 go build -ldflags="-s -w" -o bin/gpu/kernelgate .
+	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./kernels/sdpa_fp8
 	@cat runners/cuda/gpu.sh

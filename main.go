@@ -93,7 +93,6 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(checkCommand(stdout, stderr), judgeCommand(stdout), replayCommand(stdout, stderr), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stderr), gpuWorkerCommand())
 	return root
 }
@@ -221,6 +220,10 @@ func terminalOptions(w io.Writer) report.TerminalOptions {
 	return report.TerminalOptions{Width: 120}
 }
 
+// commit is what `make build` knows of the checkout: Go itself sees none in a work tree
+// of another's repository, nor without git's own folder.
+var commit string
+
 // version is what the build knows of itself.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
@@ -235,6 +238,9 @@ func version() string {
 		case s.Key == "vcs.modified" && s.Value == "true":
 			dirty = "+dirty"
 		}
+	}
+	if revision == "" && commit != "" {
+		revision = " " + commit
 	}
 	return "kernelgate " + info.Main.Version + revision + dirty
 }

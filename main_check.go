@@ -104,7 +104,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Runner, "runner", measure.Auto, "which kernels to measure: cpu or cuda those of that mode alone, auto all of them")
 	f.BoolVar(&opt.Rivals, "rivals", false, "time the manifest's rivals as well, for information; KERNELGATE_READ names folders that they need, e.g. a Python environment")
 	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
-	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: the manifest's first)")
+	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: every one that the kernel is built for)")
 	includeFlag(cmd, &opt.Includes)
 	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
@@ -118,6 +118,15 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
 	})
+	complete(cmd, "policy", policyNames)
+	complete(cmd, "runner", measure.Runners)
+	complete(cmd, "base", nil)
+	cmd.ValidArgsFunction = completeKernels
+	for _, flag := range []string{"variant", "baseline-variant"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return variantsOf(args), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
 	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")

@@ -51,6 +51,8 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
 	cmd.Flags().StringVar(&format, "format", format, "terminal, markdown or json")
+	complete(cmd, "policy", policyNames)
+	complete(cmd, "format", func() []string { return []string{"terminal", "markdown", "json"} })
 	return cmd
 }
 
@@ -69,6 +71,7 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
+	complete(cmd, "policy", policyNames)
 	return cmd
 }
 

@@ -140,10 +140,16 @@ func (v *Verdict) conclude(e *Evidence) {
 	if missing != nil {
 		v.Outcome, v.Reason = Defer, ReasonInconclusive
 		v.Summary = fmt.Sprintf("The evidence does not have what the %s gate asks: %s", missing.Gate, missing.Text)
-		v.ToPass = append(missing.ToPass, "gather the missing evidence with kernelgate check")
+		v.ToPass = missing.ToPass
+		if v.ToPass == nil {
+			v.ToPass = []string{fmt.Sprintf("have a runner gather what the %s gate lacks (%s), or ask for less in the policy", missing.Gate, missing.Text)}
+		}
 		return
 	}
 	v.Outcome, v.Summary = Pass, "Every required gate passed."
+	if e.Candidate != nil && e.Imported == "" && !slices.ContainsFunc(v.Gates, func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }) {
+		v.Summary = "It compiles, within its budgets. This is static: nothing was run."
+	}
 	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
 		v.Summary = v.Gates[i].Text
 	}

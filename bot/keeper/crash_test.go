@@ -11,12 +11,15 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // childEnv makes the test binary a bot that runs until it is killed.
 const childEnv = "KERNELGATE_TEST_BOT"
 
 func TestMain(m *testing.M) {
+	sandbox.Init() // the stages of the attention kernel are compiled
 	text, ok := os.LookupEnv(childEnv)
 	if !ok {
 		os.Exit(m.Run())

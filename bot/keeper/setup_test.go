@@ -44,6 +44,8 @@ type setup struct {
 	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
+
+	measure func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // in place of the scripted runner's
 }
 
 // A server is a bot that runs.
@@ -152,6 +154,9 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	run("bot", func() error { return b.Run(ctx) })
 	run("fleet", func() error { return runners.Run(ctx) })
 	measure := scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure
+	if s.measure != nil {
+		measure = s.measure
+	}
 	if s.Forgetful {
 		asking := measure
 		measure = func(ctx context.Context, job measuring.Job, scratch string, p measuring.Progress) (measuring.Measured, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -92,9 +93,10 @@ type worldOptions struct {
 	patient  bool          // the bot keeps to GitHub's own limits, in real time
 	watchful bool          // as in setup
 	refuse   func(*http.Request) *http.Response
-	now      func() time.Time                      // everybody's clock
-	look     func(planner.Mirrors) planner.Mirrors // stands between the bot and what it fetches
-	two      bool                                  // otto has a repository of the same kernel, in an installation of its own
+	now      func() time.Time                                                                             // everybody's clock
+	look     func(planner.Mirrors) planner.Mirrors                                                        // stands between the bot and what it fetches
+	measure  func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // as in setup
+	two      bool                                                                                         // otto has a repository of the same kernel, in an installation of its own
 }
 
 func newWorld(t testing.TB, opt worldOptions) *world {
@@ -230,7 +232,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, look: w.opt.look}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

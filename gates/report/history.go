@@ -1,23 +1,25 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 )
 
 // History is the performance history of one kernel in Markdown, made of verdicts
-// that compared one variant with another: what each step gained, what all steps
-// gained together, and what did not work, so that the next author need not try
-// it again; lessons, by variant, say why it did not. Verdicts that compare no
-// variants are left out.
+// that compared one variant, or one commit, with another: what each step gained, what
+// all steps gained together, and what did not work, so that the next author need not
+// try it again; lessons, by variant, say why it did not. A work tree is nobody's to
+// look up, and left out.
 func History(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
 	blocks := []block{heading{1, line{text("History of "), mono(kernel)}}}
 	steps := stepsOf(verdicts)
 	if len(steps) == 0 {
-		return markdown(append(blocks, paragraph{cell("There is no evidence that compares variants yet.")}))
+		return markdown(append(blocks, paragraph{cell("There is no evidence that compares variants or commits yet.")}))
 	}
 	for _, device := range devicesOf(steps) {
 		of := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.verdict.Device.Name != device })
@@ -30,7 +32,7 @@ func History(kernel string, verdicts []*gates.Verdict, lessons map[string]string
 		"Times are p50 in µs. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant on the shape that must gain.")}))
 }
 
-// A step is one variant against the one before it.
+// A step is one variant or commit against the one before it.
 type step struct {
 	verdict       *gates.Verdict
 	before, after string
@@ -44,8 +46,8 @@ type step struct {
 func stepsOf(verdicts []*gates.Verdict) []step {
 	latest := map[[3]string]*gates.Verdict{}
 	for _, v := range verdicts {
-		key := [3]string{v.Device.Name, v.Provenance.Base.Variant, v.Provenance.Head.Variant}
-		if key[1] == "" || key[2] == "" {
+		key := [3]string{v.Device.Name, stateOf(v.Provenance.Base), stateOf(v.Provenance.Head)}
+		if key[1] == "" || key[2] == "" || key[1] == key[2] {
 			continue
 		}
 		if had := latest[key]; had == nil || had.Provenance.Time.Before(v.Provenance.Time) {
@@ -63,7 +65,7 @@ func stepsOf(verdicts []*gates.Verdict) []step {
 		}
 		steps = append(steps, s)
 	}
-	slices.SortFunc(steps, func(a, b step) int { return strings.Compare(a.after+" "+a.before, b.after+" "+b.before) })
+	steps = inOrder(steps)
 	factors := map[string]float64{}
 	for i := range steps {
 		s := &steps[i]
@@ -78,6 +80,43 @@ func stepsOf(verdicts []*gates.Verdict) []step {
 		factors[s.verdict.Device.Name+" "+s.after] = s.factor
 	}
 	return steps
+}
+
+// stateOf is what a side of a step is called: its variant, or else its commit.
+func stateOf(c gates.Commit) string {
+	if c.Variant == "" && !c.Dirty {
+		return short(c.SHA)
+	}
+	return c.Variant
+}
+
+// inOrder has every step behind the one that made its baseline. Beside each other variants
+// stand by their names, commits by their time, and a choice among variants behind them.
+func inOrder(steps []step) []step {
+	rank := func(s step) string {
+		switch v := s.verdict; {
+		case len(v.Builds) > 0 && len(v.Builds[len(v.Builds)-1].Parts) > 0:
+			return "2" + s.after
+		case v.Provenance.Head.Variant == "":
+			return "1" + v.Provenance.Time.UTC().Format(time.RFC3339)
+		}
+		return "0" + s.after
+	}
+	slices.SortFunc(steps, func(a, b step) int {
+		return cmp.Or(strings.Compare(rank(a), rank(b)), strings.Compare(a.after+" "+a.before, b.after+" "+b.before))
+	})
+	var ordered []step
+	for len(steps) > 0 {
+		next := slices.IndexFunc(steps, func(s step) bool {
+			return !slices.ContainsFunc(steps, func(other step) bool {
+				return other.after == s.before && other.verdict.Device.Name == s.verdict.Device.Name
+			})
+		})
+		next = max(next, 0) // a circle begins anywhere
+		ordered = append(ordered, steps[next])
+		steps = slices.Delete(steps, next, next+1)
+	}
+	return ordered
 }
 
 func devicesOf(steps []step) []string {

@@ -165,7 +165,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 		result.Evidence = job.UnreadyEvidence()
 	} else if result.LeftOut = measure.LeftOut(c.opt.Runner, job.Manifest); result.LeftOut != "" {
 		return result, nil
-	} else if result.Measured, err = c.opt.Measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {
+	} else if result.Measured, err = c.measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {
 		return Result{}, err
 	}
 	result.Verdict = gates.Judge(job.Policy, job.PolicyFile, result.Evidence)

@@ -1,0 +1,161 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Lint reads policies and manifests, told apart by what is in them, and says what each is.
+// Beside a mistake in one file it finds what the files do not have of each other: sources
+// that a manifest names, and shapes that a policy asks for. Every mistake in every file is
+// in the error.
+func Lint(out io.Writer, files []string) error {
+	var problems []error
+	var manifests []*kernels.Manifest
+	var read []policyText
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if isManifest(file, text) {
+			m, err := lintManifest(file, text)
+			if problems = append(problems, err); err != nil {
+				continue
+			}
+			manifests = append(manifests, m)
+			fmt.Fprintf(out, "%s: ok: kernel %s, %s, shapes %s, variants %s\n", file, m.Name, m.Mode, strings.Join(m.ShapeNames(), " "), strings.Join(m.Named(), " "))
+			continue
+		}
+		p, err := policies.Parse(file, text)
+		if problems = append(problems, err); err != nil {
+			continue
+		}
+		read = append(read, policyText{p, file, text})
+	}
+	for _, p := range read {
+		err := p.shapes(manifests)
+		if problems = append(problems, err); err == nil {
+			fmt.Fprintf(out, "%s: ok: policy with the rules %s\n", p.file, strings.Join(p.policy.RuleNames(), ", "))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return strict.Mistake{Err: err}
+	}
+	return nil
+}
+
+// isManifest tells a manifest from a policy by the keys that the other does not have, and
+// by its name where there are none.
+func isManifest(file string, text []byte) bool {
+	var keys map[string]yaml.Node
+	if yaml.Unmarshal(text, &keys) == nil {
+		for _, key := range []string{"mode", "shapes", "arguments"} {
+			if _, ok := keys[key]; ok {
+				return true
+			}
+		}
+		for _, key := range []string{"gates", "rules"} {
+			if _, ok := keys[key]; ok {
+				return false
+			}
+		}
+	}
+	return kernels.IsManifest(filepath.ToSlash(file))
+}
+
+// lintManifest reads a manifest, and looks for the files that it names.
+func lintManifest(file string, text []byte) (*kernels.Manifest, error) {
+	m, err := kernels.Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	var mistakes []error
+	look := func(name string, path ...string) {
+		if name == "" {
+			return
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), filepath.FromSlash(name))); errors.Is(err, os.ErrNotExist) {
+			line, column := strict.PlaceOf(text, path...)
+			mistakes = append(mistakes, fmt.Errorf("%s:%d:%d: %s: there is no file %s beside the manifest (write its name, or add it)", file, line, column, strings.Join(path, "."), name))
+		}
+	}
+	if m.Source != "" {
+		look(m.Source, "source")
+	} else {
+		for _, v := range m.Variants {
+			look(v.Source, "variants", v.Name, "source")
+		}
+	}
+	if m.Reference != nil {
+		look(m.Reference.Source, "reference", "source")
+	}
+	return m, errors.Join(mistakes...)
+}
+
+// A policyText is a policy with the file that it stands in.
+type policyText struct {
+	policy *policies.Policy
+	file   string
+	text   []byte
+}
+
+// shapes finds those that the policy names and no manifest has.
+func (p policyText) shapes(manifests []*kernels.Manifest) error {
+	var known []string
+	for _, m := range manifests {
+		known = append(known, m.ShapeNames()...)
+	}
+	if len(manifests) == 0 {
+		return nil
+	}
+	var mistakes []error
+	said := map[string]bool{}
+	see := func(s policies.Shapes, path ...string) {
+		for _, name := range s.Unknown(known) {
+			line, column := strict.PlaceOf(p.text, path...)
+			text := fmt.Sprintf("%s:%d:%d: %s: no manifest has the shape %q (they have %s)", p.file, line, column, strings.Join(path, "."), name, strings.Join(unique(known), ", "))
+			if !said[text] {
+				said[text] = true
+				mistakes = append(mistakes, errors.New(text))
+			}
+		}
+	}
+	for _, r := range p.policy.Rules {
+		g := r.Gates
+		if g.Correctness != nil {
+			see(g.Correctness.Shapes, "gates", "correctness", "shapes")
+		}
+		if g.Sanitize != nil {
+			see(g.Sanitize.Shapes, "gates", "sanitize", "shapes")
+		}
+		if g.Performance != nil && g.Performance.Target != nil {
+			see(g.Performance.Target.Shapes, "gates", "performance", "target", "shapes")
+		}
+		if g.Performance != nil && g.Performance.Guard != nil {
+			see(g.Performance.Guard.Shapes, "gates", "performance", "guard", "shapes")
+		}
+		if g.Profile != nil {
+			see(g.Profile.Shapes, "gates", "profile", "shapes")
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+func unique(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,58 @@
+package check_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+const lintManifest = `version: 1
+name: scale
+mode: cpu
+arguments: [{name: y, dtype: f32, access: out, shape: [N]}]
+reference: {source: reference.c, entry: truth}
+tolerance: {abs: 1}
+shapes: {small: {N: 10}}
+source: scale.c
+entry: scale
+`
+
+const lintPolicy = `version: 1
+gates:
+  correctness: {shapes: [small], norm_error: "<= 1%"}
+  performance: {guard: {shapes: [small], speedup: ">= -2%"}}
+rules: [{name: default}]
+`
+
+// What the files do not have of each other is told with file, line and field, whatever they are called.
+func TestLintAcross(t *testing.T) {
+	dir := t.TempDir()
+	lint := func(manifest, policy string) (string, error) {
+		for name, text := range map[string]string{"scale.yaml": manifest, "rules.yaml": policy, "scale.c": "", "reference.c": ""} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		err := check.Lint(&out, []string{filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "scale.yaml")})
+		return strings.ReplaceAll(out.String(), dir+"/", ""), err
+	}
+	out, err := lint(lintManifest, lintPolicy)
+	if want := "scale.yaml: ok: kernel scale, cpu, shapes small, variants default\nrules.yaml: ok: policy with the rules default\n"; err != nil || out != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for name, c := range map[string]struct{ manifest, policy, want string }{
+		"a source":      {strings.Replace(lintManifest, "source: scale.c", "source: skale.c", 1), lintPolicy, "scale.yaml:8:9: source: there is no file skale.c beside the manifest (write its name, or add it)"},
+		"a reference":   {strings.Replace(lintManifest, "reference.c", "truth.c", 1), lintPolicy, "scale.yaml:5:21: reference.source: there is no file truth.c beside the manifest (write its name, or add it)"},
+		"a shape":       {lintManifest, strings.Replace(lintPolicy, "correctness: {shapes: [small]", "correctness: {shapes: [smal]", 1), `rules.yaml:3:25: gates.correctness.shapes: no manifest has the shape "smal" (they have small)`},
+		"a timed shape": {lintManifest, strings.Replace(lintPolicy, "guard: {shapes: [small]", "guard: {shapes: [large]", 1), `rules.yaml:4:33: gates.performance.guard.shapes: no manifest has the shape "large" (they have small)`},
+	} {
+		if _, err := lint(c.manifest, c.policy); err == nil || strings.ReplaceAll(err.Error(), dir+"/", "") != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
