@@ -38,11 +38,13 @@ lint:
 # These run without the race detector, which would make them up to ten times slower. They
 # measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
 # that shares memory with another; . and ./bot/demo run the program whose parts are watched where
-# they are tested. ./gates is one of them, and shows the error rates that it simulated.
-PLAIN := ./runners/cpu . ./bot/demo ./runners/measure ./runners/command \
-	./bot/answer ./bot/change/... ./bot/command ./bot/github/embedded/openapi ./bot/pages/chart ./bot/present ./bot/testimony \
-	./gates/report ./gates/stats ./kernels/... ./policies/... \
-	./runners ./runners/bundle ./runners/check ./runners/cuda/oracle ./runners/interleave ./runners/plan ./runners/tensor ./runners/toolchain
+# they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
+# ./gates is one of them, and shows the error rates that it simulated.
+PLAIN := ./runners/cpu . ./bot/actions ./bot/demo ./runners/measure ./runners/command \
+	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/chart ./bot/pages/folder \
+	./bot/planner ./bot/present ./bot/publish ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
+	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
+	./runners/nvtool ./runners/plan ./runners/replay ./runners/sanitize ./runners/scripted ./runners/tensor ./runners/toolchain
 
 # lint has vetted everything, and no debugger looks at these programs: without its
 # tables they are linked in two thirds of the time. What has passed before runs again,
