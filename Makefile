@@ -39,8 +39,10 @@ lint:
 # measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
 # that shares memory with another; . and ./bot/demo run the program whose parts are watched where
 # they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
-# ./gates is one of them, and shows the error rates that it simulated.
-PLAIN := ./runners/cpu . ./bot/actions ./bot/demo ./runners/measure ./runners/command \
+# ./gates is one of them, and shows the error rates that it simulated. ./bot/keeper and
+# ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
+# reach no statement which others do not reach, run here alone.
+PLAIN := ./runners/cpu ./bot/keeper . ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/chart ./bot/pages/folder \
 	./bot/planner ./bot/present ./bot/publish ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
@@ -59,9 +61,8 @@ RACE := -race $(LEAN) -parallel=4 '-gcflags=modernc.org/...=-d=checkptr=0'
 # Packages are tested in the order of this list: the one that takes longest is first, so that
 # nothing waits for it at the end.
 test: setup lint
-	go test $(RACE) ./bot/keeper $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates ./bot/keeper)")
+	go test $(RACE) ./bot/keeper ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 	go test $(LEAN) $(PLAIN)
-	go test $(LEAN) -run '^(TestDay|TestMutatedPayloadsLeaveLittleBehind)$$' ./bot/keeper ./bot/github/webhook
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
 # Speeds and sizes, as ratios within one run.

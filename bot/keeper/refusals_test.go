@@ -167,7 +167,7 @@ func archive(rq *http.Request) *http.Response {
 // on.
 func TestLockedConversation(t *testing.T) {
 	var locked atomic.Bool
-	w := newWorld(t, worldOptions{refuse: func(rq *http.Request) *http.Response {
+	w := newWorld(t, worldOptions{retold: true, refuse: func(rq *http.Request) *http.Response {
 		if locked.Load() && rq.Method != http.MethodGet && strings.Contains(rq.URL.Path, "/issues/") {
 			return no(rq, http.StatusForbidden, "Unable to create comment because issue is locked.")
 		}
@@ -210,7 +210,7 @@ func (w *world) deliver(event, id string, payload any) {
 func TestAnotherAppsChecks(t *testing.T) {
 	for _, pat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("token=%v", pat), func(t *testing.T) {
-			w := newWorld(t, worldOptions{pat: pat})
+			w := newWorld(t, worldOptions{retold: true, pat: pat})
 			pr := w.propose("close", onTheEdge, embedded.PROptions{Title: "Almost"})
 			w.until("a verdict", func() bool { return strings.Contains(fmt.Sprint(pr.Comments()), "DEFER") })
 			w.settle()
