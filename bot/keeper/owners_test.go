@@ -142,7 +142,7 @@ func TestReviewOfOtherRules(t *testing.T) {
 func TestReviewsThatNobodyMayRead(t *testing.T) {
 	w := newWorld(t, worldOptions{refuse: func(rq *http.Request) *http.Response {
 		if strings.HasSuffix(rq.URL.Path, "/reviews") {
-			return no(rq, http.StatusForbidden, "Resource not accessible by integration")
+			return no(rq, "Resource not accessible by integration")
 		}
 		return nil
 	}})

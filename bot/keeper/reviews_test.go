@@ -107,7 +107,7 @@ func TestReviewOfAnEarlierHead(t *testing.T) {
 func TestOverrideIsTheFirstWord(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true, refuse: func(rq *http.Request) *http.Response {
 		if strings.HasSuffix(rq.URL.Path, "/pulls") { // it finds none by itself
-			return no(rq, http.StatusForbidden, "Resource not accessible by integration")
+			return no(rq, "Resource not accessible by integration")
 		}
 		return nil
 	}})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -318,19 +319,13 @@ func (w *world) concluded(sha, conclusion string) embedded.Check {
 }
 
 // said waits for a comment of the bot that holds a text.
-func (w *world) said(pr *embedded.PR, text string) embedded.Comment {
+func (w *world) said(pr *embedded.PR, text string) {
 	w.Helper()
-	var found embedded.Comment
 	w.until("a comment with "+text, func() bool {
-		for _, c := range pr.Comments() {
-			if strings.Contains(c.Author, "kernelgate") && strings.Contains(c.Body, text) {
-				found = c
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(pr.Comments(), func(c embedded.Comment) bool {
+			return strings.Contains(c.Author, "kernelgate") && strings.Contains(c.Body, text)
+		})
 	})
-	return found
 }
 
 func (w *world) comment(pr *embedded.PR, who, text string) embedded.Comment {
