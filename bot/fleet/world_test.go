@@ -141,7 +141,7 @@ func (w *world) unfinished() int {
 }
 
 // request is what a runner sends that is no agent.
-func (w *world) request(token, method, path string, body io.Reader, header ...string) (status int, answer string) {
+func (w *world) request(token, method, path string, body io.Reader) (status int, answer string) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.ctx(), method, "http://localhost"+protocol.Prefix+path, body)
 	if err != nil {
@@ -149,9 +149,6 @@ func (w *world) request(token, method, path string, body io.Reader, header ...st
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", w.socket)

@@ -44,7 +44,7 @@ func (c *crier) FetchHead(ctx context.Context, repo, head string, refs ...string
 func TestWhoWaitsIsAnnounced(t *testing.T) {
 	const pulls = 20 // with sixteen slots
 	c := &crier{heads: map[string]bool{}, want: pulls, all: make(chan struct{})}
-	w := newWorld(t, worldOptions{absent: true, look: func(m planner.Mirrors) planner.Mirrors {
+	w := newWorld(t, worldOptions{retold: true, absent: true, look: func(m planner.Mirrors) planner.Mirrors {
 		c.Mirrors = m
 		return c
 	}})

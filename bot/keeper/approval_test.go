@@ -12,7 +12,7 @@ import (
 // The code of a fork that waits for its approval is not measured beside another change
 // either, by whatever name; once it is approved there, that is not an approval here.
 func TestVersusOfAHeldFork(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": policy + "commands: {rebench: read}\n"}, "policy")
 	w.no(err)
 	fork, err := w.repo.Fork("eve")
@@ -47,7 +47,7 @@ func TestVersusOfAHeldFork(t *testing.T) {
 // What nobody has approved cannot keep the bot busy: a fork's commit with one large file
 // under many names gets its answer, and the next pull request its verdict.
 func TestForkWithTooMuch(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
 	git := func(stdin string, args ...string) string {

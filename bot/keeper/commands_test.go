@@ -21,7 +21,7 @@ func (w *world) reacted(pr *embedded.PR, c embedded.Comment, reaction string) {
 }
 
 func TestRebenchAddsRounds(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	// Between the guard and the goal: more rounds cannot make it pass.
 	pr := w.propose("close", "// speed 1.098\n", embedded.PROptions{Title: "Almost"})
 	w.concluded(pr.HeadSHA(), "failure")
@@ -36,7 +36,7 @@ func TestRebenchAddsRounds(t *testing.T) {
 }
 
 func TestCommandsAndPermissions(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("slow", "// speed 1.0001\n", embedded.PROptions{Title: "No gain"})
 	w.concluded(pr.HeadSHA(), "failure")
 	for _, c := range []struct{ who, text, reaction string }{
@@ -75,7 +75,7 @@ func TestCommandsAndPermissions(t *testing.T) {
 }
 
 func TestOverrideEndsWithTheNextPush(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("slow", "// speed 1.0001\n", embedded.PROptions{Title: "No gain"})
 	w.concluded(pr.HeadSHA(), "failure")
 	w.reacted(pr, w.comment(pr, "mara", "/override it fixes a bug, cc @everyone --> <b>"), "rocket")
@@ -90,7 +90,7 @@ func TestOverrideEndsWithTheNextPush(t *testing.T) {
 }
 
 func TestCancelAndAgain(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 	w.until("a running check", func() bool {
 		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
@@ -112,7 +112,7 @@ func TestCancelAndAgain(t *testing.T) {
 // worth nothing, so a rebench measures anew; the attempts that failed are counted,
 // on whatever commit.
 func TestRunnerFault(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("unlucky", "// FAULT speed 1.5\n", embedded.PROptions{Title: "Unlucky"})
 	if c := w.concluded(pr.HeadSHA(), "failure"); !strings.HasPrefix(c.Title, "Runner") {
 		t.Errorf("the check of a runner's fault is titled %q", c.Title)

@@ -42,6 +42,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
+// watched is whether the race detector is at work.
+const watched = false
+
 // A day is a busy installation of three repositories on one account, whose limits are
 // GitHub's own, in fake time: everything of the bot is within a bubble of
 // testing/synctest, GitHub and git are outside and take no time. Webhooks come

@@ -82,7 +82,7 @@ const (
 // and a rebench adds to it. Other machine code is measured afresh.
 func TestPushOfTheSameMachineCode(t *testing.T) {
 	const rounds = "11111111"
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("close", onTheEdge, embedded.PROptions{Title: "Almost"})
 	first := pr.HeadSHA()
 	w.concluded(first, "failure")
@@ -150,7 +150,7 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 		}, "222222"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{})
+			w := newWorld(t, worldOptions{retold: true})
 			pr := c.story(w, w.propose("early", held, embedded.PROptions{Title: "Early"}))
 			w.expect(name, w.attempts(pr.HeadSHA()), c.want)
 			w.said(pr, fmt.Sprintf("attempt %.1s on `runner`", c.want))
@@ -162,7 +162,7 @@ func TestAttemptsThatEndEarly(t *testing.T) {
 // The way from one version to another and back finds what was measured of both, and
 // so does another pull request.
 func TestBackAndForth(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("waver", onTheEdge, embedded.PROptions{Title: "Waver"})
 	first := pr.HeadSHA()
 	w.concluded(first, "failure")
@@ -182,7 +182,7 @@ func TestBackAndForth(t *testing.T) {
 // Machine code that is other with every build is no new chance while the sources
 // are the same.
 func TestCodeThatKeepsTheTime(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("clock", "// __TIME__ speed 1.1\n", embedded.PROptions{Title: "Clock"})
 	w.concluded(pr.HeadSHA(), "failure")
 	w.rebench(pr, "/rebench", "failure")
@@ -227,7 +227,7 @@ func TestUncountedRounds(t *testing.T) {
 
 // What was wrong once stays wrong, although other secret cases are drawn.
 func TestWrongStaysWrong(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("wrong", "// WRONG-UNTIL speed 1.5\n", embedded.PROptions{Title: "Wrong"})
 	w.concluded(pr.HeadSHA(), "failure")
 	close(w.hold)

@@ -13,7 +13,7 @@ import (
 
 // Code from a fork reaches a runner only at a commit that somebody approved.
 func TestForkWaitsForApproval(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
 	_, err = fork.PushCommit(embedded.Commit{Branch: "faster", Author: "eve", Files: map[string]string{"kernels/scale/scale.c": "// speed 1.4\n"}, Message: "Faster"})
@@ -95,7 +95,7 @@ func TestClosedWhileRunning(t *testing.T) {
 }
 
 func TestBaseWithoutPolicy(t *testing.T) {
-	w := newWorld(t, worldOptions{noPolicy: true})
+	w := newWorld(t, worldOptions{retold: true, noPolicy: true})
 	plain := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(plain.HeadSHA(), "success")
 	_, err := w.repo.Push("gate", map[string]string{".github/kernelgate.yaml": policy, "kernels/scale/scale.c": "// speed 1.01\n"}, "A gate")
@@ -108,7 +108,7 @@ func TestBaseWithoutPolicy(t *testing.T) {
 }
 
 func TestBrokenPolicy(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "pairs: 20", "pears: 20", 1)}, "Oops")
 	w.no(err)
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
@@ -119,7 +119,7 @@ func TestBrokenPolicy(t *testing.T) {
 // A change cannot choose an old base to be judged by its milder rules, edit the
 // gate it goes through, or shake it off by moving the kernel.
 func TestNoWayAroundTheGate(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	old := w.repo.Head("main")
 	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+50%", 1)}, "Ask for more")
 	w.no(err)
@@ -172,7 +172,7 @@ func TestUnreadableRepository(t *testing.T) {
 
 // With a personal token there are no check runs: statuses stand in for them.
 func TestPersonalToken(t *testing.T) {
-	w := newWorld(t, worldOptions{pat: true})
+	w := newWorld(t, worldOptions{retold: true, pat: true})
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	status := func(sha, state string) {
 		w.Helper()
@@ -197,7 +197,7 @@ func TestPersonalToken(t *testing.T) {
 
 // What a merge brings to the default branch was measured already.
 func TestMergeIsHistory(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(pr.HeadSHA(), "success")
 	w.settle()

@@ -30,7 +30,7 @@ func staged(t *testing.T) string {
 // A new variant in a new file, made the default, is compared with the base's default; it
 // is no change of the rules, and once it is merged the next one is compared with it.
 func TestNewDefaultVariant(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	broken := w.bring("broken", map[string]string{"kernels/scale/kernel.yaml": staged(t), "kernels/scale/second.c": "// BROKEN\n"})
 	w.concluded(broken.HeadSHA(), "failure")
 	w.said(broken, "does not build")
@@ -48,7 +48,7 @@ func TestNewDefaultVariant(t *testing.T) {
 // A head that loosens the tolerance is judged by the base's, told so field by field, and
 // still has its change of the rules approved by somebody.
 func TestProblemIsTheBases(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	lax := strings.Replace(strings.Replace(manifest, "abs: 0.1", "abs: 99", 1), "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1)
 	pr := w.bring("lax", map[string]string{"kernels/scale/kernel.yaml": lax, "kernels/scale/scale.c": "// WRONG speed 9\n"})
 	w.said(pr, "tolerance.abs: 0.1 → 99")
@@ -85,7 +85,7 @@ func TestHeadsManifestIsWrong(t *testing.T) {
 
 // A header that two kernels read is a change of both, and of no other.
 func TestSharedHeader(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	files := map[string]string{"common/twice.h": "// 2\n", "common/other.h": "// 3\n"}
 	for name, source := range map[string]string{"alpha": "// speed 1\n#include <twice.h>\n", "beta": "// speed 1\n#include \"twice.h\"\n", "gamma": "// speed 1\n#include \"other.h\"\n"} {
 		files["kernels/"+name+"/scale.c"], files["kernels/"+name+"/reference.c"] = source, "// the truth\n"

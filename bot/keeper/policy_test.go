@@ -25,7 +25,7 @@ func (w *world) edit(branch, file, text string, opt embedded.PROptions) *embedde
 // A change that asks for nothing any more is no change of documents: it is told, with the
 // verdicts that would have been others, and waits for somebody who may say so.
 func TestPolicyThatAsksNothing(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	slow := w.propose("slower", "// speed 1.02\n", embedded.PROptions{Title: "Slower"})
 	w.concluded(slow.HeadSHA(), "failure")
 	pr := w.edit("easy", ".github/kernelgate.yaml", nothingAsked, embedded.PROptions{})
@@ -71,7 +71,7 @@ func TestPolicyThatAsksNothing(t *testing.T) {
 
 // Nobody approves their own change, but for an administrator.
 func TestAuthorsDoNotApproveThemselves(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	for who, may := range map[string]bool{"mara": false, "olga": true} {
 		pr := w.edit("by-"+who, ".github/kernelgate.yaml", nothingAsked+"# "+who+"\n", embedded.PROptions{Author: who})
 		w.concluded(pr.HeadSHA(), "action_required")
@@ -104,7 +104,7 @@ func TestPolicyThatTightens(t *testing.T) {
 
 // The manifest and the reference are rules too; a kernel that fails stays failing.
 func TestManifestThatLoosens(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	for name, files := range map[string]map[string]string{
 		"tolerance": {"kernels/scale/kernel.yaml": strings.Replace(manifest, "abs: ", "abs: 9", 1)},
 		"reference": {"kernels/scale/reference.c": "// a lie\n"},
@@ -132,7 +132,7 @@ func TestManifestThatLoosens(t *testing.T) {
 
 // A fork's author changes the rules no more than anybody else.
 func TestForkThatLoosens(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
 	head, err := fork.PushCommit(embedded.Commit{Branch: "easy", Author: "eve", Files: map[string]string{".github/kernelgate.yaml": nothingAsked}, Message: "Easy"})
@@ -178,7 +178,7 @@ func TestPolicyWithAToken(t *testing.T) {
 // A word is about what its author could read: where the pull request goes to another
 // branch, or that branch gets other rules, it is void.
 func TestApprovalOfOtherRules(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	mild := strings.Replace(policy, "+10%", "+9%", 1)
 	_, err := w.repo.Push("side", map[string]string{".github/kernelgate.yaml": mild}, "A branch with milder rules")
 	w.no(err)

@@ -18,9 +18,9 @@ import (
 )
 
 // no is an answer by which GitHub refuses.
-func no(rq *http.Request, status int, message string) *http.Response {
+func no(rq *http.Request, message string) *http.Response {
 	return &http.Response{
-		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: rq,
+		StatusCode: http.StatusForbidden, Status: http.StatusText(http.StatusForbidden), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: rq,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"message":%q}`, message))),
 	}
 }
@@ -77,7 +77,7 @@ func TestInstallationThatRefusesTokens(t *testing.T) {
 			tokens.Store("")
 			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
 				if at := tokens.Load().(string); at != "" && strings.HasSuffix(rq.URL.Path, at) {
-					return no(rq, http.StatusForbidden, "Resource not accessible by integration")
+					return no(rq, "Resource not accessible by integration")
 				}
 				return nil
 			}})
@@ -109,7 +109,7 @@ func TestArchivedRepository(t *testing.T) {
 		case !archived.Load():
 		case strings.Contains(rq.URL.Path, "/repos/otto/") && rq.Method != http.MethodGet:
 			writes.Add(1)
-			return no(rq, http.StatusForbidden, "Repository was archived so is read-only.")
+			return no(rq, "Repository was archived so is read-only.")
 		case rq.URL.Path == "/api/v3/installation/repositories":
 			return archive(rq)
 		}
@@ -167,9 +167,9 @@ func archive(rq *http.Request) *http.Response {
 // on.
 func TestLockedConversation(t *testing.T) {
 	var locked atomic.Bool
-	w := newWorld(t, worldOptions{refuse: func(rq *http.Request) *http.Response {
+	w := newWorld(t, worldOptions{retold: true, refuse: func(rq *http.Request) *http.Response {
 		if locked.Load() && rq.Method != http.MethodGet && strings.Contains(rq.URL.Path, "/issues/") {
-			return no(rq, http.StatusForbidden, "Unable to create comment because issue is locked.")
+			return no(rq, "Unable to create comment because issue is locked.")
 		}
 		return nil
 	}})
@@ -210,7 +210,7 @@ func (w *world) deliver(event, id string, payload any) {
 func TestAnotherAppsChecks(t *testing.T) {
 	for _, pat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("token=%v", pat), func(t *testing.T) {
-			w := newWorld(t, worldOptions{pat: pat})
+			w := newWorld(t, worldOptions{retold: true, pat: pat})
 			pr := w.propose("close", onTheEdge, embedded.PROptions{Title: "Almost"})
 			w.until("a verdict", func() bool { return strings.Contains(fmt.Sprint(pr.Comments()), "DEFER") })
 			w.settle()
@@ -243,7 +243,7 @@ func TestCommandBeforeThePullRequest(t *testing.T) {
 	var mute sync.Map
 	w := newWorld(t, worldOptions{refuse: func(rq *http.Request) *http.Response {
 		if _, ok := mute.Load("pulls"); ok && strings.Contains(rq.URL.Path, "/pulls") {
-			return no(rq, http.StatusForbidden, "Although you appear to have the correct authorization credentials, your IP address is not permitted")
+			return no(rq, "Although you appear to have the correct authorization credentials, your IP address is not permitted")
 		}
 		return nil
 	}})

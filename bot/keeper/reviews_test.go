@@ -15,7 +15,7 @@ import (
 func TestCommandsInReviews(t *testing.T) {
 	for _, pat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("token=%v", pat), func(t *testing.T) {
-			w := newWorld(t, worldOptions{pat: pat})
+			w := newWorld(t, worldOptions{retold: true, pat: pat})
 			pr := w.propose("slow", "// speed 1.0001\n", embedded.PROptions{Title: "No gain"})
 			w.until("a verdict", func() bool { return strings.Contains(fmt.Sprint(pr.Comments()), "DEFER") })
 			w.settle()
@@ -85,7 +85,7 @@ func (w *world) passes(sha string, pat bool) {
 // A review is of the commit that its author saw. It lets no later one pass, however the
 // two deliveries come in.
 func TestReviewOfAnEarlierHead(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("slow", "// speed 1.0001\n", embedded.PROptions{Title: "No gain"})
 	first := pr.HeadSHA()
 	w.concluded(first, "failure")
@@ -105,9 +105,9 @@ func TestReviewOfAnEarlierHead(t *testing.T) {
 
 // An override may be the first that the bot hears of a pull request.
 func TestOverrideIsTheFirstWord(t *testing.T) {
-	w := newWorld(t, worldOptions{refuse: func(rq *http.Request) *http.Response {
+	w := newWorld(t, worldOptions{retold: true, refuse: func(rq *http.Request) *http.Response {
 		if strings.HasSuffix(rq.URL.Path, "/pulls") { // it finds none by itself
-			return no(rq, http.StatusForbidden, "Resource not accessible by integration")
+			return no(rq, "Resource not accessible by integration")
 		}
 		return nil
 	}})

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPassAndDefer(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	slow := w.propose("slower", "// speed 1.02\n", embedded.PROptions{Title: "A little faster"})
 	w.concluded(slow.HeadSHA(), "failure")
 	w.said(slow, "DEFER")
@@ -25,7 +25,7 @@ func TestPassAndDefer(t *testing.T) {
 }
 
 func TestBrokenAndWrong(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	broken := w.propose("broken", "// BROKEN\n", embedded.PROptions{})
 	w.concluded(broken.HeadSHA(), "failure")
 	wrong := w.propose("wrong", "// WRONG speed 9\n", embedded.PROptions{})
@@ -36,7 +36,7 @@ func TestBrokenAndWrong(t *testing.T) {
 }
 
 func TestNothingToMeasure(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	_, err := w.repo.Push("docs", map[string]string{"README.md": "Better.\n"}, "docs")
 	w.no(err)
 	pr, err := w.repo.OpenPR(embedded.PROptions{Title: "Docs", Head: "docs", Author: "walt"})
@@ -67,7 +67,7 @@ func TestSynchronizeSupersedes(t *testing.T) {
 }
 
 func TestLabelsChangeTheRule(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("tidy", "// speed 1.001\n", embedded.PROptions{Title: "Tidy up", Draft: true})
 	w.concluded(pr.HeadSHA(), "failure")
 	w.no(pr.Label("walt", "refactoring"))
@@ -86,7 +86,7 @@ func TestLabelsChangeTheRule(t *testing.T) {
 // changes, what was measured is judged again, and measured again only if the rules
 // ask for more.
 func TestPolicyOfTheBaseChanges(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(pr.HeadSHA(), "success")
 	ask := func(file, text, message string) {

@@ -57,7 +57,7 @@ func TestWritesOfAVerdict(t *testing.T) {
 	for _, kernels := range []int{1, 2} {
 		t.Run(fmt.Sprintf("kernels=%d", kernels), func(t *testing.T) {
 			var writes tally
-			w := newWorld(t, worldOptions{refuse: writes.count})
+			w := newWorld(t, worldOptions{retold: true, refuse: writes.count})
 			source := map[string]string{"kernels/scale/scale.c": "// HOLD speed 1.3\n"}
 			if kernels == 2 {
 				_, err := w.repo.Push("main", map[string]string{

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // Bounds of a kernel's page.
@@ -129,7 +130,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 				continue
 			}
 			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome}
-			point := chart.Point{Value: p50, Class: outcomeOf(r.Outcome, r.Reason).Class, Hint: short(r.Head) + ": " + micros(p50), Link: "/runs/" + r.Job}
+			point := chart.Point{Value: p50, Class: outcomeOf(r.Outcome, r.Reason).Class, Hint: report.Short(r.Head) + ": " + micros(p50), Link: "/runs/" + r.Job}
 			if past.Min, past.P90 = verdicts[i].spread(h.Shape); past.Min > 0 && past.P90 >= past.Min {
 				point.Lower, point.Upper = &past.Min, &past.P90
 			}
@@ -142,7 +143,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 			h.Points, points = append(h.Points, past), append(points, point)
 		}
 		for _, at := range steps(h.Points) {
-			text := fmt.Sprintf("%s: %s → %s", short(h.Points[at].Head), micros(h.Points[at-1].P50), micros(h.Points[at].P50))
+			text := fmt.Sprintf("%s: %s → %s", report.Short(h.Points[at].Head), micros(h.Points[at-1].P50), micros(h.Points[at].P50))
 			h.Marks = append(h.Marks, chart.Mark{Before: at, Text: text, Class: "step"})
 		}
 		if n := len(h.Points); n > 1 && h.Points[n-1].P50 > 0 {

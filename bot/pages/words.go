@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // functions are what the templates may call. None of them makes markup of a text.
@@ -22,7 +23,7 @@ func (s *Server) functions() template.FuncMap {
 		"micros":  micros,
 		"figure":  figure,
 		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
-		"short":   short,
+		"short":   report.Short,
 		"brief":   brief,
 		"status":  statusOf,
 		"outcome": outcomeOf,
@@ -88,8 +89,6 @@ func brief(line string) string {
 	}
 	return line
 }
-
-func short(sha string) string { return sha[:min(len(sha), 9)] }
 
 func ago(now, t time.Time) string {
 	switch d := now.Sub(t); {

@@ -126,7 +126,7 @@ func (v View) leftBehind(wanted []Check) []Check {
 		}}
 		switch {
 		case c.HeadSHA != s.Facts.Head:
-			c.Title = "Superseded by " + short(s.Facts.Head)
+			c.Title = "Superseded by " + report.Short(s.Facts.Head)
 			c.Summary = "A newer commit is there: " + report.EscapeCode(s.Facts.Head) + ". What was measured of this one until then is in the history.\n"
 		case !s.Facts.Open:
 			c.Title = closedTitle(s)

@@ -253,9 +253,9 @@ func (f *folded) details() string { return details(f.title, f.now) }
 // compared says which commits this is about.
 func (v View) compared() string {
 	s := v.State
-	text := "Commit " + report.EscapeCode(short(s.Facts.Head))
+	text := "Commit " + report.EscapeCode(report.Short(s.Facts.Head))
 	if p := v.plan(); p != nil && p.Base != "" {
-		text += fmt.Sprintf(" against %s", report.EscapeCode(short(p.Base)))
+		text += fmt.Sprintf(" against %s", report.EscapeCode(report.Short(p.Base)))
 		if s.Facts.Base != "" {
 			text += " of " + report.EscapeCode(s.Facts.Base)
 		}

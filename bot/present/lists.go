@@ -167,7 +167,7 @@ func (v View) pastTable(which func(change.Run) bool) string {
 		if r.Phase == change.Done {
 			sign, verdict, found = v.done(r).sign, word(r), v.finding(r)
 		}
-		rows = append(rows, row(report.EscapeCode(short(r.Head)), kernelCode(r), fmt.Sprint(r.Count()),
+		rows = append(rows, row(report.EscapeCode(report.Short(r.Head)), kernelCode(r), fmt.Sprint(r.Count()),
 			sign+" "+report.Escape(verdict), report.Escape(report.Clip(found, 200)), minute(r.Ended)))
 	}
 	return table([]string{"commit", "kernel", "attempt", "verdict", "in one line", "ended"}, rows, 12_000, "attempts")

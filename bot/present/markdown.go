@@ -73,9 +73,6 @@ func details(summary, text string) string {
 	return "<details><summary>" + summary + "</summary>\n\n" + text + "\n</details>\n"
 }
 
-// short is a commit as people write it.
-func short(sha string) string { return sha[:min(len(sha), 12)] }
-
 // when is a time that came as text.
 func when(at string) string {
 	t, err := time.Parse(time.RFC3339, at)

@@ -112,7 +112,7 @@ func pastTable(r *change.RuleChange) string {
 	}
 	var rows []string
 	for _, p := range r.Past {
-		rows = append(rows, row(p.Change, report.EscapeCode(short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
+		rows = append(rows, row(p.Change, report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
 			report.Escape(p.Old), report.Escape(p.New)))
 	}
 	return details(fmt.Sprintf("By the new policy, %d of the last %d verdicts would be others", len(r.Past), r.Judged),

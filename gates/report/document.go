@@ -180,5 +180,8 @@ func cleanLines(s string) string {
 }
 
 func invisible(r rune) bool {
+	if r < 0x7f {
+		return r < ' '
+	}
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || unicode.Is(unicode.Variation_Selector, r)
 }

@@ -85,7 +85,7 @@ func stepsOf(verdicts []*gates.Verdict) []step {
 // stateOf is what a side of a step is called: its variant, or else its commit.
 func stateOf(c gates.Commit) string {
 	if c.Variant == "" && !c.Dirty {
-		return short(c.SHA)
+		return Short(c.SHA)
 	}
 	return c.Variant
 }

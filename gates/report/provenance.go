@@ -53,11 +53,11 @@ func runRows(v *gates.Verdict) [][]line {
 		add(tool, line{mono(p.Tools[tool])})
 	}
 	if v.Policy != "" || p.Policy != "" {
-		add("policy", line{mono(v.Policy), text(" "), mono(short(p.Policy))})
+		add("policy", line{mono(v.Policy), text(" "), mono(Short(p.Policy))})
 	}
-	add("manifest", line{mono(short(p.Manifest))})
+	add("manifest", line{mono(Short(p.Manifest))})
 	if p.Implementation != "" {
-		add("the head's manifest", line{mono(short(p.Implementation))})
+		add("the head's manifest", line{mono(Short(p.Implementation))})
 	}
 	add("imported from", cell(v.Imported))
 	return rows
@@ -123,7 +123,7 @@ func buildRows(v *gates.Verdict) [][]line {
 		{"flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) }},
 		{"arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) }},
 		{"compiler", func(_ gates.Commit, b gates.Build) line { return cell(orDash(b.Compiler)) }},
-		{"machine code", func(_ gates.Commit, b gates.Build) line { return codeCell(short(b.Code)) }},
+		{"machine code", func(_ gates.Commit, b gates.Build) line { return codeCell(Short(b.Code)) }},
 		{"build time", func(_ gates.Commit, b gates.Build) line {
 			if b.Cached {
 				return cell("cached")
@@ -164,7 +164,7 @@ func commitText(c gates.Commit) line {
 		}
 		return cell(dash)
 	}
-	l := line{mono(short(c.SHA))}
+	l := line{mono(Short(c.SHA))}
 	if c.Dirty {
 		l = append(l, text(", "), bold("with uncommitted changes"))
 	}
@@ -179,8 +179,8 @@ func togglesText(toggles map[string]int) string {
 	return strings.Join(parts, " ")
 }
 
-// short is enough of a hash to find the whole one.
-func short(hash string) string {
+// Short is enough of a hash to find the whole one.
+func Short(hash string) string {
 	digits := strings.TrimPrefix(hash, "sha256:")
 	return digits[:min(len(digits), 12)]
 }

@@ -83,26 +83,47 @@ func lintManifest(file string, text []byte) (*kernels.Manifest, error) {
 		return nil, err
 	}
 	var mistakes []error
-	look := func(name string, path ...string) {
-		if name == "" {
+	look := func(in, name string, path ...string) {
+		if name == "" || in == "" {
 			return
 		}
-		if _, err := os.Stat(filepath.Join(filepath.Dir(file), filepath.FromSlash(name))); errors.Is(err, os.ErrNotExist) {
+		where := "beside the manifest"
+		if in != filepath.Dir(file) {
+			where = "in " + m.Root
+		}
+		if _, err := os.Stat(filepath.Join(in, filepath.FromSlash(name))); errors.Is(err, os.ErrNotExist) {
 			line, column := strict.PlaceOf(text, path...)
-			mistakes = append(mistakes, fmt.Errorf("%s:%d:%d: %s: there is no file %s beside the manifest (write its name, or add it)", file, line, column, strings.Join(path, "."), name))
+			mistakes = append(mistakes, fmt.Errorf("%s:%d:%d: %s: there is no file %s %s (write its name, or add it)", file, line, column, strings.Join(path, "."), name, where))
 		}
 	}
+	beside := filepath.Dir(file)
+	sources := beside
+	if m.Root != "" {
+		sources = inRepository(beside, m.Root)
+	}
 	if m.Source != "" {
-		look(m.Source, "source")
+		look(sources, m.Source, "source")
 	} else {
 		for _, v := range m.Variants {
-			look(v.Source, "variants", v.Name, "source")
+			look(sources, v.Source, "variants", v.Name, "source")
 		}
 	}
 	if m.Reference != nil {
-		look(m.Reference.Source, "reference", "source")
+		look(beside, m.Reference.Source, "reference", "source")
 	}
 	return m, errors.Join(mistakes...)
+}
+
+// inRepository is a folder of the repository that dir is in, and "" where that is in none.
+func inRepository(dir, folder string) string {
+	for at := dir; ; at = filepath.Join(at, "..") {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return filepath.Join(at, filepath.FromSlash(folder))
+		}
+		if full, err := filepath.Abs(at); err != nil || full == filepath.Dir(full) {
+			return ""
+		}
+	}
 }
 
 // A policyText is a policy with the file that it stands in.

@@ -31,8 +31,13 @@ rules: [{name: default}]
 // What the files do not have of each other is told with file, line and field, whatever they are called.
 func TestLintAcross(t *testing.T) {
 	dir := t.TempDir()
+	for _, folder := range []string{".git", "csrc"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	lint := func(manifest, policy string) (string, error) {
-		for name, text := range map[string]string{"scale.yaml": manifest, "rules.yaml": policy, "scale.c": "", "reference.c": ""} {
+		for name, text := range map[string]string{"scale.yaml": manifest, "rules.yaml": policy, "scale.c": "", "reference.c": "", "csrc/far.c": ""} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -45,11 +50,15 @@ func TestLintAcross(t *testing.T) {
 	if want := "scale.yaml: ok: kernel scale, cpu, shapes small, variants default\nrules.yaml: ok: policy with the rules default\n"; err != nil || out != want {
 		t.Errorf("%v\n%s", err, out)
 	}
+	if _, err := lint(strings.Replace(lintManifest, "source: scale.c", "source: far.c\nroot: csrc", 1), lintPolicy); err != nil {
+		t.Errorf("with its source elsewhere: %v", err)
+	}
 	for name, c := range map[string]struct{ manifest, policy, want string }{
-		"a source":      {strings.Replace(lintManifest, "source: scale.c", "source: skale.c", 1), lintPolicy, "scale.yaml:8:9: source: there is no file skale.c beside the manifest (write its name, or add it)"},
-		"a reference":   {strings.Replace(lintManifest, "reference.c", "truth.c", 1), lintPolicy, "scale.yaml:5:21: reference.source: there is no file truth.c beside the manifest (write its name, or add it)"},
-		"a shape":       {lintManifest, strings.Replace(lintPolicy, "correctness: {shapes: [small]", "correctness: {shapes: [smal]", 1), `rules.yaml:3:25: gates.correctness.shapes: no manifest has the shape "smal" (they have small)`},
-		"a timed shape": {lintManifest, strings.Replace(lintPolicy, "guard: {shapes: [small]", "guard: {shapes: [large]", 1), `rules.yaml:4:33: gates.performance.guard.shapes: no manifest has the shape "large" (they have small)`},
+		"a source elsewhere": {strings.Replace(lintManifest, "source: scale.c", "source: near.c\nroot: csrc", 1), lintPolicy, "scale.yaml:8:9: source: there is no file near.c in csrc (write its name, or add it)"},
+		"a source":           {strings.Replace(lintManifest, "source: scale.c", "source: skale.c", 1), lintPolicy, "scale.yaml:8:9: source: there is no file skale.c beside the manifest (write its name, or add it)"},
+		"a reference":        {strings.Replace(lintManifest, "reference.c", "truth.c", 1), lintPolicy, "scale.yaml:5:21: reference.source: there is no file truth.c beside the manifest (write its name, or add it)"},
+		"a shape":            {lintManifest, strings.Replace(lintPolicy, "correctness: {shapes: [small]", "correctness: {shapes: [smal]", 1), `rules.yaml:3:25: gates.correctness.shapes: no manifest has the shape "smal" (they have small)`},
+		"a timed shape":      {lintManifest, strings.Replace(lintPolicy, "guard: {shapes: [small]", "guard: {shapes: [large]", 1), `rules.yaml:4:33: gates.performance.guard.shapes: no manifest has the shape "large" (they have small)`},
 	} {
 		if _, err := lint(c.manifest, c.policy); err == nil || strings.ReplaceAll(err.Error(), dir+"/", "") != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)

@@ -46,11 +46,10 @@ func (t *teller) push(head string) *teller {
 	return t.seen(f)
 }
 
-func (t *teller) close(merged bool) *teller {
+func (t *teller) close(merged bool) {
 	f := t.Facts
 	f.Open, f.Merged = false, merged
 	t.write(t.State, change.Seen{Facts: f})
-	return t
 }
 
 func (t *teller) finish(kernel string, o gates.Outcome, p50 float64) *teller {

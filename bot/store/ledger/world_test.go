@@ -82,7 +82,7 @@ func newWorld(seed uint64) *world { return &world{r: rand.New(rand.NewPCG(seed, 
 var epoch = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // write appends an event to the journal and applies it.
-func (w *world) write(s *change.State, e change.Event) uint64 {
+func (w *world) write(s *change.State, e change.Event) {
 	seq := uint64(len(w.events) + 1)
 	at := epoch.Add(time.Duration(seq) * 1500 * time.Millisecond)
 	data, err := json.Marshal(e)
@@ -91,7 +91,6 @@ func (w *world) write(s *change.State, e change.Event) uint64 {
 	}
 	w.events = append(w.events, journal.Event{Seq: seq, Run: s.ID.String(), Kind: change.KindOf(e), At: at, Data: data})
 	s.Apply(seq, at, e)
-	return seq
 }
 
 func (w *world) sha() string {
