@@ -28,6 +28,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkMode()
 	c.checkVariants()
 	c.checkReference()
+	c.checkCompiler()
 	c.checkSources()
 	c.checkInclude()
 	c.checkFlags()

@@ -98,6 +98,9 @@ func (m *Manifest) Call(variant string) string {
 func (m *Manifest) Recipe(variant string) string {
 	v, _ := m.Variant(variant)
 	parts := []string{"source: " + v.Source, "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
+	if recipe := m.compilerRecipe(); recipe != "" {
+		parts = append(parts, recipe)
+	}
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
 }
 

@@ -20,7 +20,7 @@ const (
 // A Launch is how a CUDA kernel is started.
 type Launch struct {
 	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(S, 64)\", H, B]" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
-	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
+	Block        []Expr `yaml:"block" eg:"[128]" default:"(required, unless the compiler says it)" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
 	SharedMemory *Expr  `yaml:"shared_memory" eg:"2*64*D" default:"(0)" bounds:"0 to 232448" doc:"Dynamic shared memory in bytes."`
 	Cluster      []Expr `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
 	MaxThreads   int    `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"The most threads a block may have, as in __launch_bounds__."`
