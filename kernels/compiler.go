@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -202,13 +204,14 @@ type SpecialArgument struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// Key is equal where all of it is.
+// Key is equal where all of it is: a hash.
 func (s Special) Key() string {
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("kernels: writing a special: %v", err)) // numbers and names are finite
 	}
-	return string(text)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // tritonTypes are the names that Triton has for elements.
@@ -311,22 +314,17 @@ func (m *Manifest) spoken(variant string) []string {
 	return names
 }
 
-// Specials is every Special of a variant at the manifest's shapes and at a sample of the secret ones, each once.
-func (m *Manifest) Specials(variant string) ([]Special, error) {
-	var all []Special
+// Sizes is every size that a variant is known to be launched at: the manifest's shapes, and a sample of the secret ones that is
+// always the same.
+func (m *Manifest) Sizes(variant string) []Dims {
+	var all []Dims
 	for _, t := range m.trials(variant, "") {
-		s, err := m.Special(variant, t.dims, nil)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(all, func(o Special) bool { return o.Key() == s.Key() }) {
-			all = append(all, s)
-		}
+		all = append(all, t.dims)
 	}
-	return all, nil
+	return all
 }
 
-// recipe is what the compiler is told, in words.
+// compilerRecipe is what the compiler is told, in words.
 func (m *Manifest) compilerRecipe() string {
 	if m.Compiler == "" || m.Compiler == NVCC {
 		return ""

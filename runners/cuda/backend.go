@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,9 +41,11 @@ type Backend struct {
 	job       runners.Job
 	config    Config
 	cuda      *toolchain.CUDA
+	triton    *toolchain.Triton // once it is needed
 	device    gates.Device
 	rng       *rand.Rand
 	sides     map[runners.Role]*sides.Built
+	kinds     map[runners.Role]*codes
 	compiling map[string]*compilation
 	micros    map[string]float64 // a launch's time by shape, roughly
 	next      *next              // a round's worker that is ready before it is needed
@@ -73,7 +74,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}}
+	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, compiling: map[string]*compilation{}}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
 	}
@@ -93,7 +94,13 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 func (b *Backend) Device() gates.Device { return b.device }
 
 // Tools is the programs that took part.
-func (b *Backend) Tools() map[string]string { return map[string]string{"nvcc": b.cuda.Version} }
+func (b *Backend) Tools() map[string]string {
+	tools := map[string]string{"nvcc": b.cuda.Version}
+	if b.triton != nil {
+		tools["triton"], tools["python"] = b.triton.Version, b.triton.PythonVersion
+	}
+	return tools
+}
 
 // BuildLog is everything that the compiler printed.
 func (b *Backend) BuildLog() string { return b.log.String() }
@@ -132,13 +139,20 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	}
 	build := gates.Build{
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
-		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
+		Flags: m.CompilerFlags(side.Variant), Arch: arch,
 	}
+	by, err := b.compilerOf(ctx, side, arch)
+	if err != nil {
+		return build, err
+	}
+	build.Compiler = by.String()
 	b.ahead(ctx)
 	start := time.Now()
-	cubin, err := b.compile(ctx, string(role), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: variant.Source, Entries: []string{m.Entry}, Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
-	})
+	asked, err := kindsOf(m, side.Variant)
+	if err != nil {
+		return build, err
+	}
+	cubins, err := b.compile(ctx, string(role), by, asked)
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -147,54 +161,74 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	if err != nil {
 		return build, err
 	}
-	kernel := cubin.Kernels[0]
-	if m := compareParameters(kernel, m.Parameters()); m != nil {
-		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
-		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source, kernel.Line), cubin.Diagnostics...)
-		return build, nil
-	}
-	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, kernel.Line
-	build.Diagnostics = cubin.Diagnostics
-	if build.Resources, err = b.resources(cubin, m, side.Variant); err != nil {
-		return build, err
-	}
-	built := &sides.Built{Image: cubin.Path, Entry: kernel.Symbol, Variant: side.Variant, Toggles: build.Toggles}
-	if side.Manifest != nil {
-		built.Manifest = filepath.Join(b.config.Scratch, string(role)+".yaml")
-		if err := os.WriteFile(built.Manifest, []byte(side.ManifestText), 0o644); err != nil {
-			return build, fmt.Errorf("writing the %s's manifest: %w", role, err)
+	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}}
+	k.add(asked, cubins)
+	kernel := cubins[0].Kernels[0]
+	if cubins[0].Start == nil { // where a compiler says how to launch, that is held against the code already
+		if m := compareParameters(kernel, m.Parameters()); m != nil {
+			fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
+			build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source, kernel.Line), cubins[0].Diagnostics...)
+			return build, nil
 		}
 	}
-	for _, g := range cubin.Globals {
-		built.Globals = append(built.Globals, g.Name)
+	build.OK, build.EntryLine, build.Cached = true, kernel.Line, true
+	for _, cubin := range cubins {
+		build.Cached = build.Cached && cubin.Cached
+		build.Diagnostics = append(build.Diagnostics, cubin.Diagnostics...)
 	}
-	b.sides[role] = built
-	return build, nil
+	if build.Code, err = k.code(m); err != nil {
+		return build, err
+	}
+	if build.Resources, err = resources(k, m); err != nil {
+		return build, err
+	}
+	b.kinds[role] = k
+	b.sides[role], err = b.built(role, k, m)
+	return build, err
 }
 
 // resources joins what the compiler says with what the launch asks for at the
 // shape that asks for most.
-func (b *Backend) resources(c *toolchain.Cubin, m *kernels.Manifest, variant string) (*gates.Resources, error) {
-	k := c.Kernels[0]
-	r := &gates.Resources{
-		Registers: k.Usage.Registers, StaticShared: k.Usage.StaticShared, SpillStores: k.Usage.SpillStores, SpillLoads: k.Usage.SpillLoads,
-		Stack: k.Usage.Stack, CodeSize: &k.CodeSize, Warnings: c.Warnings,
-	}
-	for _, g := range c.Globals {
-		if g.Written {
-			r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
-		}
-	}
-	threads, dynamic := 0, 0
-	for _, s := range m.ShapesFor(variant) {
-		g, err := m.Geometry(variant, s.Dims, nil)
+func resources(k *codes, m *kernels.Manifest) (*gates.Resources, error) {
+	r, threads, dynamic, size := &gates.Resources{}, 0, 0, 0
+	for _, s := range m.ShapesFor(k.side.Variant) {
+		c, err := k.at(m, s.Dims)
 		if err != nil {
 			return nil, err
 		}
+		g, err := m.Geometry(k.side.Variant, s.Dims, nil)
+		if err != nil {
+			return nil, err
+		}
+		if c.Start != nil {
+			g.Block, g.SharedMemory = [3]int{c.Start.Threads, 1, 1}, c.Start.Shared
+		}
 		threads = max(threads, g.Block[0]*g.Block[1]*g.Block[2])
 		dynamic = max(dynamic, g.SharedMemory)
+		u := c.Kernels[0].Usage
+		size = max(size, c.Kernels[0].CodeSize)
+		for _, figure := range []struct {
+			into **int
+			of   *int
+		}{
+			{&r.Registers, u.Registers}, {&r.StaticShared, u.StaticShared}, {&r.SpillStores, u.SpillStores}, {&r.SpillLoads, u.SpillLoads}, {&r.Stack, u.Stack},
+		} {
+			if figure.of != nil && (*figure.into == nil || **figure.into < *figure.of) {
+				*figure.into = figure.of
+			}
+		}
+		for _, w := range c.Warnings {
+			if !slices.Contains(r.Warnings, w) {
+				r.Warnings = append(r.Warnings, w)
+			}
+		}
+		for _, g := range c.Globals {
+			if text := fmt.Sprintf("%s (%d B)", g.Name, g.Size); g.Written && !slices.Contains(r.Globals, text) {
+				r.Globals = append(r.Globals, text)
+			}
+		}
 	}
-	r.BlockThreads, r.DynamicShared = &threads, &dynamic
+	r.CodeSize, r.BlockThreads, r.DynamicShared = &size, &threads, &dynamic
 	return r, nil
 }
 
@@ -221,11 +255,19 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 
 // Look runs one case and keeps what both sides made of it. Both are built.
 func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+	cases := []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	if failure, err := b.cover(ctx, cases); err != nil {
+		return nil, err
+	} else if failure != nil {
+		l := &runners.Look{Case: c.Evidence()}
+		l.Case.Failure = failure
+		return l, nil
+	}
 	request, err := b.request(ctx, worker.TaskCases)
 	if err != nil {
 		return nil, err
 	}
-	request.Cases = []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	request.Cases = cases
 	var l *runners.Look
 	err = b.start(ctx, request, func(r worker.Reply) {
 		switch {
@@ -244,6 +286,14 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, erro
 // cases compares outputs, and finds out on the way how long launches take on the
 // shapes that are timed.
 func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gates.Case)) error {
+	if failure, err := b.cover(ctx, cases); err != nil {
+		return err
+	} else if failure != nil {
+		failed := b.uncovered(cases)
+		failed.Failure = failure
+		each(failed)
+		return nil
+	}
 	request, err := b.request(ctx, worker.TaskCases)
 	if err != nil {
 		return err

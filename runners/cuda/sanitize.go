@@ -38,6 +38,14 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		result.Cases = append(result.Cases, c.Sanitized())
 		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
 	}
+	if failure, err := b.cover(ctx, cases); err != nil {
+		return nil, err
+	} else if failure != nil {
+		for _, tool := range gate.Tools {
+			result.Tools = append(result.Tools, gates.SanitizerRun{Tool: string(tool), With: "compute-sanitizer " + program.Version, Failure: failure})
+		}
+		return result, nil
+	}
 	files := sanitize.FilesOf(b.job.Candidate.Dir)
 	p.Report(runners.Event{Gate: gates.GateSanitize, Text: "all tools at once"})
 	request, err := b.request(ctx, worker.TaskLaunch)

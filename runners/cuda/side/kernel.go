@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A Built is a kernel in machine code.
@@ -20,6 +21,11 @@ type Built struct {
 	Variant  string         `json:"variant,omitempty"`
 	Toggles  map[string]int `json:"toggles,omitempty"`
 	Globals  []string       `json:"globals,omitempty"` // variables that outlive a launch
+
+	Start *toolchain.Start `json:"start,omitempty"` // how it is launched, where its compiler says so
+	// Kinds is a file with the code of a kernel that has another for other launches: a mapping from keys of kernels.Special to
+	// Built. What is said of the code is said there; the rest holds for all.
+	Kinds string `json:"kinds,omitempty"`
 }
 
 // Joined is the manifest that the code is launched by: the problem of the base's
@@ -45,6 +51,8 @@ type Kernel struct {
 	maps     bool // tensor maps for the arguments that ask for them
 	geometry func(kernels.Dims) (kernels.Geometry, error)
 	modules  []*module
+	kinds    map[string]*Kernel // in place of modules, see Built.Kinds
+	scratch  map[int][]driver.Buffer
 	timeout  time.Duration
 }
 
@@ -77,6 +85,9 @@ func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b B
 }
 
 func (k *Kernel) load() error {
+	if k.built.Kinds != "" {
+		return k.loadKinds()
+	}
 	var err error
 	if k.image, err = os.ReadFile(k.built.Image); err != nil {
 		return fmt.Errorf("reading machine code: %w", err)
@@ -134,6 +145,14 @@ func (k *Kernel) stateSize() int64 {
 
 // Reset queues giving every variable the value that it was loaded with.
 func (k *Kernel) Reset() error {
+	for _, kind := range k.kinds {
+		if err := kind.Reset(); err != nil {
+			return err
+		}
+	}
+	if err := k.resetScratch(); err != nil {
+		return err
+	}
 	for _, m := range k.modules {
 		for _, s := range m.state {
 			if err := k.stream.CopyDevice(s.live, s.first); err != nil {
@@ -147,6 +166,13 @@ func (k *Kernel) Reset() error {
 // Prepare is the n-th launch of a batch on arguments that lie at base, not done
 // yet.
 func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+	if k.kinds != nil {
+		kind, err := k.kind(dims)
+		if err != nil {
+			return nil, err
+		}
+		return kind.Prepare(n, dims, args, offsets, base)
+	}
 	if err := k.copies(n + 1); err != nil {
 		return nil, err
 	}
@@ -154,6 +180,9 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 	g, err := k.geometry(dims)
 	if err != nil {
 		return nil, err
+	}
+	if k.built.Start != nil {
+		g = started(g, *k.built.Start)
 	}
 	launch := driver.Launch{Grid: dim(g.Grid), Block: dim(g.Block), Shared: g.SharedMemory}
 	if g.Cluster != [3]int{1, 1, 1} {
@@ -165,6 +194,9 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 		}
 	}
 	list, err := k.parameters(dims, args, offsets, base)
+	if err == nil && k.built.Start != nil {
+		err = k.addScratch(list, n, g)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +207,9 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 func (k *Kernel) parameters(dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (*driver.Args, error) {
 	list := &driver.Args{}
 	address := func(arg int) uint64 { return uint64(base) + uint64(offsets[arg]) }
+	if s := k.built.Start; s != nil && s.Passed != nil {
+		return list, pass(list, s.Passed, args, address)
+	}
 	for i, a := range args {
 		at := driver.DevicePtr(address(i))
 		switch {

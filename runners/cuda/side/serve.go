@@ -133,7 +133,7 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
 			return a, err
 		}
-		a.State = len(s.kernel.modules[0].state) > 0
+		a.State = s.kernel.keepsState()
 		return a, s.stream.Synchronize()
 	case r.Rooms != nil:
 		return a, s.rooms(*r.Rooms, files)
