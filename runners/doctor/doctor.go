@@ -38,6 +38,7 @@ type Host struct {
 	GPU       func() (GPU, error)
 	Health    func(GPU) (Health, error)
 	CUDA      func(context.Context) (version string, err error)
+	Triton    func(context.Context) (version string, err error)
 	NCU       func(context.Context) (version string, err error)
 	Sanitizer func(context.Context) (version string, err error)
 
@@ -65,7 +66,7 @@ func Run(ctx context.Context, h Host) []Finding {
 	} else {
 		findings = append(findings, noGPUFinding(devices, err))
 	}
-	findings = append(findings, cudaFinding(ctx, h, lack))
+	findings = append(findings, cudaFinding(ctx, h, lack), tritonFinding(h.Triton(ctx)))
 	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
 	return append(findings, sanitizerFinding(h.Sanitizer(ctx)))
 }
