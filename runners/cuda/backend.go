@@ -164,8 +164,8 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}}
 	k.add(asked, cubins)
 	kernel := cubins[0].Kernels[0]
-	if cubins[0].Start == nil { // where a compiler says how to launch, that is held against the code already
-		if m := compareParameters(kernel, m.Parameters()); m != nil {
+	if start := cubins[0].Start; start == nil || start.Passed == nil { // what a compiler says of parameters is held against the code already
+		if m := compareParameters(kernel, parametersOf(m, start)); m != nil {
 			fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
 			build.Error, build.Diagnostics = m.summary, append(m.diagnostics(variant.Source, kernel.Line), cubins[0].Diagnostics...)
 			return build, nil
@@ -201,11 +201,12 @@ func resources(k *codes, m *kernels.Manifest) (*gates.Resources, error) {
 			return nil, err
 		}
 		if c.Start != nil {
-			g.Block, g.SharedMemory = [3]int{c.Start.Threads, 1, 1}, c.Start.Shared
+			g.Block, g.SharedMemory = c.Start.Block, c.Start.Shared
 		}
 		threads = max(threads, g.Block[0]*g.Block[1]*g.Block[2])
 		dynamic = max(dynamic, g.SharedMemory)
-		u := c.Kernels[0].Usage
+		u, first := c.Kernels[0].Usage, r.CodeSize == nil
+		r.CodeSize = &size
 		size = max(size, c.Kernels[0].CodeSize)
 		for _, figure := range []struct {
 			into **int
@@ -213,8 +214,11 @@ func resources(k *codes, m *kernels.Manifest) (*gates.Resources, error) {
 		}{
 			{&r.Registers, u.Registers}, {&r.StaticShared, u.StaticShared}, {&r.SpillStores, u.SpillStores}, {&r.SpillLoads, u.SpillLoads}, {&r.Stack, u.Stack},
 		} {
-			if figure.of != nil && (*figure.into == nil || **figure.into < *figure.of) {
+			switch {
+			case first || *figure.into != nil && figure.of != nil && **figure.into < *figure.of:
 				*figure.into = figure.of
+			case figure.of == nil:
+				*figure.into = nil // what is not known of some of the code is not known
 			}
 		}
 		for _, w := range c.Warnings {
@@ -228,7 +232,7 @@ func resources(k *codes, m *kernels.Manifest) (*gates.Resources, error) {
 			}
 		}
 	}
-	r.CodeSize, r.BlockThreads, r.DynamicShared = &size, &threads, &dynamic
+	r.BlockThreads, r.DynamicShared = &threads, &dynamic
 	return r, nil
 }
 

@@ -56,6 +56,20 @@ func (c triton) build(ctx context.Context, scratch string, kinds []kernels.Speci
 	return c.Triton.Build(ctx, c.TritonBuild)
 }
 
+// program is a command of the repository that writes a cubin.
+type program struct {
+	*toolchain.Command
+	toolchain.CommandBuild
+}
+
+func (c program) String() string { return c.Args[0] }
+
+func (c program) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
+	c.CommandBuild.Scratch, c.CommandBuild.Timeout = scratch, compileTimeout
+	cubin, err := c.Command.Build(ctx, c.CommandBuild)
+	return []*toolchain.Cubin{cubin}, err
+}
+
 // compilerOf is what builds a side, for an architecture.
 func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string) (compiler, error) {
 	m := b.job.Of(side)
@@ -77,6 +91,12 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		return triton{b.triton, toolchain.TritonBuild{Dir: side.Dir, Source: variant.Source, Entry: m.Entry, Arch: arch}}, nil
 	case kernels.PTX:
 		return ptxas{plain}, nil
+	case kernels.Program:
+		by, err := toolchain.FindCommand(ctx, b.config.Getenv, b.cuda)
+		if err != nil {
+			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
+		}
+		return program{by, toolchain.CommandBuild{Dir: side.Dir, Source: variant.Source, Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}}, nil
 	}
 	return plain, nil
 }

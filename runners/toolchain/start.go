@@ -10,10 +10,10 @@ import (
 // A Start is how a kernel is launched, where its compiler says so and not the manifest. It is a stranger's word, which check holds
 // against the machine code.
 type Start struct {
-	Threads int       `json:"threads"`           // of a block, along x
+	Block   [3]int    `json:"block"`             // threads
 	Shared  int       `json:"shared"`            // dynamic shared memory of a block, bytes
-	Cluster int       `json:"cluster"`           // blocks of a cluster, along x
-	Passed  []Passed  `json:"passed,omitempty"`  // the arguments that are parameters, in order
+	Cluster int       `json:"cluster,omitempty"` // blocks of a cluster, along x, by which the grid is multiplied; 0 leaves it to the code
+	Passed  []Passed  `json:"passed,omitempty"`  // the arguments that are parameters, in order; nil is all of them, as C has them
 	Scratch []Scratch `json:"scratch,omitempty"` // pointers behind them
 }
 
@@ -35,6 +35,7 @@ const (
 	maxClusterSize  = 8
 	maxScratch      = 1 << 20 // bytes of a block
 	maxScratchAlign = 4096
+	maxScratches    = 2
 )
 
 // typeSizes are the bytes of what can be passed; pointers are apart.
@@ -60,20 +61,59 @@ const (
 )
 
 // check tells what in a launch does not fit the machine code, or no GPU. The error is for people.
-func (s *Start) check(f *cubinFile, k Kernel, arguments int) error {
+func (s *Start) check(f *cubinFile, k Kernel) error {
+	threads := 1
+	for _, n := range s.Block {
+		if n < 1 || n > maxBlockThreads {
+			threads = 0
+		}
+		threads *= n
+	}
 	switch {
-	case s.Threads < 1 || s.Threads > maxBlockThreads:
-		return fmt.Errorf("a block of %d threads (1 to %d are possible)", s.Threads, maxBlockThreads)
+	case threads < 1 || threads > maxBlockThreads:
+		return fmt.Errorf("a block of %s threads (1 to %d are possible)", axes(s.Block), maxBlockThreads)
 	case s.Shared < 0 || s.Shared > maxBlockShared:
 		return fmt.Errorf("%d bytes of shared memory (0 to %d are possible)", s.Shared, maxBlockShared)
-	case s.Cluster < 1 || s.Cluster > maxClusterSize:
+	case s.Cluster < 0 || s.Cluster > maxClusterSize:
 		return fmt.Errorf("a cluster of %d blocks (1 to %d are possible)", s.Cluster, maxClusterSize)
+	case len(s.Scratch) > maxScratches:
+		return fmt.Errorf("%d scratch memories (up to %d are possible)", len(s.Scratch), maxScratches)
 	}
 	for _, m := range s.Scratch {
 		if m.Size < 0 || m.Size > maxScratch || m.Align < 1 || m.Align > maxScratchAlign || m.Align&(m.Align-1) != 0 {
 			return fmt.Errorf("scratch memory of %d bytes a block at multiples of %d (up to %d at powers of two up to %d are possible)", m.Size, m.Align, maxScratch, maxScratchAlign)
 		}
 	}
+	list, err := f.kernelAttributes(k.Symbol)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		if a.kind != attributeThreads && (a.kind != attributeCluster || s.Cluster == 0) || !a.sized {
+			continue
+		}
+		if len(a.data) != 12 {
+			return fmt.Errorf("three numbers of threads or blocks in %d bytes", len(a.data))
+		}
+		var in [3]int
+		for i := range in {
+			in[i] = int(binary.LittleEndian.Uint32(a.data[4*i:]))
+		}
+		want, what := s.Block, "threads a block"
+		if a.kind == attributeCluster {
+			want, what = [3]int{s.Cluster, 1, 1}, "blocks a cluster"
+		}
+		if in != want {
+			return fmt.Errorf("%s %s, and the code is made for %s", axes(want), what, axes(in))
+		}
+	}
+	return nil
+}
+
+func axes(n [3]int) string { return fmt.Sprintf("%d × %d × %d", n[0], n[1], n[2]) }
+
+// checkPassed holds what is passed against the kernel's own table of parameters.
+func (s *Start) checkPassed(k Kernel, arguments int) error {
 	last := -1
 	for _, p := range s.Passed {
 		if p.Argument <= last || p.Argument >= arguments {
@@ -83,33 +123,6 @@ func (s *Start) check(f *cubinFile, k Kernel, arguments int) error {
 			return fmt.Errorf("the argument %d as %s, which cannot be passed", p.Argument, text(p.Type))
 		}
 	}
-	return s.checkCode(f, k)
-}
-
-func (s *Start) checkCode(f *cubinFile, k Kernel) error {
-	list, err := f.kernelAttributes(k.Symbol)
-	if err != nil {
-		return err
-	}
-	for _, a := range list {
-		if a.kind != attributeThreads && a.kind != attributeCluster || !a.sized {
-			continue
-		}
-		if len(a.data) != 12 {
-			return fmt.Errorf("three numbers of threads or blocks in %d bytes", len(a.data))
-		}
-		var in [3]uint32
-		for i := range in {
-			in[i] = binary.LittleEndian.Uint32(a.data[4*i:])
-		}
-		want, what := s.Threads, "threads a block"
-		if a.kind == attributeCluster {
-			want, what = s.Cluster, "blocks a cluster"
-		}
-		if in != [3]uint32{uint32(want), 1, 1} {
-			return fmt.Errorf("%d %s, and the code is made for %d × %d × %d", want, what, in[0], in[1], in[2])
-		}
-	}
 	var want []string
 	for _, p := range s.Passed {
 		want = append(want, fmt.Sprintf("%s (%d)", p.Type, p.Size()))
@@ -117,9 +130,8 @@ func (s *Start) checkCode(f *cubinFile, k Kernel) error {
 	for range s.Scratch {
 		want = append(want, "scratch pointer (8)")
 	}
-	sizes := func(p Param) int { return p.Size }
-	if !slices.Equal(s.sizes(), mapped(k.Params, sizes)) {
-		return fmt.Errorf("%d parameters of %s bytes, and the code takes %d of %s bytes", len(want), strings.Join(want, ", "), len(k.Params), joined(mapped(k.Params, sizes)))
+	if sizes := mapped(k.Params, func(p Param) int { return p.Size }); !slices.Equal(s.sizes(), sizes) {
+		return fmt.Errorf("%d parameters of %s bytes, and the code takes %d of %s bytes", len(want), strings.Join(want, ", "), len(sizes), joined(sizes))
 	}
 	return nil
 }

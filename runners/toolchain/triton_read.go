@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -62,13 +63,23 @@ func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, err
 	if pointers < 0 || pointers > len(s.Scratch) {
 		pointers = len(s.Scratch)
 	}
-	cubin.Start = &Start{Threads: 32 * min(max(s.Warps, 0), maxBlockThreads), Shared: s.Shared, Cluster: s.CTAs, Passed: s.Passed, Scratch: s.Scratch[:pointers]}
+	cubin.Start = &Start{Block: [3]int{32 * min(max(s.Warps, 0), maxBlockThreads), 1, 1}, Shared: s.Shared, Cluster: s.CTAs, Passed: s.Passed, Scratch: s.Scratch[:pointers]}
 	for _, m := range s.Scratch[pointers:] {
 		if m.Size != 0 {
 			return nil, cubin.refuse("%s: the build asks for scratch memory and the code takes no pointer to it", b.Source)
 		}
 	}
-	if err := cubin.Start.check(f, *k, len(kind.Arguments)); err != nil {
+	if cubin.Start.Passed == nil {
+		cubin.Start.Passed = []Passed{}
+	}
+	err = cubin.Start.check(f, *k)
+	if err == nil {
+		err = cubin.Start.checkPassed(*k, len(kind.Arguments))
+	}
+	if err == nil && s.CTAs < 1 {
+		err = fmt.Errorf("a cluster of %d blocks", s.CTAs)
+	}
+	if err != nil {
 		return nil, cubin.refuse("%s would be launched as its machine code does not allow: the build says %v", b.Source, err)
 	}
 	for _, p := range s.Passed {

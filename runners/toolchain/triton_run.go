@@ -184,7 +184,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		return fmt.Errorf("writing the source for a trial of Triton: %w", err)
 	}
 	r, log, err := t.script(ctx, TritonBuild{
-		Dir: dir, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []kernels.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1}},
+		Dir: dir, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []kernels.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []kernels.SpecialArgument{}}},
 	}, work)
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, lastLine(log))

@@ -113,7 +113,7 @@ func TestTriton(t *testing.T) {
 					if diff := cmp.Diff(k.params, mapped(made.Params, func(p Param) int { return p.Size })); diff != "" {
 						t.Errorf("parameters (-want +got):\n%s", diff)
 					}
-					if start.Threads != 128 || start.Cluster != 1 || len(start.Scratch) != 2 || len(start.Passed) != len(k.kind.Arguments) {
+					if start.Block != [3]int{128, 1, 1} || start.Cluster != 1 || len(start.Scratch) != 2 || len(start.Passed) != len(k.kind.Arguments) {
 						t.Errorf("it is launched as %+v", start)
 					}
 					u := made.Usage

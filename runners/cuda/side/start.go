@@ -60,8 +60,8 @@ func (k *Kernel) keepsState() bool {
 
 // started is a launch with what the code's compiler says of it. A cluster's blocks come on top of the grid, as in Triton.
 func started(g kernels.Geometry, s toolchain.Start) kernels.Geometry {
-	g.Block, g.SharedMemory, g.Cluster = [3]int{s.Threads, 1, 1}, s.Shared, [3]int{s.Cluster, 1, 1}
-	g.Grid[0] *= s.Cluster
+	g.Block, g.SharedMemory, g.Cluster = s.Block, s.Shared, [3]int{max(1, s.Cluster), 1, 1}
+	g.Grid[0] *= g.Cluster[0]
 	return g
 }
 
