@@ -148,7 +148,7 @@ def tell(error, request):
         with open(request) as f:
             source = json.load(f)["source"]
         here = os.path.realpath(os.getcwd()) + os.sep
-        line, file = 1, source
+        line, file = 0, source
         message = f"{type(error).__name__}: {error}"
         if isinstance(error, Refusal):
             message, line = error.args
@@ -165,7 +165,8 @@ def tell(error, request):
                 if getattr(node, "lineno", 0) and isinstance(src, str):
                     line, message = node.lineno + start_of(src, source), getattr(seen, "error_message", None) or message
                 seen = seen.__cause__
-        print(f"{file}:{line}: error: {' '.join(str(message).split())[:600]}", file=sys.stderr)
+        if line:  # otherwise nobody knows yet whether the source is to blame
+            print(f"{file}:{line}: error: {' '.join(str(message).split())[:600]}", file=sys.stderr)
     except Exception:
         pass
     traceback.print_exception(error)

@@ -36,7 +36,8 @@ var ErrNoTriton = errors.New("no Triton was found: install it (pip install trito
 
 // A python is what an interpreter says of itself. Its own packages are trusted; those of a checkout are not on its path.
 type python struct {
-	Executable string `json:"executable"`
+	Executable string `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
+	Real       string `json:"real"`
 	Prefix     string `json:"prefix"`
 	BasePrefix string `json:"base_prefix"`
 	Version    string `json:"version"`
@@ -46,7 +47,7 @@ type python struct {
 
 const askPython = `import sys, json, os, importlib.util
 spec = importlib.util.find_spec("triton")
-print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
+print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
   "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else ""}))`
 
 // FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
@@ -127,7 +128,7 @@ func (p python) with(folder string) (*Triton, error) {
 		return nil, fmt.Errorf("%s does not tell its version: install Triton 3", folder)
 	}
 	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder}
-	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), filepath.Dir(folder)} {
+	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), prefix(p.Real), filepath.Dir(folder)} {
 		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return within(dir, seen) }) {
 			t.read = append(t.read, dir)
 		}

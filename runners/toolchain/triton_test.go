@@ -3,6 +3,7 @@ package toolchain
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -208,5 +209,58 @@ func TestTritonCode(t *testing.T) {
 				t.Error("another instruction makes equal machine code")
 			}
 		})
+	}
+}
+
+// An environment's Python is a link to another, and has packages of its own.
+func TestFindTriton(t *testing.T) {
+	c := realTritons(t)[0]
+	home := t.TempDir()
+	environment := filepath.Join(home, "venv")
+	if out, err := exec.Command(c.Python, "-m", "venv", "--without-pip", environment).CombinedOutput(); err != nil {
+		t.Skipf("no environment can be made: %v %s", err, out)
+	}
+	packages, err := filepath.Glob(filepath.Join(environment, "lib", "python3*", "site-packages"))
+	if err != nil || len(packages) != 1 {
+		t.Fatal(packages, err)
+	}
+	getenv := func(name string) string {
+		return map[string]string{"HOME": home, "KERNELGATE_PYTHON": filepath.Join(environment, "bin", "python3"), "PATH": os.Getenv("PATH")}[name]
+	}
+	if _, err := FindTriton(t.Context(), getenv); !errors.Is(err, ErrNoTriton) || !strings.Contains(err.Error(), "venv/bin/python") {
+		t.Errorf("without one: %v", err)
+	}
+	// The package, and what tells Python of its backends.
+	parts, err := filepath.Glob(filepath.Join(filepath.Dir(c.Folder), "triton*"))
+	if err != nil || len(parts) < 2 {
+		t.Fatal(parts, err)
+	}
+	for _, part := range parts {
+		if err := os.Symlink(part, filepath.Join(packages[0], filepath.Base(part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := FindTriton(t.Context(), getenv)
+	if err != nil || found.Version != c.Version {
+		t.Fatal(found, err)
+	}
+	found.read = append(found.read, filepath.Dir(c.Folder)) // what the link points to
+	b := softmax(t, "")
+	if cubins := mustBuildTriton(t, found, b); len(cubins) != 1 {
+		t.Error("nothing was built by the environment's own")
+	}
+	for name, env := range map[string]map[string]string{
+		"no such program": {"KERNELGATE_PYTHON": "/nowhere/python3"},
+		"no Python":       {"KERNELGATE_PYTHON": "/bin/true"},
+	} {
+		if _, err := FindTriton(t.Context(), func(name string) string { return env[name] }); err == nil {
+			t.Errorf("%s: nothing is wrong", name)
+		}
+	}
+	wide := func(name string) string {
+		return map[string]string{"HOME": filepath.Join(environment, "somebody"), "KERNELGATE_PYTHON": filepath.Join(environment, "bin", "python3")}[name]
+	}
+	if _, err := FindTriton(t.Context(), wide); err == nil || !strings.Contains(err.Error(), "a build would be shown all of "+environment) {
+		t.Errorf("with the home in it: %v", err)
 	}
 }
