@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -43,7 +46,18 @@ func readText(t *testing.T, path ...string) string {
 	return string(text)
 }
 
+// gather builds and judges; open is the backend before that.
 func (tr tritonTrial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict, runners.Job) {
+	t.Helper()
+	b, job := tr.open(t)
+	e, err := runners.Gather(t.Context(), job, b, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, gates.Judge(job.Policy, "test.yaml", e), job
+}
+
+func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
 	t.Helper()
 	text := readText(t, "testdata", "triton", tr.kernel+".yaml")
 	if tr.manifest != nil {
@@ -85,11 +99,52 @@ func (tr tritonTrial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict, run
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, b, silent{})
-	if err != nil {
-		t.Fatal(err)
+	return b, job
+}
+
+// A secret shape may need code that was not compiled before. Where the candidate has none for it, that is a case that failed.
+func TestTritonCover(t *testing.T) {
+	needsCompiler(t)
+	needsTriton(t)
+	const policy = "version: 1\ngates: {}\nrules: [{name: default}]\n"
+	small := func(text string) string {
+		return strings.NewReplacer("secret: {C: 900..1100}\n", "", "  mission: {R: 8192, C: 4096}\n", "").Replace(text)
 	}
-	return e, gates.Judge(p, "test.yaml", e), job
+	drawn := []worker.Case{{Shape: kernels.Shape{Name: "ragged", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}, {Shape: kernels.Shape{Name: "secret1", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}
+	for name, edit := range map[string]func(string) string{
+		"compiles": nil,
+		"does not compile": func(s string) string {
+			return strings.Replace(s, "    row =", "    tl.static_assert(BLOCK != 512, \"no such row\")\n    row =", 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, job := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", edit: edit, manifest: small}.open(t)
+			if e, err := runners.Gather(t.Context(), job, b, silent{}); err != nil || !e.Candidate.OK {
+				t.Fatal(err, e)
+			}
+			if n := len(b.kinds[runners.Candidate].cubins); n != 1 {
+				t.Fatalf("%d kinds are compiled before anything is drawn, want 1", n)
+			}
+			failure, err := b.cover(t.Context(), drawn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if edit != nil {
+				if failure == nil || failure.Kind != gates.FailureBuild || !strings.Contains(failure.Detail, "no such row") || b.uncovered(drawn).Shape != "secret1" {
+					t.Errorf("it failed with %+v at %+v", failure, b.uncovered(drawn))
+				}
+				return
+			}
+			var kinds map[string]sides.Built
+			if err := json.Unmarshal([]byte(readText(t, b.sides[runners.Candidate].Kinds)), &kinds); err != nil || failure != nil || len(kinds) != 2 {
+				t.Fatalf("%d kinds are told, want 2 (%v, %v)", len(kinds), failure, err)
+			}
+			special, err := job.Manifest.Special("wide", drawn[1].Shape.Dims, nil)
+			if built, ok := kinds[special.Key()]; err != nil || !ok || built.Start == nil || built.Start.Block[0] != 256 {
+				t.Errorf("a launch finds %+v (%v)", built, err)
+			}
+		})
+	}
 }
 
 // Without a GPU a Triton kernel still compiles for any architecture: its resources are judged, and equal code is told as equal.
