@@ -19,6 +19,10 @@ def main(request, out):
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    # Triton's own cache goes with the sandbox: hashing all of Triton for a key to it takes longer than most kernels.
+    if hasattr(triton.runtime.cache, "triton_key"):
+        triton.runtime.cache.triton_key = lambda: "kernelgate"
+
     # Which assembler made the cubin, and with which flags, for whoever wants its figures.
     calls = []
     run = subprocess.run
