@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels"
@@ -62,7 +63,7 @@ type program struct {
 	toolchain.CommandBuild
 }
 
-func (c program) String() string { return c.Args[0] }
+func (c program) String() string { return "command " + strings.Join(c.Args, " ") }
 
 func (c program) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
 	c.CommandBuild.Scratch, c.CommandBuild.Timeout = scratch, compileTimeout

@@ -28,7 +28,7 @@ json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
 	built := map[string]*gates.Build{}
 	for _, c := range []struct{ name, own, code, by, says string }{
 		{"ptx", ptx, code, "ptxas 1", ""},
-		{"command", command, code, "python3", ""},
+		{"command", command, code, "command python3 build.py", ""},
 		{"ptx with another parameter", ptx, strings.Replace(code, ".param .u32 n", ".param .u64 n", 1), "", "parameter 2 is 8 bytes at offset 16 in the code, N (i32): 4 bytes at offset 16 in the manifest"},
 		{"command with one more", command, strings.Replace(code, ".param .u32 n", ".param .u32 n, .param .u64 more", 1), "", "the kernel scale takes 4 parameters and the manifest passes 3"},
 	} {

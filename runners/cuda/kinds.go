@@ -140,7 +140,11 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case) (*gates.Failur
 		if len(asked) == 0 {
 			continue
 		}
-		made, err := b.compile(ctx, fmt.Sprintf("%s-%d", role, len(k.cubins)), k.by, asked)
+		name := sha256.New()
+		for _, s := range asked {
+			fmt.Fprintln(name, s.Key())
+		}
+		made, err := b.compile(ctx, fmt.Sprintf("%s-%x", role, name.Sum(nil)[:8]), k.by, asked)
 		refusal, refused := errors.AsType[*toolchain.CompileError](err)
 		switch {
 		case refused && role == runners.Candidate:

@@ -90,3 +90,31 @@ func TestCommandRefuses(t *testing.T) {
 		})
 	}
 }
+
+// No kernel.json makes the reader fall over, or lets through a launch that no GPU has.
+func FuzzCommandSays(f *testing.F) {
+	image, err := os.ReadFile("testdata/cubins/sm_89.cubin")
+	if err != nil {
+		f.Fatal(err)
+	}
+	file, err := readCubin(image)
+	if err != nil {
+		f.Fatal(err)
+	}
+	entry := file.entries()[0]
+	f.Add(`{"block": [128], "shared_memory": 64, "scratch": [{"size": 8, "align": 8}]}`)
+	f.Add(`{"entry": "other", "block": [1, 2, 3]}`)
+	f.Add(`{"block": [-1]}{}`)
+	f.Fuzz(func(t *testing.T, said string) {
+		c := &Cubin{Image: image}
+		if err := c.readCommand(CommandBuild{Source: "build.py", Entry: entry, Arch: "sm_89"}, []byte(said)); err != nil {
+			if _, ok := err.(*CompileError); !ok {
+				t.Fatalf("the machine is blamed: %v", err)
+			}
+			return
+		}
+		if n := c.Start.Block[0] * c.Start.Block[1] * c.Start.Block[2]; n < 1 || n > 1024 || c.Start.Shared < 0 || c.Start.Shared > maxBlockShared || len(c.Start.Scratch) > maxScratches {
+			t.Fatalf("it would be launched as %+v", c.Start)
+		}
+	})
+}

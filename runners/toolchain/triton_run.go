@@ -17,6 +17,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
+// maxKind is the bytes of one kind's cubin: there may be many.
+const maxKind = 8 << 20
+
+// figuresTimeout is what ptxas may take for the figures of one kind; Triton has just had it done.
+const figuresTimeout = time.Minute
+
 // maxPTX is the bytes of the PTX of one kernel that is assembled once more.
 const maxPTX = 16 << 20
 
@@ -105,7 +111,7 @@ func capability(arch string) int {
 
 // collect reads what the script left for one kind. The error is a *CompileError where that is not what a compiler leaves.
 func (t *Triton) collect(ctx context.Context, b TritonBuild, name string) (o nvccOutput, err error) {
-	if o.Image, err = readOutput(name+".cubin", maxImage); err != nil {
+	if o.Image, err = readOutput(name+".cubin", maxKind); err != nil {
 		return o, err
 	}
 	said, err := readOutput(name+".json", maxSaid)
@@ -146,7 +152,7 @@ func (t *Triton) figures(ctx context.Context, b TritonBuild, o nvccOutput, ptx s
 		}
 	}
 	args = append(args, "--gpu-name", tritonArch(b.Arch), ptx, "-o", again)
-	r, log, err := t.run(ctx, sandbox.Spec{Args: args, Read: []string{ptx}, Write: []string{dir}}, b.Timeout)
+	r, log, err := t.run(ctx, sandbox.Spec{Args: args, Read: []string{ptx}, Write: []string{dir}}, figuresTimeout)
 	if err != nil || !r.OK() {
 		return "", err
 	}
