@@ -30,6 +30,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkVariants()
 	c.checkChoose()
 	c.checkReference()
+	c.checkCompiler()
 	c.checkSources()
 	c.checkInclude()
 	c.checkFlags()

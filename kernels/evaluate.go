@@ -108,6 +108,9 @@ func (m *Manifest) computed(v Variant) []computed {
 			ofArgument(func(t trial) error { _, err := m.TileOf(a, t.dims, t.toggles); return err }, "tensor_map", "box")
 		}
 	}
+	if m.Compiler == Triton {
+		add(func(t trial) error { _, err := m.Special(v.Name, t.dims, t.toggles); return err }, "constants")
+	}
 	if l := m.launchOf(v); l != nil {
 		at := []string{"launch"}
 		if v.Launch != nil {

@@ -47,6 +47,11 @@ const (
 
 var ptxasAllowed = regexp.MustCompile(`^` + ptxasFlag + `$`)
 
+// What ptxas may be given where it is the compiler.
+const ptxasFlagsPrompt = ptxasPrompt + ", -maxrregcount=N, --fmad=true|false"
+
+var ptxasFlags = regexp.MustCompile(`^(?:` + ptxasFlag + `|--?maxrregcount=[0-9]{1,3}|--?fmad=(?:true|false))$`)
+
 func (c *checker) checkFlags() {
 	c.flagsAt(c.n.Child("flags"), c.m.Flags)
 	for _, v := range c.m.Variants {
@@ -55,7 +60,7 @@ func (c *checker) checkFlags() {
 }
 
 func (c *checker) flagsAt(at *strict.Node, flags []string) {
-	list, known := flagLists[c.m.Mode]
+	list, known := c.m.flagList()
 	if !known {
 		return // the mode takes none, or was refused itself
 	}

@@ -123,6 +123,9 @@ func (m *Manifest) Recipe(variant string) string {
 	}
 	v, _ := m.Variant(variant)
 	parts := []string{"source: " + path.Join(m.Root, v.Source), "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
+	if recipe := m.compilerRecipe(); recipe != "" {
+		parts = append(parts, recipe)
+	}
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
 }
 

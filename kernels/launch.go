@@ -26,7 +26,7 @@ type Launch struct {
 // A Start is how one kernel is started.
 type Start struct {
 	Grid         []Expr   `yaml:"grid" eg:"[\"ceildiv(S, 64)\", H, B]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
-	Block        []Expr   `yaml:"block" eg:"[128]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
+	Block        []Expr   `yaml:"block" eg:"[128]" default:"(required for a kernel, unless the compiler says it)" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
 	SharedMemory *Expr    `yaml:"shared_memory" eg:"2*64*D" default:"(0)" bounds:"0 to 232448" doc:"Dynamic shared memory in bytes."`
 	Cluster      []Expr   `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
 	MaxThreads   int      `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"The most threads a block may have, as in __launch_bounds__."`
@@ -55,11 +55,11 @@ func (s *Start) validate(n *strict.Node) {
 		s.MaxThreads = maxThreads
 	}
 	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
-		if (f.Name == "grid" || f.Name == "block") && !n.Has(f.Name) {
+		if f.Name == "grid" && !n.Has(f.Name) { // whether a block is required depends on the compiler
 			n.Child(f.Name).Errorf("is required (write e.g. %s: %s)", f.Name, f.Example)
 		}
 	}
-	if !n.Clean() || !n.Has("grid") || !n.Has("block") {
+	if !n.Clean() || !n.Has("grid") {
 		return
 	}
 	checkAxes(n, "grid", len(s.Grid))

@@ -56,19 +56,25 @@ type Manifest struct {
 	Rivals      []Rival          `yaml:"rivals" half:"problem" eg:"[{name: torch, command: [python3, rival.py]}]" doc:"Other implementations, timed for information."`
 	Command     *Command         `yaml:"command" half:"problem" eg:"{build: [make, bench], bench: [./bench]}" default:"(required for command)" doc:"command: how the harness is built and run."`
 
-	Root           string    `yaml:"root" half:"implementation" eg:"csrc/kernels" default:"(the manifest's own folder)" doc:"cuda and cpu: the folder of the repository, from its root, that the sources are in. Every file below it is the author's."`
-	Source         string    `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
-	Sources        []string  `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring, without root; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
-	Include        []string  `yaml:"include" half:"implementation" eg:"[common, third_party/x/include, <cutlass>]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, submodules among them, whose headers the sources may include; a name in <> is a set of headers that the runner has. A header of the system or the toolkit of the same name comes first."`
-	Entry          string    `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu, unless the launch has steps)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
-	Arch           []Arch    `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
-	Flags          []string  `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
-	Launch         *Launch   `yaml:"launch" half:"implementation" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory, or steps of several kernels. A variant may have its own."`
-	Scratch        []Scratch `yaml:"scratch" half:"implementation" eg:"[{name: partial, dtype: f32, shape: [8, S, D]}]" bounds:"(up to 16, of 1 GiB together)" doc:"cuda: arrays that the kernels of a launch use between them. They are poisoned before every launch, never compared, and not shown to the reference."`
-	Variants       Variants  `yaml:"variants" half:"implementation" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
-	DefaultVariant string    `yaml:"default_variant" half:"implementation" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
-	Choose         []Chosen  `yaml:"choose" half:"implementation" eg:"[{when: \"S >= 1024\", variant: stage2}, {variant: stage1}]" bounds:"(1 to 16)" doc:"cuda and cpu: a choice by problem size in place of default_variant. The first entry whose condition holds serves a problem. Commands and reports call it choose."`
-	Toggles        Toggles   `yaml:"toggles" half:"implementation" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try."`
+	Root           string           `yaml:"root" half:"implementation" eg:"csrc/kernels" default:"(the manifest's own folder)" doc:"cuda and cpu: the folder of the repository, from its root, that the sources are in. Every file below it is the author's."`
+	Source         string           `yaml:"source" half:"implementation" eg:"sdpa.c" default:"(required without variants, but for command)" doc:"The file to compile, for a kernel of one variant."`
+	Sources        []string         `yaml:"sources" half:"implementation" eg:"[\"*.c\", \"include/**\"]" default:"(C or CUDA sources and headers of the folder; everything for command)" doc:"Globs of the files that a change may bring, without root; ** crosses folders. In command mode they are of the problem: the harness is what they leave out."`
+	Include        []string         `yaml:"include" half:"implementation" eg:"[common, third_party/x/include, <cutlass>]" bounds:"(up to 16)" doc:"cuda and cpu: folders of the repository, from its root, submodules among them, whose headers the sources may include; a name in <> is a set of headers that the runner has. A header of the system or the toolkit of the same name comes first."`
+	Compiler       Compiler         `yaml:"compiler" half:"implementation" eg:"triton" default:"nvcc" doc:"cuda: what makes machine code of the source. nvcc: a .cu file. triton: a function of a .py file, compiled ahead of time. ptx: a .ptx file. command: build writes kernel.cubin and kernel.json."`
+	Build          []string         `yaml:"build" half:"implementation" eg:"[python3, build.py]" default:"(required where the compiler is command)" doc:"compiler: command: program and arguments, run in the kernel's folder with $OUT as the folder to write to; no shell."`
+	Entry          string           `yaml:"entry" half:"implementation" eg:"sdpa_fp8" default:"(required for cuda and cpu, unless the launch has steps)" doc:"The kernel function by its name in the source, C or C++: sdpa, ns::kernel, attention<64, true> (which the build instantiates), scale(float*, const float*, int) where there are several."`
+	Arch           []Arch           `yaml:"arch" half:"implementation" eg:"[sm_89]" default:"(required for cuda)" doc:"cuda: the architectures to compile for."`
+	Flags          []string         `yaml:"flags" half:"implementation" eg:"[-O3]" doc:"cuda and cpu: compiler flags, from a fixed list."`
+	Launch         *Launch          `yaml:"launch" half:"implementation" eg:"{grid: [\"ceildiv(S, 64)\"], block: [128]}" default:"(required for cuda, unless every variant has one)" doc:"cuda: grid, block and dynamic shared memory, or steps of several kernels. A variant may have its own."`
+	Scratch        []Scratch        `yaml:"scratch" half:"implementation" eg:"[{name: partial, dtype: f32, shape: [8, S, D]}]" bounds:"(up to 16, of 1 GiB together)" doc:"cuda: arrays that the kernels of a launch use between them. They are poisoned before every launch, never compared, and not shown to the reference."`
+	Variants       Variants         `yaml:"variants" half:"implementation" eg:"{stage1: {source: stage1.c}}" default:"(one, default, of source)" bounds:"(1 to 64)" doc:"Ways to build the kernel."`
+	DefaultVariant string           `yaml:"default_variant" half:"implementation" eg:"stage2" default:"(required with more than one variant)" doc:"The variant that a plain check gates."`
+	Choose         []Chosen         `yaml:"choose" half:"implementation" eg:"[{when: \"S >= 1024\", variant: stage2}, {variant: stage1}]" bounds:"(1 to 16)" doc:"cuda and cpu: a choice by problem size in place of default_variant. The first entry whose condition holds serves a problem. Commands and reports call it choose."`
+	Toggles        Toggles          `yaml:"toggles" half:"implementation" eg:"{TILE: {values: [32, 64], default: 64, layer: micro}}" bounds:"(up to 64)" doc:"Macros that variants set and a search may try; constants of a Triton kernel that has parameters of their names."`
+	Constants      map[string]*Expr `yaml:"constants" half:"implementation" eg:"{BLOCK: 128, WIDTH: pow2ceil(D)}" bounds:"(up to 64)" doc:"compiler: triton: parameters that are no arguments, above all those that are tl.constexpr, each an expression over dims and toggles. Where it has another value, the kernel is compiled once more."`
+	NumWarps       *Expr            `yaml:"num_warps" half:"implementation" eg:"8" default:"(4)" bounds:"1 to 32" doc:"compiler: triton: warps of a block, a power of two."`
+	NumStages      *Expr            `yaml:"num_stages" half:"implementation" eg:"2" default:"(3)" bounds:"1 to 16" doc:"compiler: triton: stages of its software pipelines."`
+	NumCTAs        *Expr            `yaml:"num_ctas" half:"implementation" eg:"2" default:"(1)" bounds:"1 to 8" doc:"compiler: triton: blocks of a cluster (sm_90 and later)."`
 
 	problem *Manifest // whose problem it is, while two files are joined
 }
@@ -131,6 +137,7 @@ func (m *Manifest) exprs() (all, overDims []*Expr) {
 		}
 	}
 	all = append(all, m.Launch.exprs()...)
+	all = append(all, m.compilerExprs()...)
 	for _, v := range m.Variants {
 		all = append(all, v.Launch.exprs()...)
 	}

@@ -51,6 +51,9 @@ func TestReference(t *testing.T) {
 			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [S], init: {draw: sorted}}, " + o + "]}",
 			"{version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}, two: {B: 1, H: 8, S: 2048, D: 64}}," +
 				"  arguments: [" + o + "], variants: {stage1: {source: a.c}, stage2: {source: b.c}}, choose: [{when: S > 64, variant: stage2}, {variant: stage1}]}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: triton, reference: {source: r.c, entry: r}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, reference: {source: r.c, entry: r}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: command, build: [a], reference: {source: r.c, entry: r}}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },

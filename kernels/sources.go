@@ -65,7 +65,7 @@ func (c *checker) checkSources() {
 	if m.Root != "" {
 		m.Sources = nil
 	} else if !c.n.Has("sources") {
-		m.Sources = slices.Clone(defaultSources[m.Mode])
+		m.Sources = slices.Clone(m.sourcesByDefault())
 	} else if at.List() && len(m.Sources) == 0 {
 		c.errorf(at, "is empty: no change could touch the kernel (write e.g. [\"*.cu\"])")
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,9 +41,11 @@ type Backend struct {
 	job       runners.Job
 	config    Config
 	cuda      *toolchain.CUDA
+	triton    *toolchain.Triton // once it is needed
 	device    gates.Device
 	rng       *rand.Rand
 	sides     map[runners.Role]*sides.Built
+	kinds     map[runners.Role]*codes
 	compiling map[string]*compilation
 	micros    map[string]float64 // a launch's time by shape, roughly
 	whole     context.Context    // what is begun ahead of its gate ends with it
@@ -86,7 +87,10 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if config.Cache != "" {
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
-	b := &Backend{job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, compiling: map[string]*compilation{}, xids: xids, whole: ctx}
+	b := &Backend{
+		job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, compiling: map[string]*compilation{},
+		xids: xids, whole: ctx,
+	}
 	if b.config.LaunchTimeout == 0 {
 		b.config.LaunchTimeout = 10 * time.Second
 	}
@@ -103,7 +107,13 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 func (b *Backend) Device() gates.Device { return b.device }
 
 // Tools is the programs that took part.
-func (b *Backend) Tools() map[string]string { return map[string]string{"nvcc": b.cuda.Version} }
+func (b *Backend) Tools() map[string]string {
+	tools := map[string]string{"nvcc": b.cuda.Version}
+	if b.triton != nil {
+		tools["triton"], tools["python"] = b.triton.Version, b.triton.PythonVersion
+	}
+	return tools
+}
 
 // BuildLog is everything that the compiler printed.
 func (b *Backend) BuildLog() string { return b.log.String() }
@@ -142,13 +152,20 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	}
 	build := gates.Build{
 		Variant: side.Variant, Source: variant.Source, Toggles: m.ToggleValues(side.Variant),
-		Flags: m.CompilerFlags(side.Variant), Compiler: "nvcc " + b.cuda.Version, Arch: arch,
+		Flags: m.CompilerFlags(side.Variant), Arch: arch,
 	}
+	by, err := b.compilerOf(ctx, side, arch)
+	if err != nil {
+		return build, nil, err
+	}
+	build.Compiler = by.String()
 	source := m.SourceFile(variant)
 	start := time.Now()
-	cubin, err := b.compile(ctx, b.compilationOf(role, side.Variant), toolchain.NVCCBuild{
-		Dir: side.Dir, Source: source, Entries: m.Entries(side.Variant), Arch: arch, Flags: build.Flags, Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
-	})
+	asked, err := kindsOf(m, side.Variant)
+	if err != nil {
+		return build, nil, err
+	}
+	cubins, err := b.compile(ctx, b.compilationOf(role, side.Variant), by, asked)
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -157,27 +174,29 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	if err != nil {
 		return build, nil, err
 	}
-	if m := mismatched(cubin, m, side.Variant); m != nil {
+	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}}
+	k.add(asked, cubins)
+	if m := mismatched(cubins[0], m, side.Variant); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
-		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(source), cubin.Diagnostics...)
+		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(source), cubins[0].Diagnostics...)
 		return build, nil, nil
 	}
-	build.OK, build.Code, build.Cached, build.EntryLine = true, cubin.Code, cubin.Cached, cubin.Kernels[0].Line
-	build.Diagnostics = cubin.Diagnostics
-	if err := resources(&build, cubin, m, b.shapesOf(role, side.Variant)); err != nil {
+	build.OK, build.EntryLine, build.Cached = true, cubins[0].Kernels[0].Line, true
+	for _, cubin := range cubins {
+		build.Cached = build.Cached && cubin.Cached
+		build.Diagnostics = append(build.Diagnostics, cubin.Diagnostics...)
+	}
+	if build.Code, err = k.code(m); err != nil {
 		return build, nil, err
 	}
-	built := &sides.Built{Image: cubin.Path, Symbols: symbols(cubin, m.Entries(side.Variant)), Variant: side.Variant, Toggles: build.Toggles}
-	if side.Manifest != nil {
-		built.Manifest = filepath.Join(b.config.Scratch, string(role)+".yaml")
-		if err := os.WriteFile(built.Manifest, []byte(side.ManifestText), 0o644); err != nil {
-			return build, nil, fmt.Errorf("writing the %s's manifest: %w", role, err)
-		}
+	if err := resources(&build, k, m, b.shapesOf(role, side.Variant)); err != nil {
+		return build, nil, err
 	}
-	for _, g := range cubin.Globals {
-		built.Globals = append(built.Globals, g.Name)
+	if b.sideOf(role).Variant != kernels.Choice {
+		b.kinds[role] = k
 	}
-	return build, built, nil
+	built, err := b.built(role, k, m)
+	return build, built, err
 }
 
 // Correctness has the sides compared with the reference.
@@ -208,11 +227,19 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 
 // Look runs one case and keeps what both sides made of it. Both are built.
 func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+	cases := []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	if failure, err := b.cover(ctx, cases); err != nil {
+		return nil, err
+	} else if failure != nil {
+		l := &runners.Look{Case: c.Evidence()}
+		l.Case.Failure = failure
+		return l, nil
+	}
 	request, err := b.request(ctx, worker.TaskCases)
 	if err != nil {
 		return nil, err
 	}
-	request.Cases = []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	request.Cases = cases
 	var l *runners.Look
 	err = b.start(ctx, request, func(r worker.Reply) {
 		switch {
@@ -231,6 +258,14 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, erro
 // cases compares outputs, and finds out on the way how long launches take on the
 // shapes that are timed.
 func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gates.Case)) error {
+	if failure, err := b.cover(ctx, cases); err != nil {
+		return err
+	} else if failure != nil {
+		failed := b.uncovered(cases)
+		failed.Failure = failure
+		each(failed)
+		return nil
+	}
 	request, err := b.request(ctx, worker.TaskCases)
 	if err != nil {
 		return err

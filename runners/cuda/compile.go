@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -16,55 +18,141 @@ import (
 
 const compileTimeout = 5 * time.Minute
 
-// A compilation is a cubin on its way.
+// A compiler makes machine code of a source, in the sandbox: a cubin for each kind of launch that it is asked for. A
+// *toolchain.CompileError blames the source; other errors are faults of this machine.
+type compiler interface {
+	fmt.Stringer // its name and version
+	build(ctx context.Context, scratch string, kinds []kernels.Special) ([]*toolchain.Cubin, error)
+}
+
+// nvcc is the compiler of CUDA sources and, by its ptxas alone, of PTX. It knows nothing of launches.
+type nvcc struct {
+	cuda *toolchain.CUDA
+	toolchain.NVCCBuild
+}
+
+func (c nvcc) String() string { return "nvcc " + c.cuda.Version }
+
+func (c nvcc) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
+	c.Scratch, c.Timeout = scratch, compileTimeout
+	cubin, err := c.cuda.Build(ctx, c.NVCCBuild)
+	return []*toolchain.Cubin{cubin}, err
+}
+
+// ptxas is nvcc's, by its own name.
+type ptxas struct{ nvcc }
+
+func (c ptxas) String() string { return "ptxas " + c.cuda.Version }
+
+// triton compiles a Python function, once for every kind of launch.
+type triton struct {
+	*toolchain.Triton
+	toolchain.TritonBuild
+}
+
+func (c triton) String() string { return c.Triton.String() }
+
+func (c triton) build(ctx context.Context, scratch string, kinds []kernels.Special) ([]*toolchain.Cubin, error) {
+	c.TritonBuild.Scratch, c.TritonBuild.Timeout, c.TritonBuild.Kinds = scratch, compileTimeout, kinds
+	return c.Triton.Build(ctx, c.TritonBuild)
+}
+
+// program is a command of the repository that writes a cubin.
+type program struct {
+	*toolchain.Command
+	toolchain.CommandBuild
+}
+
+func (c program) String() string { return "command " + strings.Join(c.Args, " ") }
+
+func (c program) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
+	c.CommandBuild.Scratch, c.CommandBuild.Timeout = scratch, compileTimeout
+	cubin, err := c.Command.Build(ctx, c.CommandBuild)
+	return []*toolchain.Cubin{cubin}, err
+}
+
+// compilerOf is what builds a side, for an architecture.
+func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string) (compiler, error) {
+	m := b.job.Of(side)
+	variant, err := m.Variant(side.Variant)
+	if err != nil {
+		return nil, err
+	}
+	plain := nvcc{b.cuda, toolchain.NVCCBuild{
+		Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+	}}
+	switch m.Compiler {
+	case kernels.Triton:
+		if b.triton == nil {
+			if b.triton, err = toolchain.FindTriton(ctx, b.config.Getenv); err != nil {
+				return nil, runners.SetupErrorf("%s is compiled by Triton: %w", m.Name, err)
+			}
+			b.triton.Cache = b.cuda.Cache
+		}
+		return triton{b.triton, toolchain.TritonBuild{Dir: side.Dir, Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
+	case kernels.PTX:
+		return ptxas{plain}, nil
+	case kernels.Program:
+		by, err := toolchain.FindCommand(ctx, b.config.Getenv, b.cuda)
+		if err != nil {
+			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
+		}
+		return program{by, toolchain.CommandBuild{Dir: side.Dir, Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}}, nil
+	}
+	return plain, nil
+}
+
+// A compilation is cubins on their way.
 type compilation struct {
 	done   chan struct{}
-	cubin  *toolchain.Cubin
+	cubins []*toolchain.Cubin
 	err    error
 	logged bool
 }
 
 // begin starts compiling something under a name, once.
-func (b *Backend) begin(ctx context.Context, name string, build toolchain.NVCCBuild) *compilation {
+func (b *Backend) begin(ctx context.Context, name string, by compiler, kinds []kernels.Special) *compilation {
 	if c := b.compiling[name]; c != nil {
 		return c
 	}
 	c := &compilation{done: make(chan struct{})}
 	b.compiling[name] = c
-	build.Scratch, build.Timeout = filepath.Join(b.config.Scratch, name), compileTimeout
+	scratch := filepath.Join(b.config.Scratch, name)
 	go func() {
 		defer close(c.done)
-		if c.err = os.MkdirAll(build.Scratch, 0o755); c.err != nil {
+		if c.err = os.MkdirAll(scratch, 0o755); c.err != nil {
 			c.err = fmt.Errorf("making room for the %s: %w", name, c.err)
 			return
 		}
-		c.cubin, c.err = b.cuda.Build(ctx, build)
+		c.cubins, c.err = by.build(ctx, scratch, kinds)
 	}()
 	return c
 }
 
 // compile waits for something to be compiled. One that was begun ahead and cut
 // off by another step's limit is begun again.
-func (b *Backend) compile(ctx context.Context, name string, build toolchain.NVCCBuild) (*toolchain.Cubin, error) {
-	c := b.begin(ctx, name, build)
+func (b *Backend) compile(ctx context.Context, name string, by compiler, kinds []kernels.Special) ([]*toolchain.Cubin, error) {
+	c := b.begin(ctx, name, by, kinds)
 	<-c.done
 	if c.err != nil && ctx.Err() == nil && (errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)) {
 		delete(b.compiling, name)
-		c = b.begin(ctx, name, build)
+		c = b.begin(ctx, name, by, kinds)
 		<-c.done
 	}
 	if c.logged {
-		return c.cubin, c.err
+		return c.cubins, c.err
 	}
 	c.logged = true
-	fmt.Fprintf(&b.log, "# %s: %s for %s\n", name, build.Source, build.Arch)
-	if c.cubin != nil {
-		b.log.WriteString(c.cubin.Log)
+	fmt.Fprintf(&b.log, "# %s: %s\n", name, by)
+	if c.err == nil {
+		for _, cubin := range c.cubins {
+			b.log.WriteString(cubin.Log)
+		}
 	}
 	if refusal, ok := errors.AsType[*toolchain.CompileError](c.err); ok {
 		b.log.WriteString(refusal.Log)
 	}
-	return c.cubin, c.err
+	return c.cubins, c.err
 }
 
 // ahead begins what a whole run will need: the compiler leaves most cores idle.
@@ -79,14 +167,18 @@ func (b *Backend) ahead(ctx context.Context) {
 		}
 		m := b.job.Of(*side)
 		for _, name := range m.Parts(side.Variant, b.device.Arch) {
-			variant, err := m.Variant(name)
+			arch, err := archFor(b.device.Arch, m.ArchOf(name))
 			if err != nil {
 				continue // told when it is that side's turn
 			}
-			if arch, err := archFor(b.device.Arch, m.ArchOf(name)); err == nil {
-				b.begin(ctx, b.compilationOf(role, name), toolchain.NVCCBuild{
-					Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(name), Arch: arch, Flags: m.CompilerFlags(name), Defines: m.Defines(name), Include: m.IncludeFlags(),
-				})
+			part := *side
+			part.Variant = name
+			by, err := b.compilerOf(ctx, part, arch)
+			if err != nil {
+				continue // and this
+			}
+			if kinds, err := kindsOf(m, name); err == nil {
+				b.begin(ctx, b.compilationOf(role, name), by, kinds)
 			}
 		}
 	}
@@ -94,18 +186,18 @@ func (b *Backend) ahead(ctx context.Context) {
 		return
 	}
 	if m.ReferenceOnDevice() {
-		b.begin(ctx, "reference", b.referenceBuild())
+		b.begin(ctx, "reference", b.referenceBuild(), nil)
 	}
 	if build, err := b.oracleBuild(); err == nil {
-		b.begin(ctx, "oracle", build)
+		b.begin(ctx, "oracle", build, nil)
 	}
 }
 
 // referenceBuild is the base's reference. sm_90a code needs no such reference;
 // the plain architecture always works.
-func (b *Backend) referenceBuild() toolchain.NVCCBuild {
+func (b *Backend) referenceBuild() compiler {
 	r := b.job.Manifest.Reference
-	return toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entries: []string{r.Entry}, Arch: b.device.Arch}
+	return nvcc{b.cuda, toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entries: []string{r.Entry}, Arch: b.device.Arch}}
 }
 
 func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
@@ -113,13 +205,14 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	if !m.ReferenceOnDevice() {
 		return nil, runners.SetupErrorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
 	}
-	cubin, err := b.compile(ctx, "reference", b.referenceBuild())
+	cubins, err := b.compile(ctx, "reference", b.referenceBuild(), nil)
 	if err != nil {
 		if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
 			return nil, runners.SetupErrorf("the reference %s of the base does not compile: %w", m.Reference.Source, err)
 		}
 		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
 	}
+	cubin := cubins[0]
 	if differs := compareParameters(cubin.Kernels[0], m.ReferenceParameters()); differs != nil {
 		return nil, fmt.Errorf("the reference %s of the base: %s", m.Reference.Source, differs.summary)
 	}
@@ -127,13 +220,13 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 }
 
 // oracleBuild is the judge's own device code, which comes with this program.
-func (b *Backend) oracleBuild() (toolchain.NVCCBuild, error) {
+func (b *Backend) oracleBuild() (compiler, error) {
 	const source = "oracle.cu"
 	dir := filepath.Join(b.config.Scratch, "oracle-source")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return toolchain.NVCCBuild{}, err
+		return nil, err
 	}
-	build := toolchain.NVCCBuild{Dir: dir, Source: source, Entries: []string{oracle.Entry}, Arch: b.device.Arch, Flags: oracle.Flags()}
+	build := nvcc{b.cuda, toolchain.NVCCBuild{Dir: dir, Source: source, Entries: []string{oracle.Entry}, Arch: b.device.Arch, Flags: oracle.Flags()}}
 	if b.compiling["oracle"] != nil {
 		return build, nil // it is being read
 	}
@@ -145,9 +238,9 @@ func (b *Backend) oracle(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing the judge's own kernels: %w", err)
 	}
-	cubin, err := b.compile(ctx, "oracle", build)
+	cubins, err := b.compile(ctx, "oracle", build, nil)
 	if err != nil {
 		return "", fmt.Errorf("compiling the judge's own kernels: %w", err)
 	}
-	return cubin.Path, nil
+	return cubins[0].Path, nil
 }

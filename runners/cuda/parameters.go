@@ -51,6 +51,20 @@ func compareParameters(k toolchain.Kernel, want []kernels.Parameter) *mismatch {
 	return m
 }
 
+// parametersOf is what a kernel is launched with whose compiler says how: the manifest's arguments and pointers to the scratch
+// memory that it asks for behind them.
+func parametersOf(m *kernels.Manifest, start *toolchain.Start) []kernels.Parameter {
+	all := m.Parameters(nil)
+	for range start.Scratch {
+		at := 0
+		if n := len(all); n > 0 {
+			at = (all[n-1].Offset + all[n-1].Size + 7) &^ 7
+		}
+		all = append(all, kernels.Parameter{Name: "scratch", Type: "pointer to what the build asks for", Offset: at, Size: 8})
+	}
+	return all
+}
+
 // diagnostics is the table, a line for each parameter, at the kernel's place in its source.
 func (m *mismatch) diagnostics(source string) []gates.Diagnostic {
 	var all []gates.Diagnostic

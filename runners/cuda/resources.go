@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -20,33 +21,61 @@ func symbols(c *toolchain.Cubin, entries []string) map[string]string {
 }
 
 // resources joins what the compiler says of each kernel of a launch with what the launch asks for
-// at the shape that asks for most of those that it serves.
-func resources(build *gates.Build, c *toolchain.Cubin, m *kernels.Manifest, shapes []kernels.Shape) error {
+// at the shape that asks for most of those that it serves. Of a kernel with several codes it is the
+// most of each; what is not known of one of them is not known.
+func resources(build *gates.Build, k *codes, m *kernels.Manifest, shapes []kernels.Shape) error {
+	cubins := slices.Collect(maps.Values(k.cubins))
 	var uses []gates.KernelUse
 	for i, entry := range m.Entries(build.Variant) {
 		threads, dynamic, err := asked(m, build.Variant, entry, shapes)
 		if err != nil {
 			return err
 		}
-		k := &c.Kernels[i]
-		uses = append(uses, gates.KernelUse{Entry: entry, Line: k.Line, Resources: gates.Resources{
-			Registers: k.Usage.Registers, StaticShared: k.Usage.StaticShared, SpillStores: k.Usage.SpillStores, SpillLoads: k.Usage.SpillLoads,
-			Stack: k.Usage.Stack, CodeSize: &k.CodeSize, BlockThreads: &threads, DynamicShared: &dynamic,
-		}})
+		size := 0
+		use := gates.KernelUse{Entry: entry, Line: cubins[0].Kernels[i].Line, Resources: gates.Resources{CodeSize: &size, BlockThreads: &threads, DynamicShared: &dynamic}}
+		for n, c := range cubins {
+			if c.Start != nil {
+				threads, dynamic = max(threads, c.Start.Block[0]*c.Start.Block[1]*c.Start.Block[2]), max(dynamic, c.Start.Shared)
+			}
+			u := c.Kernels[i].Usage
+			size = max(size, c.Kernels[i].CodeSize)
+			for _, figure := range []struct {
+				into **int
+				of   *int
+			}{
+				{&use.Registers, u.Registers}, {&use.StaticShared, u.StaticShared}, {&use.SpillStores, u.SpillStores}, {&use.SpillLoads, u.SpillLoads}, {&use.Stack, u.Stack},
+			} {
+				switch {
+				case n == 0 || *figure.into != nil && figure.of != nil && **figure.into < *figure.of:
+					*figure.into = figure.of
+				case figure.of == nil:
+					*figure.into = nil
+				}
+			}
+		}
+		uses = append(uses, use)
 	}
 	build.Resources = gates.Most(uses)
 	if len(uses) > 1 {
 		build.Kernels = uses
 	}
-	build.Resources.Warnings = c.Warnings
 	var err error
 	if build.Resources.Scratch, err = scratch(m, build.Variant); err != nil {
 		return err
 	}
-	for _, g := range c.Globals {
-		if g.Written {
-			build.Resources.Globals = append(build.Resources.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
+	r := build.Resources
+	for _, c := range cubins {
+		r.Warnings = append(r.Warnings, c.Warnings...)
+		for _, g := range c.Globals {
+			if g.Written {
+				r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
+			}
 		}
+	}
+	if len(cubins) > 1 {
+		slices.Sort(r.Warnings)
+		slices.Sort(r.Globals)
+		r.Warnings, r.Globals = slices.Compact(r.Warnings), slices.Compact(r.Globals)
 	}
 	return nil
 }
@@ -91,6 +120,12 @@ func asked(m *kernels.Manifest, variant, entry string, shapes []kernels.Shape) (
 
 // mismatched is the first kernel of a launch that would be passed other parameters than it has.
 func mismatched(c *toolchain.Cubin, m *kernels.Manifest, variant string) *mismatch {
+	if start := c.Start; start != nil {
+		if start.Passed != nil {
+			return nil // it is held against the code already
+		}
+		return compareParameters(c.Kernels[0], parametersOf(m, start))
+	}
 	entries := m.Entries(variant)
 	for _, k := range m.Kernels(variant) {
 		if differs := compareParameters(c.Kernels[slices.Index(entries, k.Entry)], m.Parameters(k.Args)); differs != nil {

@@ -47,6 +47,10 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 	}}
 	program, request := t.program, t.request
 	for i, tool := range gate.Tools {
+		if t.failure != nil {
+			result.Tools = append(result.Tools, gates.SanitizerRun{Tool: string(tool), With: "compute-sanitizer " + program.Version, Failure: t.failure})
+			continue
+		}
 		var err error
 		o := t.outcomes[i]
 		run := gates.SanitizerRun{Findings: o.report.Findings, Hidden: o.report.Hidden}
@@ -79,7 +83,8 @@ type tools struct {
 	program  sanitize.Compute
 	request  worker.Request
 	cases    []gates.SanitizedCase
-	outcomes []outcome // of each tool of the gate, once done is closed
+	failure  *gates.Failure // why there is nothing to look at
+	outcomes []outcome      // of each tool of the gate, once done is closed
 	done     chan struct{}
 	stop     context.CancelFunc
 }
@@ -98,17 +103,25 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 		return nil, err
 	}
 	t := &tools{program: program, outcomes: make([]outcome, len(gate.Tools)), done: make(chan struct{})}
+	var cases []worker.Case
+	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
+		t.cases = append(t.cases, c.Sanitized())
+		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
+	}
+	if t.failure, err = b.cover(ctx, cases); err != nil {
+		return nil, err
+	}
+	ctx, t.stop = context.WithCancel(ctx)
+	if t.failure != nil {
+		close(t.done)
+		return t, nil
+	}
 	if t.request, err = b.request(ctx, worker.TaskLaunch); err != nil {
 		return nil, err
 	}
 	t.request.Baseline = nil
-	t.request.Launch, t.request.Apart = 1, true
-	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
-		t.cases = append(t.cases, c.Sanitized())
-		t.request.Cases = append(t.request.Cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
-	}
+	t.request.Cases, t.request.Launch, t.request.Apart = cases, 1, true
 	files := sanitize.FilesOf(b.job.Candidate.Dir)
-	ctx, t.stop = context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for i, tool := range gate.Tools {
 		all.Go(func() {

@@ -62,7 +62,7 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 				return map[string]string{"KERNELGATE_COMPUTE_SANITIZER": program, "PATH": "/usr/bin:/bin"}[name]
 			},
 		},
-		rng: rand.New(rand.NewPCG(1, 2)), compiling: map[string]*compilation{"reference": {done: done, cubin: &toolchain.Cubin{Path: "reference.cubin", Kernels: []toolchain.Kernel{known}}}},
+		rng: rand.New(rand.NewPCG(1, 2)), compiling: map[string]*compilation{"reference": {done: done, cubins: []*toolchain.Cubin{{Path: "reference.cubin", Kernels: []toolchain.Kernel{known}}}}},
 		sides: map[runners.Role]*side.Built{runners.Candidate: {Image: "candidate.cubin", Symbols: map[string]string{"faulty": "faulty"}, Variant: "clean"}, runners.Baseline: {Image: "baseline.cubin"}},
 	}
 }

@@ -39,6 +39,7 @@ type Host struct {
 	GPU       func() (GPU, error)
 	Health    func(GPU) (Health, error)
 	CUDA      func(context.Context) (version string, err error)
+	Triton    func(context.Context) (version string, err error)
 	NCU       func(context.Context) (version string, err error)
 	Sanitizer func(context.Context) (version string, err error)
 
@@ -68,7 +69,7 @@ func Run(ctx context.Context, h Host) []Finding {
 	} else {
 		findings = append(findings, noGPUFinding(devices, err))
 	}
-	findings = append(findings, cudaFinding(ctx, h, lack))
+	findings = append(findings, cudaFinding(ctx, h, lack), tritonFinding(h.Triton(ctx)))
 	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
 	findings = append(findings, sanitizerFinding(h.Sanitizer(ctx)))
 	for _, name := range h.Includes.Names() {

@@ -60,6 +60,7 @@ func fit() Host {
 			}, nil
 		},
 		CUDA:         has("13.0.88, /usr/local/cuda/bin/nvcc"),
+		Triton:       has("3.6.0 for Python 3.12.3, /opt/venv/lib/python3.12/site-packages/triton"),
 		NCU:          has("2025.3.1.0, /usr/local/cuda/bin/ncu"),
 		Sanitizer:    has("2025.3.1.0"),
 		DriverParams: func() (string, error) { return "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 0\n", nil },
@@ -80,6 +81,7 @@ var hosts = []struct {
 			return GPU{}, fmt.Errorf("%s not found: %w", driver.LibraryName, dynlib.ErrMissing)
 		}
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
+		h.Triton = lacks(fmt.Errorf("%w (asked was /usr/bin/python3.11, Python 3.11.2)", toolchain.ErrNoTriton))
 		h.NCU = lacks(fmt.Errorf("ncu was not found: %w", profile.ErrNotInstalled))
 		h.Sanitizer = lacks(errors.New("not found"))
 	}},
@@ -123,6 +125,7 @@ var hosts = []struct {
 		h.Devices = func() []string { return nil }
 		h.GPU = func() (GPU, error) { return GPU{}, dynlib.ErrMissing }
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
+		h.Triton = lacks(errors.New("asking /usr/bin/python3 for its Triton: exit status 1 (is it Python 3?)"))
 		h.NCU = lacks(errors.New("no ncu that works was found:\n  /usr/bin/ncu is not Nsight Compute"))
 		h.Sanitizer = lacks(errors.New("not found"))
 	}},

@@ -47,6 +47,13 @@ func DefaultHost() Host {
 			}
 			return fmt.Sprintf("%s, %s", cuda.Version, cuda.NVCC), nil
 		},
+		Triton: func(ctx context.Context) (string, error) {
+			triton, err := toolchain.FindTriton(ctx, os.Getenv)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s for Python %s, %s", triton.Version, triton.PythonVersion, triton.Folder), nil
+		},
 		NCU: func(ctx context.Context) (string, error) {
 			ncu, err := profile.Find(ctx, os.Getenv)
 			return fmt.Sprintf("%s, %s", ncu.Version, ncu.Path), err

@@ -102,6 +102,19 @@ func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 	return f
 }
 
+// tritonFinding is never amiss: few kernels need it.
+func tritonFinding(version string, err error) Finding {
+	f := Finding{Name: "Triton", Status: OK, Detail: version}
+	if err != nil {
+		f.Status, f.Detail = Warn, oneLine(err)
+		f.Remedy = "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has it; until then kernels with compiler: triton are not built"
+		if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
+			f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
+		}
+	}
+	return f
+}
+
 func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
 	version, err := h.NCU(ctx)
 	if err != nil {

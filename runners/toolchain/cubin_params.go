@@ -1,9 +1,6 @@
 package toolchain
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // A Param is one parameter of a kernel in the table that the machine code brings along.
 type Param struct {
@@ -55,11 +52,7 @@ func attributes(data []byte) ([]attribute, error) {
 // params is the table of a kernel's parameters, in the order of its declaration. It is held against itself: every ordinal
 // once, none over another, and none beyond the size that is given for all of them.
 func (f *cubinFile) params(symbol string) ([]Param, error) {
-	i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.kind == sectionInfo && s.name == ".nv.info."+symbol })
-	if i < 0 {
-		return nil, malformed("nothing tells of the parameters of %s", shown(symbol))
-	}
-	list, err := attributes(f.sections[i].data)
+	list, err := f.kernelAttributes(symbol)
 	if err != nil {
 		return nil, err
 	}

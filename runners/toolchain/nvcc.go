@@ -14,7 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 )
 
-// An NVCCBuild is one source to compile for one architecture. Nothing in it comes from the change but the files in Dir.
+// An NVCCBuild is one source to compile for one architecture: CUDA, which nvcc takes, or PTX, which ptxas takes alone. Nothing in
+// it comes from the change but the files in Dir.
 type NVCCBuild struct {
 	Dir     string   // folder of the sources, seen read-only
 	Source  string   // a file in Dir
@@ -37,6 +38,7 @@ type Cubin struct {
 
 	Kernels []Kernel // in the order of NVCCBuild.Entries
 	Globals []Global // writable memory that outlives a launch
+	Start   *Start   // how its one kernel is launched; nil where the manifest says so
 
 	Warnings    []string // of ptxas, about any entry
 	Diagnostics []gates.Diagnostic
@@ -92,7 +94,7 @@ func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, err
 	}
 	cubin, err := made.read(b)
 	if absent, ok := errors.AsType[*absentEntry](err); ok {
-		if b.markers == "" {
+		if b.markers == "" && !b.isPTX() {
 			b.markers = markerSource(entries)
 			if b.markers != "" {
 				cubin, err := c.build(ctx, b, path)
@@ -140,8 +142,8 @@ func (b NVCCBuild) check() error {
 		return errors.New("no kernel is asked for")
 	case !filepath.IsLocal(b.Source) || strings.HasPrefix(b.Source, "-") || strings.HasPrefix(b.Source, "@"):
 		return fmt.Errorf("%q is no file within the kernel's folder (write e.g. kernel.cu)", b.Source)
-	case !strings.HasSuffix(b.Source, ".cu"):
-		return fmt.Errorf("%q is no CUDA source (its name must end in .cu)", b.Source)
+	case !strings.HasSuffix(b.Source, ".cu") && !b.isPTX():
+		return fmt.Errorf("%q is no CUDA source (its name must end in .cu, or in .ptx)", b.Source)
 	case strings.ContainsAny(b.Source, ",\n"):
 		return fmt.Errorf("%q is a name that nvcc would read as several (write letters, digits, _ and -)", b.Source)
 	case !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Scratch):
@@ -151,8 +153,21 @@ func (b NVCCBuild) check() error {
 	return err
 }
 
-// args are nvcc's, but for the source and the output. -lineinfo lets a profiler name lines; it changes no instruction.
+func (b NVCCBuild) isPTX() bool { return strings.HasSuffix(b.Source, ".ptx") }
+
+// compiler is the program that takes the source.
+func (c *CUDA) compiler(b NVCCBuild) string {
+	if b.isPTX() {
+		return filepath.Join(c.Home, "bin", "ptxas")
+	}
+	return c.NVCC
+}
+
+// args are the compiler's, but for the source and the output. -lineinfo lets a profiler name lines; it changes no instruction.
 func (c *CUDA) args(b NVCCBuild) []string {
+	if b.isPTX() {
+		return append([]string{"--gpu-name", b.Arch, "-v", "--warn-on-spills", "-lineinfo"}, b.Flags...)
+	}
 	args := []string{
 		"-cubin", "-gencode", fmt.Sprintf("arch=compute_%s,code=%s", strings.TrimPrefix(b.Arch, "sm_"), b.Arch),
 		"-Xptxas", "-v,--warn-on-spills", "-lineinfo", "-ccbin", c.HostCompiler,

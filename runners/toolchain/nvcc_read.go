@@ -14,6 +14,9 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 		Image: o.Image, Log: o.Log, Seconds: o.Seconds,
 		Diagnostics: diagnosticsIn(o.Log, b.Dir),
 	}
+	if b.isPTX() {
+		ofSource(cubin.Diagnostics)
+	}
 	if o.Refusal != "" {
 		return nil, cubin.refuse("%s", o.Refusal)
 	}

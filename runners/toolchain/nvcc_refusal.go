@@ -66,6 +66,15 @@ func diagnosticsIn(log, dir string) []gates.Diagnostic {
 	return found
 }
 
+// ofSource makes what ptxas says of its input the source's, where the source is PTX itself.
+func ofSource(diagnostics []gates.Diagnostic) {
+	for i := range diagnostics {
+		if d := &diagnostics[i]; d.Tool == "ptxas" && d.File != "" {
+			d.Tool = ""
+		}
+	}
+}
+
 // blames tells whether an error is said to lie in the sources. Only the front ends know those; ptxas names its own input.
 func blames(diagnostics []gates.Diagnostic) bool {
 	return slices.ContainsFunc(diagnostics, func(d gates.Diagnostic) bool {

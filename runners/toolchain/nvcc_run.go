@@ -37,7 +37,7 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 		}
 	}
 	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", path, source),
+		args: append(append([]string{c.compiler(b)}, c.args(b)...), "-o", path, source),
 		dir:  b.Dir, read: b.Dir, write: []string{filepath.Dir(path)}, timeout: b.Timeout,
 	})
 	if err != nil {
@@ -46,6 +46,9 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 	o := nvccOutput{Log: log, Seconds: time.Since(start).Seconds()}
 	if !r.OK() {
 		diagnostics := diagnosticsIn(log, b.Dir)
+		if b.isPTX() {
+			ofSource(diagnostics)
+		}
 		o.Refusal, o.Final = c.refusal(r, log, diagnostics)
 		if o.Final && !blames(diagnostics) {
 			err = c.probe(ctx, b)
@@ -87,11 +90,15 @@ func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 	defer os.RemoveAll(dir)
 	b.markers = ""
 	path := filepath.Join(dir, "empty.cubin")
-	if err := os.WriteFile(filepath.Join(dir, "empty.cu"), []byte("__global__ void empty() {}\n"), 0o644); err != nil {
+	empty, text := "empty.cu", "__global__ void empty() {}\n"
+	if b.isPTX() {
+		empty, text = "empty.ptx", ".version 8.0\n.target "+b.Arch+"\n.address_size 64\n.visible .entry empty() { ret; }\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, empty), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the source for a trial of nvcc: %w", err)
 	}
 	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.NVCC}, c.args(b)...), "-o", path, "empty.cu"), dir: dir, read: dir, write: []string{dir},
+		args: append(append([]string{c.compiler(b)}, c.args(b)...), "-o", path, empty), dir: dir, read: dir, write: []string{dir},
 	})
 	if err != nil {
 		return err

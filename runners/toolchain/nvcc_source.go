@@ -29,6 +29,10 @@ func entryLines(b NVCCBuild, entries []kernels.Entry) []int {
 		return lines
 	}
 	for i, e := range entries {
+		if b.isPTX() {
+			lines[i] = ptxLine(string(text), e.Base())
+			continue
+		}
 		lines[i] = definitionLine(string(text), e.Base())
 	}
 	return lines
@@ -54,6 +58,16 @@ func definitionLine(source, entry string) int {
 		}
 		at = start + end
 	}
+}
+
+// ptxLine finds .entry sum(, or the mangled name of a C++ kernel.
+func ptxLine(source, entry string) int {
+	source = blank(source)
+	at := regexp.MustCompile(`\.entry\s+\w*` + regexp.QuoteMeta(entry) + `\w*\s*\(`).FindStringIndex(source)
+	if at == nil {
+		return 0
+	}
+	return 1 + strings.Count(source[:at[0]], "\n")
 }
 
 var blankable = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'`)

@@ -299,7 +299,7 @@ func TestBuildChecksItsInput(t *testing.T) {
 		"no file within":             func(b *NVCCBuild) { b.Source = "../k.cu" },
 		"no file within the kernel'": func(b *NVCCBuild) { b.Source = "-ccbin=k.cu" },
 		"no file within the kernel":  func(b *NVCCBuild) { b.Source = "@k.cu" },
-		"no CUDA source":             func(b *NVCCBuild) { b.Source = "k.ptx" },
+		"no CUDA source":             func(b *NVCCBuild) { b.Source = "k.cpp" },
 		"must be absolute":           func(b *NVCCBuild) { b.Dir = "k" },
 	} {
 		b := good

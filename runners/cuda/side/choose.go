@@ -51,6 +51,11 @@ func (k *Kernel) part(dims kernels.Dims) (*Kernel, error) {
 
 // keeps tells whether the code has memory that outlives a launch.
 func (k *Kernel) keeps() bool {
+	for _, kind := range k.kinds {
+		if kind.keeps() {
+			return true
+		}
+	}
 	for _, part := range k.parts {
 		if part.keeps() {
 			return true

@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A Built is a kernel in machine code.
@@ -23,6 +24,11 @@ type Built struct {
 	// Parts are the variants of a choice by problem size on a device, in place of an image.
 	Parts  []Built `json:"parts,omitempty"`
 	Device string  `json:"device,omitempty"`
+
+	Start *toolchain.Start `json:"start,omitempty"` // how it is launched, where its compiler says so
+	// Kinds is a file with the code of a kernel that has another for other launches: a mapping from keys of kernels.Special to
+	// Built. What is said of the code is said there; the rest holds for all.
+	Kinds string `json:"kinds,omitempty"`
 }
 
 // Joined is the manifest that the code is launched by: the problem of the base's
@@ -48,6 +54,8 @@ type Kernel struct {
 	maps     bool // tensor maps for the arguments that ask for them
 	steps    func(kernels.Dims) ([]kernels.StepAt, error)
 	modules  []*module
+	kinds    map[string]*Kernel // in place of modules, see Built.Kinds
+	scratch  map[int][]driver.Buffer
 	timeout  time.Duration
 	parts    []*Kernel // of a choice by problem size, which has no code of its own
 }
@@ -89,6 +97,9 @@ func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b B
 }
 
 func (k *Kernel) load() error {
+	if k.built.Kinds != "" {
+		return k.loadKinds()
+	}
 	var err error
 	if k.image, err = os.ReadFile(k.built.Image); err != nil {
 		return fmt.Errorf("reading machine code: %w", err)
@@ -152,6 +163,14 @@ func (k *Kernel) Reset() error {
 		if err := part.Reset(); err != nil {
 			return err
 		}
+	}
+	for _, kind := range k.kinds {
+		if err := kind.Reset(); err != nil {
+			return err
+		}
+	}
+	if err := k.resetScratch(); err != nil {
+		return err
 	}
 	for _, m := range k.modules {
 		for _, s := range m.state {

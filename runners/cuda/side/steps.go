@@ -20,6 +20,13 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 		}
 		return part.Prepare(n, dims, args, offsets, base)
 	}
+	if k.kinds != nil {
+		kind, err := k.kind(dims)
+		if err != nil {
+			return nil, err
+		}
+		return kind.Prepare(n, dims, args, offsets, base)
+	}
 	if err := k.copies(n + 1); err != nil {
 		return nil, err
 	}
@@ -34,7 +41,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 		if s.Memset != "" {
 			prepare = k.memset
 		}
-		step, err := prepare(m, s, placed{dims, args, offsets, base})
+		step, err := prepare(m, s, placed{n, dims, args, offsets, base})
 		if err != nil {
 			return nil, err
 		}
@@ -45,6 +52,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 
 // placed is a launch's arguments with their place.
 type placed struct {
+	launch  int // of a batch
 	dims    kernels.Dims
 	args    []tensor.Arg
 	offsets []int
@@ -78,6 +86,9 @@ func (k *Kernel) start(m *module, s kernels.StepAt, p placed) (func() error, err
 	if fn == nil {
 		return nil, fmt.Errorf("the kernel %s was not built", s.Entry)
 	}
+	if k.built.Start != nil {
+		s.Geometry = started(s.Geometry, *k.built.Start)
+	}
 	launch := driver.Launch{Grid: dim(s.Grid), Block: dim(s.Block), Shared: s.SharedMemory, Cooperative: s.Cooperative}
 	if s.Cluster != [3]int{1, 1, 1} {
 		launch.Cluster = dim(s.Cluster)
@@ -95,6 +106,9 @@ func (k *Kernel) start(m *module, s kernels.StepAt, p placed) (func() error, err
 		}
 	}
 	list, err := k.parameters(s.Args, p)
+	if err == nil && k.built.Start != nil {
+		err = k.addScratch(list, p.launch, s.Geometry)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +142,9 @@ func tooLarge(s kernels.StepAt, perSM, sms int) error {
 // of a struct.
 func (k *Kernel) parameters(names []string, p placed) (*driver.Args, error) {
 	list := &driver.Args{}
+	if s := k.built.Start; s != nil && s.Passed != nil {
+		return list, pass(list, s.Passed, p.args, p.address)
+	}
 	if names == nil {
 		for i, a := range p.args {
 			if !a.Inside {

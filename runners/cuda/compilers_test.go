@@ -1,0 +1,88 @@
+package cuda
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// PTX, and what a program of the repository makes of it, are built, measured against budgets and held against the manifest as
+// CUDA is; a change from one compiler to another is one of the implementation.
+func TestCompilersStatic(t *testing.T) {
+	needsCompiler(t)
+	const build = `import json, os, subprocess
+out = os.environ["OUT"]
+subprocess.run(["ptxas", "--gpu-name", os.environ["ARCH"], "-lineinfo", "scale.ptx", "-o", out + "/kernel.cubin"], check=True)
+json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
+`
+	base := readText(t, "testdata", "kernel.yaml")
+	ptx := strings.NewReplacer("entry: scale\n", "compiler: ptx\nentry: scale\n", "scale.cu", "scale.ptx").Replace(base)
+	command := strings.NewReplacer("entry: scale\n", "compiler: command\nbuild: [python3, build.py]\nentry: scale\n", "scale.cu", "build.py", "  block: [256]\n", "", "flags: [-O3]\n", "").Replace(base)
+	code := readText(t, "..", "toolchain", "testdata", "scale.ptx")
+	built := map[string]*gates.Build{}
+	for _, c := range []struct{ name, own, code, by, says string }{
+		{"ptx", ptx, code, "ptxas 1", ""},
+		{"command", command, code, "command python3 build.py", ""},
+		{"ptx with another parameter", ptx, strings.Replace(code, ".param .u32 n", ".param .u64 n", 1), "", "parameter 2 is 8 bytes at offset 16 in the code, N (i32): 4 bytes at offset 16 in the manifest"},
+		{"command with one more", command, strings.Replace(code, ".param .u32 n", ".param .u32 n, .param .u64 more", 1), "", "the kernel scale takes 4 parameters and the manifest passes 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := kernels.Parse("kernel.yaml", []byte(base))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {ptxas: {registers: \"<= 32\"}}\nrules: [{name: default}]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			for file, text := range map[string]string{
+				"base/scale.cu": around(fasterBody), "base/reference.cu": readText(t, "testdata", "reference.cu"), "head/scale.ptx": c.code, "head/build.py": build,
+			} {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			side, err := kernels.Join("kernel.yaml", []byte(base), []byte(c.own))
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := runners.Job{
+				Manifest: m, ManifestText: base, Policy: p, Trusted: filepath.Join(root, "base"), Baseline: &runners.Side{Dir: filepath.Join(root, "base"), Variant: "default"},
+				Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default", Manifest: side, ManifestText: c.own},
+			}
+			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Arch: "sm_90", Getenv: os.Getenv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := runners.Gather(t.Context(), job, b, silent{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := gates.Judge(p, "test.yaml", e)
+			if c.says != "" {
+				if v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, c.says) {
+					t.Errorf("%s (%s): %s\nwant …%s…", v.Outcome, v.Reason, v.Summary, c.says)
+				}
+				return
+			}
+			r := e.Candidate.Resources
+			if v.Outcome != gates.Pass || !strings.HasPrefix(e.Candidate.Compiler, c.by) || *r.BlockThreads != 256 || *r.Registers < 4 {
+				t.Errorf("%s (%s): %s %s; %+v", v.Outcome, v.Reason, v.Summary, e.Fault, e.Candidate)
+			}
+			built[c.name] = e.Candidate
+		})
+	}
+	if built["ptx"] != nil && built["command"] != nil && *built["ptx"].Resources.Registers != *built["command"].Resources.Registers {
+		t.Error("the same PTX has other registers by another way")
+	}
+}

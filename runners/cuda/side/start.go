@@ -1,0 +1,148 @@
+package side
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// loadKinds puts all code of a kernel that has several onto the GPU.
+func (k *Kernel) loadKinds() error {
+	text, err := os.ReadFile(k.built.Kinds)
+	if err != nil {
+		return fmt.Errorf("reading which code there is: %w", err)
+	}
+	var all map[string]Built
+	if err := json.Unmarshal(text, &all); err != nil {
+		return fmt.Errorf("reading which code there is: %w", err)
+	}
+	k.kinds = map[string]*Kernel{}
+	for key, built := range all {
+		kind := *k
+		kind.kinds, kind.built = nil, k.built
+		kind.built.Kinds, kind.built.Image, kind.built.Symbols, kind.built.Globals, kind.built.Start = "", built.Image, built.Symbols, built.Globals, built.Start
+		if err := kind.load(); err != nil {
+			return err
+		}
+		k.kinds[key] = &kind
+	}
+	return nil
+}
+
+// kind is the code for launches of a size.
+func (k *Kernel) kind(dims kernels.Dims) (*Kernel, error) {
+	special, err := k.manifest.Special(k.built.Variant, dims, k.built.Toggles)
+	if err != nil {
+		return nil, err
+	}
+	kind := k.kinds[special.Key()]
+	if kind == nil {
+		return nil, fmt.Errorf("nothing was compiled for %s", dims)
+	}
+	return kind, nil
+}
+
+// started is a launch with what the code's compiler says of it. A cluster's blocks come on top of the grid, as in Triton.
+func started(g kernels.Geometry, s toolchain.Start) kernels.Geometry {
+	g.Block, g.SharedMemory, g.Cluster = s.Block, s.Shared, [3]int{max(1, s.Cluster), 1, 1}
+	g.Grid[0] *= g.Cluster[0]
+	return g
+}
+
+// dtypes are the formats of what is passed by value.
+var dtypes = map[string]kernels.DType{
+	"i1": kernels.Bool, "u1": kernels.Bool, "i8": kernels.I8, "u8": kernels.U8, "i16": kernels.I16, "u16": kernels.U16, "i32": kernels.I32, "u32": kernels.U32,
+	"i64": kernels.I64, "u64": kernels.U64, "fp16": kernels.F16, "bf16": kernels.BF16, "fp32": kernels.F32, "fp64": kernels.F64,
+}
+
+// compiledAlignment is what code was told of the addresses of arrays.
+const compiledAlignment = 16
+
+// pass appends the arguments that the code takes, in its own formats.
+func pass(list *driver.Args, passed []toolchain.Passed, args []tensor.Arg, address func(int) uint64) error {
+	for _, p := range passed {
+		if p.Argument < 0 || p.Argument >= len(args) {
+			return fmt.Errorf("argument %d of %d is passed", p.Argument, len(args))
+		}
+		a := args[p.Argument]
+		switch d, ok := dtypes[p.Type]; {
+		case p.Pointer() && !a.Array() || !p.Pointer() && (!ok || len(a.Real) != 1):
+			return fmt.Errorf("the argument %s cannot be passed as %s", a.Name, p.Type)
+		case !p.Pointer():
+			value := make([]byte, d.Size())
+			tensor.Encode(d, value, a.Real)
+			list.Bytes(value, d.Size())
+		case address(p.Argument)%compiledAlignment != 0:
+			return fmt.Errorf("the array %s lies at %#x, no multiple of the %d that the code was compiled for", a.Name, address(p.Argument), compiledAlignment)
+		default:
+			list.Pointer(driver.DevicePtr(address(p.Argument)))
+		}
+	}
+	return nil
+}
+
+// maxScratch is the memory beside its arguments that one launch may have.
+const maxScratch = 1 << 30
+
+// addScratch appends pointers to the memory that the code wants beside its arguments, for the n-th launch of a batch: a launch
+// shares it with none that runs with it, and Reset takes from it what was left there.
+func (k *Kernel) addScratch(list *driver.Args, n int, g kernels.Geometry) error {
+	for i, s := range k.built.Start.Scratch {
+		if s.Size == 0 {
+			list.Pointer(0)
+			continue
+		}
+		size := int64(s.Size) * int64(g.Grid[0]) * int64(g.Grid[1]) * int64(g.Grid[2])
+		if size > maxScratch {
+			return &Failure{gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the kernel asks for %d bytes of scratch memory a launch, over the limit of %d", size, maxScratch)}}
+		}
+		buffer, err := k.scratchOf(n, i, (size+3)&^3, int64(s.Align))
+		if err != nil {
+			return err
+		}
+		list.Pointer(buffer.Ptr)
+	}
+	return nil
+}
+
+// scratchOf is the i-th scratch memory of the n-th launch. A launch of another size makes it larger; what was prepared before
+// keeps what it has.
+func (k *Kernel) scratchOf(n, i int, size, align int64) (driver.Buffer, error) {
+	if k.scratch == nil {
+		k.scratch = map[int][]driver.Buffer{}
+	}
+	at := 2*n + i
+	for _, b := range k.scratch[at] {
+		if b.Size >= size {
+			return b, nil
+		}
+	}
+	room, err := k.ctx.Alloc(size + align)
+	if err != nil {
+		return room, err
+	}
+	skip := int64(-uint64(room.Ptr) & uint64(align-1))
+	made := room.Slice(skip, size)
+	k.scratch[at] = append(k.scratch[at], made)
+	return made, k.stream.Fill32(made, scratchPoison)
+}
+
+// scratchPoison is what a launch finds in its scratch memory.
+const scratchPoison = 0xC3C3C3C3
+
+func (k *Kernel) resetScratch() error {
+	for _, all := range k.scratch {
+		for _, b := range all {
+			if err := k.stream.Fill32(b, scratchPoison); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

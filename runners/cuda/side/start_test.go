@@ -1,0 +1,53 @@
+package side
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// What a compiler says of the launch goes over the manifest's grid.
+func TestStarted(t *testing.T) {
+	g := started(kernels.Geometry{Grid: [3]int{10, 2, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}, toolchain.Start{Block: [3]int{128, 1, 1}, Shared: 64, Cluster: 2})
+	want := kernels.Geometry{Grid: [3]int{20, 2, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 64}
+	if g != want {
+		t.Errorf("got %+v, want %+v", g, want)
+	}
+	if g := started(kernels.Geometry{Grid: [3]int{10, 2, 1}}, toolchain.Start{Block: [3]int{64, 2, 1}}); g.Grid != [3]int{10, 2, 1} || g.Cluster != [3]int{1, 1, 1} {
+		t.Errorf("without a cluster: %+v", g)
+	}
+}
+
+// Arguments go in the formats that the code takes, and no array at an address that it was not compiled for.
+func TestPass(t *testing.T) {
+	args := []tensor.Arg{
+		{Name: "x", DType: kernels.F32, Access: kernels.In, Shape: []int{4}, Elements: 4},
+		{Name: "n", DType: kernels.I64, Access: kernels.Scalar, Elements: 1, Real: []float64{7}},
+		{Name: "scale", DType: kernels.F64, Access: kernels.Scalar, Elements: 1, Real: []float64{0.5}},
+	}
+	address := func(base uint64) func(int) uint64 { return func(arg int) uint64 { return base + uint64(arg) } }
+	list := &driver.Args{}
+	all := []toolchain.Passed{{Argument: 0, Type: "*fp32"}, {Argument: 1, Type: "i32"}, {Argument: 2, Type: "fp32"}}
+	if err := pass(list, all, args, address(256)); err != nil {
+		t.Fatal(err)
+	}
+	for what, test := range map[string]struct {
+		passed toolchain.Passed
+		base   uint64
+		want   string
+	}{
+		"between":            {toolchain.Passed{Argument: 0, Type: "*fp32"}, 264, "the array x lies at 0x108, no multiple of the 16"},
+		"a number as array":  {toolchain.Passed{Argument: 1, Type: "*fp32"}, 256, "the argument n cannot be passed as *fp32"},
+		"an array as number": {toolchain.Passed{Argument: 0, Type: "i64"}, 256, "the argument x cannot be passed as i64"},
+		"no type":            {toolchain.Passed{Argument: 1, Type: "struct"}, 256, "cannot be passed as struct"},
+		"no argument":        {toolchain.Passed{Argument: 9, Type: "i32"}, 256, "argument 9 of 3 is passed"},
+	} {
+		if err := pass(&driver.Args{}, []toolchain.Passed{test.passed}, args, address(test.base)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want …%s…", what, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package cuda
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// tritonKernels are gated on a GPU: with a better tile, with a worse one, and with a mask lost.
+var tritonKernels = []struct {
+	name       string
+	from, with string // the mask, and the text without it
+}{
+	{"softmax", `, mask=at < cols, other=-float("inf")`, ""},
+	{"layer_norm", `tl.load(x + at, mask=at < cols, other=0.0)`, "tl.load(x + at)"},
+	{"matmul", `mask=(rows[:, None] < M) & (k[None, :] < K)`, "mask=rows[:, None] < M"},
+	{"attention", `        score = tl.where(keys[None, :] < S, score, -float("inf"))` + "\n", ""},
+}
+
+const tritonPolicy = `version: 1
+gates:
+  ptxas: {registers: "<= 255"}
+  correctness: {shapes: all, seeds: [0, 1], secret_cases: 3, norm_error: "<= 1%"}
+  performance:
+    target: {shapes: [mission], speedup: ">= +5%"}
+    rounds: {min: 6, max: 12}
+    pairs: 10
+    control: 3%
+    solo_shift: 10%
+rules:
+  - name: default
+`
+
+// A tritonFigure is one kernel's time by the two clocks, in µs: medians of the gate's rounds, and of calls of do_bench.
+type tritonFigure struct {
+	Kernel  string    `json:"kernel"`
+	Gate    []float64 `json:"gate_us"`
+	DoBench []float64 `json:"do_bench_us,omitempty"`
+}
+
+func (f tritonFigure) String() string {
+	text := fmt.Sprintf("%s: kernelgate %.2f µs (spread %.2f %%)", f.Kernel, median(f.Gate), spread(f.Gate))
+	if len(f.DoBench) > 0 {
+		text += fmt.Sprintf(", do_bench %.2f µs (spread %.2f %%), ratio %.4f", median(f.DoBench), spread(f.DoBench), median(f.Gate)/median(f.DoBench))
+	}
+	return text
+}
+
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}
+
+// spread is the largest over the smallest, in percent.
+func spread(list []float64) float64 { return 100 * (slices.Max(list)/slices.Min(list) - 1) }
+
+// Triton kernels are judged as CUDA's are: the clock, the inputs and the comparison are the gate's own. With KERNELGATE_GPU_LONG
+// the times are kept in that folder.
+func TestTritonOnGPU(t *testing.T) {
+	needsGPU(t)
+	needsCompiler(t)
+	needsTriton(t)
+	var figures []tritonFigure
+	for _, k := range tritonKernels {
+		t.Run(k.name, func(t *testing.T) {
+			expect := func(name string, tr tritonTrial, outcome gates.Outcome, reason gates.Reason) (*gates.Evidence, runners.Job) {
+				t.Helper()
+				tr.kernel, tr.policy = k.name, tritonPolicy
+				e, v, job := tr.gather(t)
+				t.Logf("%s: %s (%s): %s", name, v.Outcome, v.Reason, v.Summary)
+				if v.Outcome != outcome || v.Reason != reason {
+					t.Errorf("%s: got %s (%s), want %s (%s): %s %s", name, v.Outcome, v.Reason, outcome, reason, v.Summary, e.Fault)
+				}
+				return e, job
+			}
+			e, job := expect("a better tile", tritonTrial{baseline: "narrow", candidate: "wide"}, gates.Pass, "")
+			figure := tritonFigure{Kernel: k.name, Gate: candidateMicros(e)}
+			if len(figure.Gate) > 0 {
+				figure.DoBench = doBench(t, job)
+				figures = append(figures, figure)
+				t.Log(figure)
+			}
+			expect("a worse tile", tritonTrial{baseline: "wide", candidate: "narrow"}, gates.Defer, gates.ReasonTooSlow)
+			expect("a mask is lost", tritonTrial{baseline: "wide", candidate: "wide", edit: func(s string) string { return strings.Replace(s, k.from, k.with, 1) }}, gates.Defer, gates.ReasonCorrectness)
+		})
+	}
+	if folder := os.Getenv("KERNELGATE_GPU_LONG"); folder != "" {
+		text, err := json.MarshalIndent(figures, "", " ")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "triton.json"), text, 0o644)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// candidateMicros is the candidate's median of each round at the shape that is asked for.
+func candidateMicros(e *gates.Evidence) []float64 {
+	var all []float64
+	if e.Performance == nil {
+		return nil
+	}
+	for _, r := range e.Performance.Rounds {
+		for _, s := range r.Series {
+			var times []float64
+			for i, letter := range strings.ReplaceAll(s.Order, " ", "") {
+				if letter == gates.SideCandidate && i < len(s.Nanos) && !slices.Contains(s.Spoiled, i) {
+					times = append(times, s.Nanos[i]/1e3)
+				}
+			}
+			if s.Shape == "mission" && len(times) > 0 {
+				all = append(all, median(times))
+			}
+		}
+	}
+	return all
+}
+
+// doBench has the candidate timed by Triton's own clock, just in time; nothing where the Python has no torch.
+func doBench(t *testing.T, job runners.Job) []float64 {
+	t.Helper()
+	m, variant := job.Manifest, job.Candidate.Variant
+	shape, _ := m.Shape("mission")
+	special, err := m.Special(variant, shape.Dims, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := m.Steps(variant, shape.Dims, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type argument struct {
+		DType string  `json:"dtype"`
+		Shape []int   `json:"shape,omitempty"`
+		Value float64 `json:"value"`
+	}
+	request := struct {
+		Source    string             `json:"source"`
+		Entry     string             `json:"entry"`
+		Arguments []argument         `json:"arguments"`
+		Constants map[string]float64 `json:"constants"`
+		Warps     int                `json:"warps"`
+		Stages    int                `json:"stages"`
+		Grid      [3]int             `json:"grid"`
+		Repeat    int                `json:"repeat"`
+	}{filepath.Join(job.Candidate.Dir, "kernel.py"), m.Entry, nil, map[string]float64{}, special.Warps, special.Stages, steps[0].Grid, 12}
+	source := readText(t, request.Source)
+	for name, value := range special.Constants {
+		request.Constants[name] = value
+	}
+	for name, value := range special.Toggles {
+		if strings.Contains(source, name+": tl.constexpr") {
+			request.Constants[name] = float64(value)
+		}
+	}
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		one := argument{DType: string(a.DType)}
+		if a.Value != nil {
+			one.Value, err = m.ScalarValue(a, shape.Dims, nil)
+		} else {
+			one.Shape, err = m.ShapeOf(a, shape.Dims, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Arguments = append(request.Arguments, one)
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "request.json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	python := os.Getenv("KERNELGATE_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	var errors strings.Builder
+	cmd := exec.Command(python, "testdata/triton/do_bench.py", file)
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Logf("do_bench could not be asked: %v %s", err, errors.String())
+		return nil
+	}
+	var times []float64
+	if err := json.Unmarshal(out, &times); err != nil {
+		t.Fatalf("do_bench printed %q: %v", out, err)
+	}
+	return times
+}

@@ -1,0 +1,189 @@
+package cuda
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// needsTriton skips a test where there is none, but not in CI, where `make setup` has fetched it.
+func needsTriton(t *testing.T) {
+	t.Helper()
+	if _, err := toolchain.FindTriton(t.Context(), os.Getenv); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// A tritonTrial is a Triton kernel of testdata against itself: other toggles, or another text.
+type tritonTrial struct {
+	kernel              string // of testdata/triton
+	policy              string
+	baseline, candidate string                     // variants
+	edit                func(source string) string // of the candidate
+	arch                string                     // without a GPU
+	manifest            func(text string) string
+}
+
+func readText(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// gather builds and judges; open is the backend before that.
+func (tr tritonTrial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict, runners.Job) {
+	t.Helper()
+	b, job := tr.open(t)
+	e, err := runners.Gather(t.Context(), job, b, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, gates.Judge(job.Policy, "test.yaml", e), job
+}
+
+func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
+	t.Helper()
+	text := readText(t, "testdata", "triton", tr.kernel+".yaml")
+	if tr.manifest != nil {
+		text = tr.manifest(text)
+	}
+	source := readText(t, "..", "toolchain", "testdata", "triton", tr.kernel+".py")
+	m, err := kernels.Parse("kernel.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(tr.policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	side := func(name, source, variant string) runners.Side {
+		dir := filepath.Join(root, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"kernel.py": source, "reference.cu": readText(t, "testdata", "triton", tr.kernel+".cu")} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return runners.Side{Dir: dir, Variant: variant}
+	}
+	base := side("base", source, tr.baseline)
+	if tr.edit != nil {
+		was := source
+		if source = tr.edit(source); source == was {
+			t.Fatal("the edit changed nothing")
+		}
+	}
+	job := runners.Job{Manifest: m, ManifestText: text, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", source, tr.candidate)}
+	b, err := New(t.Context(), job, Config{
+		Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Arch: tr.arch, Getenv: os.Getenv,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, job
+}
+
+// A secret shape may need code that was not compiled before. Where the candidate has none for it, that is a case that failed.
+func TestTritonCover(t *testing.T) {
+	needsCompiler(t)
+	needsTriton(t)
+	const policy = "version: 1\ngates: {}\nrules: [{name: default}]\n"
+	small := func(text string) string {
+		return strings.NewReplacer("secret: {C: 900..1100}\n", "", "  mission: {R: 8192, C: 4096}\n", "").Replace(text)
+	}
+	drawn := []worker.Case{{Shape: kernels.Shape{Name: "ragged", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}, {Shape: kernels.Shape{Name: "secret1", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}
+	for name, edit := range map[string]func(string) string{
+		"compiles": nil,
+		"does not compile": func(s string) string {
+			return strings.Replace(s, "    row =", "    tl.static_assert(BLOCK != 512, \"no such row\")\n    row =", 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, job := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", edit: edit, manifest: small}.open(t)
+			if e, err := runners.Gather(t.Context(), job, b, silent{}); err != nil || !e.Candidate.OK {
+				t.Fatal(err, e)
+			}
+			if n := len(b.kinds[runners.Candidate].cubins); n != 1 {
+				t.Fatalf("%d kinds are compiled before anything is drawn, want 1", n)
+			}
+			failure, err := b.cover(t.Context(), drawn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if edit != nil {
+				if failure == nil || failure.Kind != gates.FailureBuild || !strings.Contains(failure.Detail, "no such row") || b.uncovered(drawn).Shape != "secret1" {
+					t.Errorf("it failed with %+v at %+v", failure, b.uncovered(drawn))
+				}
+				return
+			}
+			var kinds map[string]sides.Built
+			if err := json.Unmarshal([]byte(readText(t, b.sides[runners.Candidate].Kinds)), &kinds); err != nil || failure != nil || len(kinds) != 2 {
+				t.Fatalf("%d kinds are told, want 2 (%v, %v)", len(kinds), failure, err)
+			}
+			special, err := job.Manifest.Special("wide", drawn[1].Shape.Dims, nil)
+			if built, ok := kinds[special.Key()]; err != nil || !ok || built.Start == nil || built.Start.Block[0] != 256 {
+				t.Errorf("a launch finds %+v (%v)", built, err)
+			}
+		})
+	}
+}
+
+// Without a GPU a Triton kernel still compiles for any architecture: its resources are judged, and equal code is told as equal.
+func TestTritonStatic(t *testing.T) {
+	needsCompiler(t)
+	needsTriton(t)
+	const policy = "version: 1\ngates:\n  ptxas: {registers: \"<= 64\", spill_stores: \"<= 0B\"}\nrules: [{name: default}]\n"
+	t.Run("another tile", func(t *testing.T) {
+		e, v, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "narrow", candidate: "wide", arch: "sm_90"}.gather(t)
+		if v.Outcome != gates.Pass {
+			t.Fatalf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+		}
+		base, cand := e.Baseline, e.Candidate
+		if *base.Resources.BlockThreads != 32 || *cand.Resources.BlockThreads != 256 || base.Code == cand.Code || e.SameCode {
+			t.Errorf("blocks of %d and %d threads, same code %v", *base.Resources.BlockThreads, *cand.Resources.BlockThreads, e.SameCode)
+		}
+		if !strings.HasPrefix(cand.Compiler, "triton 3.") || *cand.Resources.Registers < 8 || *cand.Resources.SpillStores != 0 || cand.EntryLine != 5 {
+			t.Errorf("the build's evidence is not whole: %+v", cand)
+		}
+	})
+	t.Run("a comment", func(t *testing.T) {
+		e, _, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90",
+			edit: func(s string) string { return "# A comment.\n" + s }}.gather(t)
+		if !e.SameCode {
+			t.Error("a comment is told as another kernel")
+		}
+	})
+	t.Run("a mistake", func(t *testing.T) {
+		_, v, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90",
+			edit: func(s string) string { return strings.Replace(s, "tl.max(", "tl.maxx(", 1) }}.gather(t)
+		if v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, "kernel.py:10: ") {
+			t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+		}
+	})
+	t.Run("another type", func(t *testing.T) {
+		_, v, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90",
+			edit: func(s string) string { return strings.Replace(s, "rows, cols,", "rows, cols: \"*fp32\",", 1) }}.gather(t)
+		if v.Reason != gates.ReasonBuild {
+			t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+		}
+	})
+}

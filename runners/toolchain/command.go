@@ -1,0 +1,170 @@
+package toolchain
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A Command runs programs of a repository that write cubins, by whatever compiler: CuTe DSL, TileLang, Rust. They see the
+// system, the CUDA toolkit, the host's Python and the folders of KERNELGATE_READ.
+type Command struct {
+	path   []string // of programs
+	read   []string
+	memory int64
+}
+
+// FindCommand looks for what such programs may use.
+func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Command, error) {
+	c := &Command{path: []string{filepath.Dir(cuda.NVCC)}, read: cuda.readable(), memory: cuda.memory()}
+	if p, err := findPython(ctx, getenv); err == nil { // without one it does what needs none
+		c.path = append([]string{filepath.Dir(p.Executable)}, c.path...)
+		for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Real)} {
+			c.read = append(c.read, dir)
+			if home := getenv("HOME"); dir == "/" || home != "" && within(filepath.Clean(home), dir) {
+				return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
+			}
+		}
+	} else if ctx.Err() != nil {
+		return nil, err
+	}
+	for _, dir := range filepath.SplitList(getenv("KERNELGATE_READ")) {
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("KERNELGATE_READ names %q (write absolute folders, separated by colons, e.g. /opt/venv)", dir)
+		}
+		c.read = append(c.read, dir)
+	}
+	slices.Sort(c.read)
+	c.read = slices.Compact(c.read)
+	return c, nil
+}
+
+// A CommandBuild is one run of such a program. Nothing in it comes from the change but the files in Dir and the words of the
+// command.
+type CommandBuild struct {
+	Dir     string   // the kernel's folder, seen read-only
+	Args    []string // the program and its arguments
+	Source  string   // a file in Dir, for people
+	Entry   string   // the kernel's symbol, where the program names none
+	Arch    string
+	Toggles map[string]int
+	Scratch string // existing folder; the cubin comes into a new one below it
+	Timeout time.Duration
+}
+
+// What a program leaves in the folder that $OUT names.
+const (
+	commandCubin  = "kernel.cubin"
+	commandLaunch = "kernel.json"
+)
+
+// commandSaid is kernel.json.
+type commandSaid struct {
+	Entry   string    `json:"entry"`
+	Block   []int     `json:"block"`
+	Shared  int       `json:"shared_memory"`
+	Scratch []Scratch `json:"scratch"`
+}
+
+// Build runs the program in the sandbox. It may do there what it likes; what it leaves is read like any other cubin, and the launch
+// that it asks for is held against the code. Nothing is cached: what the program reads of the host is not known. Errors are as
+// those of CUDA.Build.
+func (c *Command) Build(ctx context.Context, b CommandBuild) (*Cubin, error) {
+	if !archName.MatchString(b.Arch) || len(b.Args) == 0 || !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Scratch) {
+		return nil, fmt.Errorf("a build by %q for %q in %q is not whole", b.Args, b.Arch, b.Dir)
+	}
+	out, err := os.MkdirTemp(b.Scratch, b.Arch+"-")
+	if err != nil {
+		return nil, fmt.Errorf("making room for the cubin of %s: %w", b.Source, err)
+	}
+	cubin, err := c.build(ctx, b, out)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(out))
+	}
+	return cubin, nil
+}
+
+func (c *Command) build(ctx context.Context, b CommandBuild, out string) (*Cubin, error) {
+	var log bytes.Buffer
+	start := time.Now()
+	r, err := sandbox.Run(ctx, sandbox.Spec{
+		Args: b.Args, Dir: b.Dir, Env: c.env(b, out), Stdout: &log, Stderr: &log, Read: append(slices.Clone(c.read), b.Dir), Write: []string{out},
+		Limits: sandbox.Limits{Wall: cmp.Or(b.Timeout, buildTimeout), Memory: c.memory, Disk: 1 << 30, Processes: 256, Output: 1 << 20},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("running the build %s: %w", shown(strings.Join(b.Args, " ")), err)
+	}
+	cubin := &Cubin{Log: log.String(), Diagnostics: diagnosticsIn(log.String(), b.Dir), Seconds: time.Since(start).Seconds(), Path: filepath.Join(out, commandCubin)}
+	if !r.OK() {
+		summary, _ := (&CUDA{Memory: c.memory}).refusal(r, cubin.Log, cubin.Diagnostics)
+		return nil, cubin.refuse("the build %s: %s", shown(strings.Join(b.Args, " ")), summary)
+	}
+	if cubin.Image, err = readOutput(cubin.Path, maxImage); err != nil {
+		return nil, withLog(err, cubin)
+	}
+	text, err := readOutput(filepath.Join(out, commandLaunch), maxSaid)
+	if err != nil {
+		return nil, withLog(err, cubin)
+	}
+	if err := cubin.readCommand(b, text); err != nil {
+		return nil, err
+	}
+	return cubin, os.WriteFile(cubin.Path, cubin.Image, 0o644)
+}
+
+func withLog(err error, c *Cubin) error {
+	if refusal, ok := errors.AsType[*CompileError](err); ok {
+		return c.refuse("%s", refusal.Summary)
+	}
+	return err
+}
+
+// env is all the environment that the program gets.
+func (c *Command) env(b CommandBuild, out string) []string {
+	env := []string{"PATH=" + strings.Join(append(slices.Clone(c.path), "/usr/local/bin", "/usr/bin", "/bin"), ":"), "LC_ALL=C", "TMPDIR=/tmp", "HOME=/tmp", "OUT=" + out, "ARCH=" + b.Arch}
+	for name, value := range b.Toggles {
+		env = append(env, fmt.Sprintf("TOGGLE_%s=%d", name, value))
+	}
+	slices.Sort(env)
+	return env
+}
+
+// readCommand reads the cubin, and holds the launch that is asked for against it.
+func (c *Cubin) readCommand(b CommandBuild, text []byte) error {
+	var s commandSaid
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(&s)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows it")
+		}
+	}
+	if err != nil {
+		return c.refuse("%s of the build cannot be read: %v (write e.g. {\"entry\": \"softmax\", \"block\": [128], \"shared_memory\": 0})", commandLaunch, err)
+	}
+	if len(s.Block) == 0 || len(s.Block) > 3 {
+		return c.refuse("%s of the build has a block of %d axes (write one to three, e.g. \"block\": [128])", commandLaunch, len(s.Block))
+	}
+	f, err := c.readImage(b.Source, cmp.Or(s.Entry, b.Entry), 0)
+	if err != nil {
+		return err
+	}
+	c.Start = &Start{Block: [3]int{1, 1, 1}, Shared: s.Shared, Scratch: s.Scratch}
+	copy(c.Start.Block[:], s.Block)
+	if err := c.Start.check(f, c.Kernels[0]); err != nil {
+		return c.refuse("%s would be launched as its machine code does not allow: %s says %v", b.Source, commandLaunch, err)
+	}
+	return c.readFigures(f, "", b.Arch)
+}

@@ -1,0 +1,182 @@
+package toolchain
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A TritonBuild is one Triton kernel to compile for one architecture, for several kinds of launches. Nothing in it comes from the
+// change but the files in Dir.
+type TritonBuild struct {
+	Dir     string // folder of the sources, seen read-only
+	Source  string // a file in Dir
+	Entry   string // the function
+	Arch    string // such as sm_90
+	Kinds   []kernels.Special
+	Scratch string // existing folder; the cubins come into a new one below it
+	Timeout time.Duration
+}
+
+// maxKinds bounds what one kernel may have compiled: a constant that follows a size makes a kind of every size.
+const maxKinds = 64
+
+//go:embed triton_compile.py
+var tritonScript []byte
+
+// Build compiles in the sandbox: a cubin for each kind, in their order. The kernel's own Python runs there, beside Triton, and
+// may do there what it likes: all that leaves are cubins, which are read like any other, and a launch for each, which is held
+// against the code. Errors are as those of CUDA.Build.
+func (t *Triton) Build(ctx context.Context, b TritonBuild) ([]*Cubin, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	made, cached, err := t.outputs(ctx, b)
+	if err != nil {
+		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
+	}
+	out, err := os.MkdirTemp(b.Scratch, b.Arch+"-")
+	if err != nil {
+		return nil, fmt.Errorf("making room for the cubins of %s: %w", b.Source, err)
+	}
+	var cubins []*Cubin
+	for i, o := range made {
+		cubin, err := o.readTriton(b, b.Kinds[i])
+		if err == nil {
+			cubin.Path, cubin.Cached = filepath.Join(out, strconv.Itoa(i)+".cubin"), cached[i]
+			if err = os.WriteFile(cubin.Path, cubin.Image, 0o644); err != nil {
+				err = fmt.Errorf("writing a cubin of %s: %w", b.Source, err)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(out))
+		}
+		cubins = append(cubins, cubin)
+	}
+	return cubins, nil
+}
+
+func (b TritonBuild) check() error {
+	switch {
+	case !archName.MatchString(b.Arch):
+		return fmt.Errorf("%q is no GPU architecture (write e.g. sm_89 or sm_90)", b.Arch)
+	case !filepath.IsLocal(b.Source) || !strings.HasSuffix(b.Source, ".py"):
+		return fmt.Errorf("%q is no Python file within the kernel's folder (write e.g. kernel.py)", b.Source)
+	case !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Scratch):
+		return fmt.Errorf("the folders %q and %q must be absolute", b.Dir, b.Scratch)
+	case len(b.Kinds) == 0:
+		return errors.New("no kind of launch is asked for")
+	case len(b.Kinds) > maxKinds:
+		return &CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil)", len(b.Kinds), maxKinds)}
+	}
+	return nil
+}
+
+// outputs takes from the cache what is there, and has the rest compiled in one go.
+func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput, cached []bool, err error) {
+	made, cached = make([]nvccOutput, len(b.Kinds)), make([]bool, len(b.Kinds))
+	keys := make([]string, len(b.Kinds))
+	if t.Cache != nil {
+		if err := os.MkdirAll(t.Cache.Dir, 0o700); err != nil {
+			return nil, nil, fmt.Errorf("making the build cache: %w", err)
+		}
+		if err := t.Cache.hidden(append(t.readable(), b.Dir)); err != nil {
+			return nil, nil, err
+		}
+	}
+	var missing []int
+	for i, kind := range b.Kinds {
+		if t.Cache != nil {
+			if keys[i], err = t.cacheKey(b, kind); err != nil {
+				return nil, nil, err
+			}
+			if made[i], cached[i] = t.Cache.load(keys[i]); cached[i] {
+				continue
+			}
+		}
+		missing = append(missing, i)
+	}
+	if len(missing) == 0 {
+		return made, cached, nil
+	}
+	rest := b
+	rest.Kinds = nil
+	for _, i := range missing {
+		rest.Kinds = append(rest.Kinds, b.Kinds[i])
+	}
+	fresh, err := t.compile(ctx, rest)
+	if err != nil {
+		return nil, nil, err
+	}
+	for n, i := range missing {
+		made[i] = fresh[n]
+		if t.Cache != nil && (fresh[n].Refusal == "" || fresh[n].Final) {
+			if err := t.Cache.store(keys[i], fresh[n]); err != nil {
+				t.Cache.warn("keeping a build", err)
+			}
+		}
+	}
+	return made, cached, nil
+}
+
+// cacheKey names everything that a cubin depends on. The compiler itself is told by its version and by the size and time of its
+// library.
+func (t *Triton) cacheKey(b TritonBuild, kind kernels.Special) (string, error) {
+	h := sha256.New()
+	library, err := os.Stat(filepath.Join(t.Folder, "_C", "libtriton.so"))
+	if err != nil {
+		return "", fmt.Errorf("looking at Triton's library: %w (install Triton anew)", err)
+	}
+	err = json.NewEncoder(h).Encode(struct {
+		Version             int
+		Compiler, Python    string
+		Library             int64
+		Time                time.Time
+		Script              [32]byte
+		Memory              int64
+		Source, Entry, Arch string
+		Kind                string
+	}{cacheVersion, t.String(), t.PythonVersion, library.Size(), library.ModTime(), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key()})
+	if err == nil {
+		err = hashFolder(h, b.Dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("naming the build of %s: %w", b.Source, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// readable is what Python may see beside the sources.
+func (t *Triton) readable() []string { return append(sandbox.SystemPaths(), t.read...) }
+
+func (t *Triton) memory() int64 { return cmp.Or(t.Memory, buildMemory) }
+
+// tritonEnv is all the environment that Triton gets. Its own cache is in memory, and gone with the process.
+var tritonEnv = append([]string{"HOME=/tmp", "TRITON_CACHE_DIR=/tmp/triton", "OMP_NUM_THREADS=1"}, compilerEnv...)
+
+// run calls a program of Python or Triton in the sandbox.
+func (t *Triton) run(ctx context.Context, s sandbox.Spec, timeout time.Duration) (sandbox.Result, string, error) {
+	var out bytes.Buffer
+	s.Env, s.Stdout, s.Stderr = tritonEnv, &out, &out
+	s.Read = append(s.Read, t.readable()...)
+	s.Limits = sandbox.Limits{Wall: cmp.Or(timeout, buildTimeout), Memory: t.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20}
+	r, err := sandbox.Run(ctx, s)
+	if err != nil {
+		err = fmt.Errorf("running %s: %w", filepath.Base(s.Args[0]), err)
+	}
+	return r, out.String(), err
+}

@@ -1,0 +1,140 @@
+package toolchain
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A Triton is an installed Triton, with the Python that it is for.
+type Triton struct {
+	Python        string // the program
+	PythonVersion string
+	Version       string // such as 3.6.0
+	Folder        string // the package itself
+	path          []string
+	read          []string // folders that Python and Triton need
+
+	// Cache keeps what was compiled; nil compiles every time.
+	Cache *Cache
+	// Memory is what one build may hold; 0 stands for 6 GiB.
+	Memory int64
+}
+
+// ErrNoTriton says how to get it.
+var ErrNoTriton = errors.New("no Triton was found: install it (pip install triton) for python3 or for the Python that KERNELGATE_PYTHON names, or run `make setup`, which fetches it from PyPI")
+
+// A python is what an interpreter says of itself. Its own packages are trusted; those of a checkout are not on its path.
+type python struct {
+	Executable string `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
+	Real       string `json:"real"`
+	Prefix     string `json:"prefix"`
+	BasePrefix string `json:"base_prefix"`
+	Version    string `json:"version"`
+	Tag        string `json:"tag"`    // such as cp311
+	Triton     string `json:"triton"` // the folder of the package; empty where there is none
+}
+
+const askPython = `import sys, json, os, importlib.util
+spec = importlib.util.find_spec("triton")
+print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
+  "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else ""}))`
+
+// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
+// has left for that Python.
+func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error) {
+	all, err := findTritons(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// findTritons lists them, Python's own first, then the newest.
+func findTritons(ctx context.Context, getenv func(string) string) ([]*Triton, error) {
+	p, err := findPython(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	var found []*Triton
+	if p.Triton != "" {
+		t, err := p.with(p.Triton)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, t)
+	}
+	var fetched []*Triton
+	if root, err := cacheRoot(getenv); err == nil {
+		folders, _ := filepath.Glob(filepath.Join(root, "triton-*-"+p.Tag, "triton"))
+		for _, folder := range folders {
+			if t, err := p.with(folder); err == nil {
+				t.path = []string{filepath.Dir(folder)}
+				fetched = append(fetched, t)
+			}
+		}
+	}
+	slices.SortFunc(fetched, func(a, b *Triton) int { return slices.Compare(numbers(b.Version), numbers(a.Version)) })
+	if found = append(found, fetched...); len(found) == 0 {
+		return nil, fmt.Errorf("%w (asked was %s, Python %s)", ErrNoTriton, p.Executable, p.Version)
+	}
+	home := getenv("HOME")
+	for _, dir := range found[0].read {
+		if dir == "/" || home != "" && within(filepath.Clean(home), dir) {
+			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
+		}
+	}
+	return found, nil
+}
+
+func findPython(ctx context.Context, getenv func(string) string) (python, error) {
+	name := cmp.Or(getenv("KERNELGATE_PYTHON"), "python3")
+	var p python
+	program, err := exec.LookPath(name)
+	if err != nil {
+		return p, fmt.Errorf("%w (there is no %s: %w)", ErrNoTriton, name, err)
+	}
+	cmd := exec.CommandContext(ctx, program, "-I", "-c", askPython)
+	cmd.Dir = "/"
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("asking %s for its Triton: %w (is it Python 3?)", program, err)
+	}
+	return p, nil
+}
+
+// with is a Triton in a folder.
+func (p python) with(folder string) (*Triton, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "__init__.py"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of Triton: %w", err)
+	}
+	_, after, _ := strings.Cut(string(text), "__version__ = '")
+	version, _, found := strings.Cut(after, "'")
+	if !found || len(version) > 64 {
+		return nil, fmt.Errorf("%s does not tell its version: install Triton 3", folder)
+	}
+	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder}
+	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), prefix(p.Real), filepath.Dir(folder)} {
+		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return within(dir, seen) }) {
+			t.read = append(t.read, dir)
+		}
+	}
+	return t, nil
+}
+
+// String is how evidence names it.
+func (t *Triton) String() string { return "triton " + t.Version }

@@ -1,0 +1,138 @@
+package toolchain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// said is what the script says of a cubin.
+type said struct {
+	Symbol  string    `json:"symbol"`
+	Warps   int       `json:"warps"`
+	CTAs    int       `json:"ctas"`
+	Shared  int       `json:"shared"`
+	Scratch []Scratch `json:"scratch"`
+	Passed  []Passed  `json:"passed"`
+	Unmet   []string  `json:"unmet"` // ways to launch that there are not here
+	PTXAS   []string  `json:"ptxas"` // the assembler and its flags
+	Line    int       `json:"line"`
+}
+
+// readSaid reads it strictly: what it does not know is another compiler's.
+func readSaid(text []byte) (said, error) {
+	var s said
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return s, errors.New("something follows it")
+	}
+	return s, nil
+}
+
+// readTriton makes a Cubin of what Triton left behind.
+func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, error) {
+	cubin := &Cubin{Image: o.Image, Log: o.Log, Seconds: o.Seconds}
+	if o.Refusal != "" {
+		cubin.Diagnostics = diagnosticsIn(o.Log, b.Dir)
+		return nil, cubin.refuse("%s", o.Refusal)
+	}
+	s, err := readSaid([]byte(o.Usage))
+	if err != nil {
+		return nil, cubin.refuse("what the build of %s says of the launch cannot be read: %v", b.Source, err)
+	}
+	if len(s.Unmet) > 0 {
+		return nil, cubin.refuse("%s needs what kernelgate cannot launch with yet: %s", b.Source, shown(strings.Join(s.Unmet, ", ")))
+	}
+	f, err := cubin.readImage(b.Source, s.Symbol, min(max(s.Line, 0), maxLine))
+	if err != nil {
+		return nil, err
+	}
+	k := &cubin.Kernels[0]
+	// Triton's releases have none, one or two pointers to scratch memory behind the arguments.
+	pointers := len(k.Params) - len(s.Passed)
+	if pointers < 0 || pointers > len(s.Scratch) {
+		pointers = len(s.Scratch)
+	}
+	cubin.Start = &Start{Block: [3]int{32 * min(max(s.Warps, 0), maxBlockThreads), 1, 1}, Shared: s.Shared, Cluster: s.CTAs, Passed: s.Passed, Scratch: s.Scratch[:pointers]}
+	for _, m := range s.Scratch[pointers:] {
+		if m.Size != 0 {
+			return nil, cubin.refuse("%s: the build asks for scratch memory and the code takes no pointer to it", b.Source)
+		}
+	}
+	if cubin.Start.Passed == nil {
+		cubin.Start.Passed = []Passed{}
+	}
+	err = cubin.Start.check(f, *k)
+	if err == nil {
+		err = cubin.Start.checkPassed(*k, len(kind.Arguments))
+	}
+	if err == nil && s.CTAs < 1 {
+		err = fmt.Errorf("a cluster of %d blocks", s.CTAs)
+	}
+	if err != nil {
+		return nil, cubin.refuse("%s would be launched as its machine code does not allow: the build says %v", b.Source, err)
+	}
+	for _, p := range s.Passed {
+		if a := kind.Arguments[p.Argument]; p.Pointer() != strings.HasPrefix(a.Type, "*") || a.Type == "none" {
+			return nil, cubin.refuse("%s takes the argument %s as %s, and the manifest passes %s", b.Source, a.Name, p.Type, a.Type)
+		}
+	}
+	return cubin, cubin.readFigures(f, o.Log, tritonArch(b.Arch))
+}
+
+const maxLine = 1 << 20
+
+// readImage reads a cubin with the one kernel that is launched.
+func (c *Cubin) readImage(source, symbol string, line int) (*cubinFile, error) {
+	f, err := readCubin(c.Image)
+	if err != nil {
+		return nil, c.refuse("%s: %v", source, err)
+	}
+	entries := f.entries()
+	if !slices.Contains(entries, symbol) || len(symbol) > maxMangled {
+		return nil, c.refuse("%s was built to a cubin without the kernel %s: it has %s", source, shown(symbol), shown(strings.Join(entries[:min(len(entries), 8)], ", ")))
+	}
+	if foreign := f.foreign(); len(foreign) > 0 {
+		return nil, c.refuse("%s calls %s, which it does not define: a kernel must not launch kernels or use the device runtime", source, shown(strings.Join(foreign, ", ")))
+	}
+	params, err := f.params(symbol)
+	if err == nil {
+		c.Code, err = f.machineCode()
+	}
+	if err != nil {
+		return nil, c.refuse("%s: %v", source, err)
+	}
+	c.Globals = f.globals()
+	c.Kernels = []Kernel{{Symbol: symbol, Name: symbol, Params: params, CodeSize: f.codeSize(symbol), Line: line}}
+	return f, nil
+}
+
+// readFigures takes what the code tells of its resources, and ptxas's report where there is one.
+func (c *Cubin) readFigures(f *cubinFile, log, arch string) error {
+	k := &c.Kernels[0]
+	k.Usage = f.usage(k.Symbol, arch)
+	if log == "" {
+		return nil
+	}
+	report, err := ParsePTXAS(log)
+	if err != nil {
+		return c.refuse("the assembler's report of %s is garbled: %v", shown(k.Symbol), err)
+	}
+	c.Warnings = report.Warnings
+	for _, u := range report.Entries {
+		if u.Name == k.Symbol {
+			k.Usage.raiseAll(u)
+		}
+	}
+	return nil
+}
