@@ -155,8 +155,9 @@ func (c *checker) checkTriton() {
 	}
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
-		if a.Access == Struct || len(a.Vector) > 0 || a.TensorMap != nil {
-			c.errorf(itemOf(n.Child("arguments"), i), "%s cannot be passed to a Triton kernel yet: structs, vectors and tensor maps are for CUDA (pass arrays and scalars)", a.Name)
+		array := a.Access != Scalar && a.Access != Absent
+		if a.Access == Struct || len(a.Vector) > 0 || a.TensorMap != nil || a.Structs() || array && tritonTypes[a.DType] == "" {
+			c.errorf(itemOf(n.Child("arguments"), i), "%s cannot be passed to a Triton kernel yet: structs, vectors, packed formats and tensor maps are for CUDA (pass arrays and scalars)", a.Name)
 		}
 	}
 }
