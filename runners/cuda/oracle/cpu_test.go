@@ -25,6 +25,7 @@ const shim = `#include <cmath>
 #include <vector>
 #define __global__
 #define __device__
+#define __noinline__
 struct uint4 { unsigned x, y, z, w; };
 struct Index { unsigned x, y; };
 static Index blockIdx, threadIdx, blockDim, gridDim;

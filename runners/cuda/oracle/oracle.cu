@@ -140,7 +140,8 @@ __device__ static double between(const u64 *key, u64 place, double least, double
     return least + (most - least) * unit;
 }
 
-__device__ static u64 permuted(const u64 *key, u64 row, u64 place, u64 count)
+// What is seldom drawn is not inlined where everything is: that would double the time that all this takes to compile.
+__device__ static __noinline__ u64 permuted(const u64 *key, u64 row, u64 place, u64 count)
 {
     int half = 1;
     while (1ULL << 2 * half < count)
@@ -174,7 +175,7 @@ __device__ static double split(const u64 *key, u64 n, double left, double steps,
     return cut > highest ? highest : cut;
 }
 
-__device__ static double ascending(const u64 *key, u64 row, u64 place, u64 width, double total, double least, double most)
+__device__ static __noinline__ double ascending(const u64 *key, u64 row, u64 place, u64 width, double total, double least, double most)
 {
     u64 first = 0, last = width - 1;
     double from = 0;
@@ -198,7 +199,7 @@ __device__ static double ascending(const u64 *key, u64 row, u64 place, u64 width
     }
 }
 
-__device__ static double exact(const Draw &d, const u64 *key, u64 i)
+__device__ static __noinline__ double exact(const Draw &d, const u64 *key, u64 i)
 {
     int whole = !(d.dtype < I8 || d.dtype == E2M1 || d.quantized);
     u64 count = whole ? (u64)(d.most - d.least) + 1 : 0, row = i / d.width, place = i % d.width;
