@@ -103,7 +103,7 @@ func (j *Journal) declare(ctx context.Context) error {
 		name string
 		ttl  time.Duration
 	}{{&j.Bundles, "BUNDLES", keepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
-		replicas, err := j.replicas(ctx, "OBJ_"+b.name)
+		replicas, err := j.replicas(ctx, objects+b.name)
 		if err != nil {
 			return j.declareError("object store "+b.name, err)
 		}
@@ -151,6 +151,9 @@ func (j *Journal) replicas(ctx context.Context, stream string) (int, error) {
 	})
 	return max(j.opt.Replicas, there), err
 }
+
+// objects is what the client puts before the name of an object store's stream.
+const objects = "OBJ_"
 
 // ledIn is how long a cluster that has just been started may take to find its leaders.
 const ledIn = time.Minute
