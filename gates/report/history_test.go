@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 )
@@ -34,5 +35,19 @@ func TestHistory(t *testing.T) {
 	}
 	if got := History("k", nil, nil); !strings.Contains(got, "no evidence that compares variants") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A kernel that is developed commit by commit has a history too: in the order of its steps, without work trees that nobody can look up.
+func TestHistoryOfCommits(t *testing.T) {
+	at := func(base, head string, minute int, dirty bool) *gates.Verdict {
+		return &gates.Verdict{Outcome: gates.Pass, Device: gates.Device{Name: "GPU"}, Provenance: gates.Provenance{
+			Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC), Base: gates.Commit{SHA: strings.Repeat(base, 40)}, Head: gates.Commit{SHA: strings.Repeat(head, 40), Dirty: dirty},
+		}}
+	}
+	text := History("k", []*gates.Verdict{at("b", "a", 2, false), at("c", "b", 1, false), at("a", "d", 3, true)}, nil)
+	first, second := strings.Index(text, "| `bbbbbbbbbbbb` | `cccccccccccc` |"), strings.Index(text, "| `aaaaaaaaaaaa` | `bbbbbbbbbbbb` |")
+	if first < 0 || second < first || strings.Contains(text, "dddd") {
+		t.Errorf("the history is\n%s", text)
 	}
 }
