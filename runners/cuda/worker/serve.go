@@ -82,17 +82,20 @@ func (s *session) manifests() (err error) {
 	if s.manifest, err = kernels.Parse(kernels.FileName, []byte(s.request.Manifest)); err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
-	own := func(b *side.Built) (*kernels.Manifest, error) {
-		if b == nil || b.Manifest == "" {
-			return s.manifest, nil
+	s.candidate = s.manifest // where there is none, the reference is launched as it says
+	for _, own := range []struct {
+		into  **kernels.Manifest
+		built *side.Built
+	}{{&s.candidate, s.request.Candidate}, {&s.baseline, s.request.Baseline}} {
+		switch {
+		case own.built == nil:
+		case own.built.Manifest == "":
+			*own.into = s.manifest
+		default:
+			if *own.into, err = own.built.Joined(s.request.Manifest); err != nil {
+				return fmt.Errorf("reading a side's manifest: %w", err)
+			}
 		}
-		return b.Joined(s.request.Manifest)
-	}
-	if s.candidate, err = own(s.request.Candidate); err != nil {
-		return fmt.Errorf("reading the candidate's manifest: %w", err)
-	}
-	if s.baseline, err = own(s.request.Baseline); err != nil {
-		return fmt.Errorf("reading the baseline's manifest: %w", err)
 	}
 	return nil
 }
