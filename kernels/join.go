@@ -147,6 +147,9 @@ func (m *Manifest) Launches(variant string) string {
 	}
 	v, _ := m.Variant(variant)
 	var b strings.Builder
+	if m.Mode != ModeCUDA {
+		fmt.Fprintf(&b, "entry %s\n", m.Entry) // steps have theirs
+	}
 	for _, t := range m.trials(variant, "") {
 		steps, _ := m.stepsAt(v, m.Env(t.dims, t.toggles)) // they were tried when the manifest was read
 		fmt.Fprintf(&b, "%s %+v\n", t.dims, steps)

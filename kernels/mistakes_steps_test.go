@@ -48,6 +48,9 @@ var stepMistakes = []mistake{
 		"kernel.yaml:14:12: scratch[1].name: no kernel is passed done (name it in the args of a launch or a step, or delete it)",
 		"kernel.yaml:17:5: launch.steps: starts no kernel (add a step with entry, grid and block)",
 	}},
+	{"packed scratch", goodSteps, "dtype: u32, shape: [S]", "dtype: int4, shape: [S]", []string{
+		"kernel.yaml:14:25: scratch[1].dtype: int4 has two elements to a byte, which only inputs have (write u8)",
+	}},
 	{"step without an entry", goodSteps, "{entry: split, ", "{", []string{
 		"kernel.yaml:17:7: launch.steps[0].entry: is required, for the manifest has none either (write e.g. entry: combine)",
 	}},

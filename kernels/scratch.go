@@ -31,6 +31,9 @@ func (s *Scratch) ValidateStrict(n *strict.Node) {
 	if n.Has("name") {
 		checkIdentifier(n.Child("name"), s.Name)
 	}
+	if s.DType.Packed() {
+		n.Child("dtype").Errorf("%s has two elements to a byte, which only inputs have (write u8)", s.DType)
+	}
 	if n.Clean() && (len(s.Shape) == 0 || len(s.Shape) > maxAxes) {
 		n.Child("shape").Errorf("has %d axes (write 1 to %d)", len(s.Shape), maxAxes)
 	}
