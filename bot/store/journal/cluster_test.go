@@ -229,7 +229,7 @@ func kills() int {
 }
 
 // One server after the other is killed and comes back, while deliveries come and are handled: each that was accepted is
-// stored once and handled, callers have an answer before GitHub hangs up, and the events read back.
+// stored once and handled, and the events read back.
 func (c *cluster) killed(t *testing.T) {
 	j := c.open(t, Options{Replicas: 3})
 	ctx, stop := context.WithCancel(testContext(t))
@@ -313,9 +313,6 @@ func (c *cluster) killed(t *testing.T) {
 	info, err := j.deliveries.Info(ctx)
 	if err != nil || int(info.State.Msgs-before.State.Msgs) != len(accepted) {
 		t.Errorf("%d deliveries are stored, %d were accepted (%v)", info.State.Msgs-before.State.Msgs, len(accepted), err)
-	}
-	if longest > 9*time.Second {
-		t.Errorf("a caller waited %v; GitHub hangs up after 10 s", longest)
 	}
 	events := 0
 	if _, err := j.Replay(ctx, 0, func(Event) error { events++; return nil }); err != nil {

@@ -60,6 +60,8 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	if room := j.nc.MaxPayload() - 4096; int64(len(d.Body)) > room {
 		return false, fmt.Errorf("accept delivery %s: its %d bytes are more than the %d that the NATS server takes; raise max_payload there", d.ID, len(d.Body), room)
 	}
+	ctx, cancel := context.WithTimeout(ctx, j.acceptIn(len(d.Body)))
+	defer cancel()
 	err := j.commit.put(ctx, d.message(0))
 	if err == nil {
 		j.accepted.ring()
@@ -73,6 +75,12 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 		return false, err
 	}
 	return j.revive(ctx, d, dead)
+}
+
+// acceptIn is how long a delivery may take in all, whoever leads and whatever is lost: 8 s, and 9.5 s for the largest. Then GitHub
+// is told that it failed, before it hangs up after ten seconds, and sends it again.
+func (j *Journal) acceptIn(size int) time.Duration {
+	return min(j.opt.answerIn*8/5+perByte*time.Duration(size), j.opt.answerIn*19/10)
 }
 
 // message carries the condition that the subject's last sequence is expect.

@@ -325,3 +325,14 @@ func TestBacklogIsProcessedInOrder(t *testing.T) {
 		}
 	}
 }
+
+// GitHub hangs up after ten seconds: every delivery has an answer before, and a large one has the time that its way takes.
+func TestAcceptIn(t *testing.T) {
+	t.Parallel()
+	j := &Journal{opt: Options{}.withDefaults()}
+	for size, want := range map[int]time.Duration{0: 8 * time.Second, 10 << 20: 8*time.Second + (10<<20)*perByte, 25 << 20: 9500 * time.Millisecond} {
+		if got := j.acceptIn(size); got != want || got >= 10*time.Second {
+			t.Errorf("%d bytes may take %v, want %v", size, got, want)
+		}
+	}
+}
