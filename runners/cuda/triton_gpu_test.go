@@ -21,7 +21,7 @@ var tritonKernels = []struct {
 }{
 	{"softmax", `, mask=at < cols, other=-float("inf")`, ""},
 	{"layer_norm", `tl.load(x + at, mask=at < cols, other=0.0)`, "tl.load(x + at)"},
-	{"matmul", `mask=(rows[:, None] < M) & (k[None, :] < K)`, "mask=rows[:, None] < M"},
+	{"matmul", `sum.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N)`, "sum.to(tl.float16), mask=rows[:, None] < M"},
 	{"attention", `        score = tl.where(keys[None, :] < S, score, -float("inf"))` + "\n", ""},
 }
 

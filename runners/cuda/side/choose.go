@@ -49,6 +49,18 @@ func (k *Kernel) part(dims kernels.Dims) (*Kernel, error) {
 	return nil, &Failure{gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the choice serves nothing at %s: %v", dims, err)}}
 }
 
+// steps is what a launch consists of.
+func (k *Kernel) steps(dims kernels.Dims) ([]kernels.StepAt, error) {
+	if len(k.parts) == 0 {
+		return k.launch(dims)
+	}
+	part, err := k.part(dims)
+	if err != nil {
+		return nil, err
+	}
+	return part.steps(dims)
+}
+
 // keeps tells whether the code has memory that outlives a launch.
 func (k *Kernel) keeps() bool {
 	for _, kind := range k.kinds {

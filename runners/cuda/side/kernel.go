@@ -51,8 +51,8 @@ type Kernel struct {
 	manifest *kernels.Manifest
 	built    Built
 	image    []byte
-	maps     bool // tensor maps for the arguments that ask for them
-	steps    func(kernels.Dims) ([]kernels.StepAt, error)
+	maps     bool                                         // tensor maps for the arguments that ask for them
+	launch   func(kernels.Dims) ([]kernels.StepAt, error) // its steps; a choice has none of its own
 	modules  []*module
 	kinds    map[string]*Kernel // in place of modules, see Built.Kinds
 	scratch  map[int][]driver.Buffer
@@ -82,14 +82,14 @@ func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, tim
 	if len(b.Parts) > 0 {
 		return k, k.loadParts()
 	}
-	k.steps = func(d kernels.Dims) ([]kernels.StepAt, error) { return m.Steps(b.Variant, d, b.Toggles) }
+	k.launch = func(d kernels.Dims) ([]kernels.StepAt, error) { return m.Steps(b.Variant, d, b.Toggles) }
 	return k, k.load()
 }
 
 // LoadReference is Load for the base's reference, which takes plain arrays.
 func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
 	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, timeout: timeout}
-	k.steps = func(d kernels.Dims) ([]kernels.StepAt, error) {
+	k.launch = func(d kernels.Dims) ([]kernels.StepAt, error) {
 		g, err := m.ReferenceGeometry(d)
 		return []kernels.StepAt{{Entry: m.Reference.Entry, Geometry: g}}, err
 	}

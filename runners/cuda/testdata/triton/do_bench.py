@@ -5,6 +5,7 @@ usage: do_bench.py REQUEST    (a file of JSON; prints the medians of several cal
 import importlib.util
 import json
 import sys
+import time
 
 import torch
 import triton
@@ -30,4 +31,8 @@ def launch():
 
 launch()
 torch.cuda.synchronize()
-print(json.dumps([triton.testing.do_bench(launch, return_mode="median") * 1e3 for _ in range(request["repeat"])]))
+times = []
+for _ in range(request["repeat"]):
+    time.sleep(0.5)  # without it a long multiplication meets the power limit, which the gate's rounds, a second apart, do not
+    times.append(triton.testing.do_bench(launch, return_mode="median") * 1e3)
+print(json.dumps(times))
