@@ -88,7 +88,7 @@ for step in $steps; do
   reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
   inputs) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
-  triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results ../../bin/gpu/cuda.test -test.v -test.run TritonOnGPU -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
+  triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_EVIDENCE=$results/triton ../../bin/gpu/cuda.test -test.v -test.run TritonOnGPU -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
@@ -112,9 +112,10 @@ for step in $steps; do
     rm -rf "$results/pulls"
     ;;
   choose)
-    # The default, which chooses by problem size, against the variant that was it before: by the policy of all others, and on every shape.
+    # The default, which chooses by problem size, against the variant that was it before: by the policy of all others, and on every shape,
+    # where batch512 is slower on inputs that FP8 cannot resolve.
     expect "PASS" choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy h200
-    expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml
+    expect "DEFER too-slow" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml
     ;;
   showcase)
     # Every variant on every shape (the early ones take a minute each); the best ones beside PyTorch. Its Python may lie anywhere; the sandbox shows what is named.

@@ -9,15 +9,10 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
 )
 
-// Launches of several kernels with scratch between them: what is right and faster passes, and what
-// counts on anything that a launch does not find is seen. Evidence is left in the folder that
-// KERNELGATE_GPU_EVIDENCE names.
-func TestStepsOnGPU(t *testing.T) {
-	needsGPU(t)
-	needsCompiler(t)
-	const policy = `version: 1
+const stepsPolicy = `version: 1
 gates:
   ptxas: {registers: "<= 128", spill_stores: "<= 0B"}
   correctness: {shapes: all, seeds: [0, 1], distributions: [normal, uniform], secret_cases: 3, norm_error: "<= 0.1%", determinism: true}
@@ -31,40 +26,80 @@ gates:
 rules:
   - name: default
 `
-	const combining = "    - {entry: combine, grid: [H], block: [64], args: [partial, lse, o, H]}\n"
-	for _, c := range []struct {
-		name    string
-		pull    pull
-		outcome gates.Outcome
-		reason  gates.Reason
-		says    string
-	}{
-		{"splits-16", pull{manifest: splits("16")}, gates.Pass, "", ""},
-		{"cooperative", pull{manifest: append(splits("16"), cooperative...), file: "cooperative.cu"}, gates.Pass, "", ""},
-		{"combine-left-out", pull{manifest: append(splits("16"), combining, "    - {entry: combine, grid: [1], block: [64], args: [partial, lse, o, H]}\n")}, gates.Defer, gates.ReasonCorrectness, "elements were never written"},
-		{"only-set", pull{manifest: append(splits("16"), combining, "    - {memset: o}\n")}, gates.Defer, gates.ReasonCorrectness, "norm error"},
-		// The last block to come combines. The counter that tells is never set before the launch.
-		{"counts-on-zeros", lastBlock(false), gates.Defer, gates.ReasonCorrectness, ""},
-		{"counter-set", lastBlock(true), gates.Pass, "", ""},
-		// It tells what the counter began with from its neighbour, as if both were the same poison.
-		{"counts-on-poison", countingOn(), gates.Defer, gates.ReasonCorrectness, ""},
-		// What the first launch finds is kept in scratch for the others.
-		{"remembers-in-scratch", remembering(), gates.Defer, gates.ReasonTooSlow, "Too slow"},
-		{"writes-beside-scratch", pull{manifest: splits("16"), source: []string{"    if (d == 0)\n", "    if (part == 0 && h == 0)\n        partial[(size_t)SPLITS * H * D + d] = 0;\n    if (d == 0)\n"}},
-			gates.Defer, gates.ReasonCorrectness, "the kernel wrote outside its arguments"},
-		{"grid-too-large", pull{manifest: append(append(splits("16"), cooperative...), "cooperative: true, grid: [SPLITS, H]", "cooperative: true, grid: [SPLITS, 16*H, 64]"), file: "cooperative.cu"},
-			gates.Defer, gates.ReasonCorrectness, "the cooperative launch of decode_grid has"},
-	} {
+
+const combining = "    - {entry: combine, grid: [H], block: [64], args: [partial, lse, o, H]}\n"
+
+// stepsTried are launches of several kernels with scratch between them: what is right and faster passes, and what counts on
+// anything that a launch does not find is seen.
+var stepsTried = []struct {
+	name    string
+	pull    pull
+	outcome gates.Outcome
+	reason  gates.Reason
+	says    string
+}{
+	{"splits-16", pull{manifest: splits("16")}, gates.Pass, "", ""},
+	{"cooperative", pull{manifest: append(splits("16"), cooperative...), file: "cooperative.cu"}, gates.Pass, "", ""},
+	{"combine-left-out", pull{manifest: append(splits("16"), combining, "    - {entry: combine, grid: [1], block: [64], args: [partial, lse, o, H]}\n")}, gates.Defer, gates.ReasonCorrectness, "elements were never written"},
+	{"only-set", pull{manifest: append(splits("16"), combining, "    - {memset: o}\n")}, gates.Defer, gates.ReasonCorrectness, "norm error"},
+	// The last block to come combines. The counter that tells is never set before the launch.
+	{"counts-on-zeros", lastBlock(false), gates.Defer, gates.ReasonCorrectness, ""},
+	{"counter-set", lastBlock(true), gates.Pass, "", ""},
+	// It tells what the counter began with from its neighbour, as if both were the same poison.
+	{"counts-on-poison", countingOn(), gates.Defer, gates.ReasonCorrectness, ""},
+	// What the first launch finds is kept in scratch for the others.
+	{"remembers-in-scratch", remembering(), gates.Defer, gates.ReasonTooSlow, "Too slow"},
+	{"writes-beside-scratch", pull{manifest: splits("16"), source: []string{"    if (d == 0)\n", "    if (part == 0 && h == 0)\n        partial[(size_t)SPLITS * H * D + d] = 0;\n    if (d == 0)\n"}},
+		gates.Defer, gates.ReasonCorrectness, "the kernel wrote outside its arguments"},
+	{"grid-too-large", pull{manifest: append(append(splits("16"), cooperative...), "cooperative: true, grid: [SPLITS, H]", "cooperative: true, grid: [SPLITS, 16*H, 64]"), file: "cooperative.cu"},
+		gates.Defer, gates.ReasonCorrectness, "the cooperative launch of decode_grid has"},
+}
+
+// Evidence is left in the folder that KERNELGATE_GPU_EVIDENCE names.
+func TestStepsOnGPU(t *testing.T) {
+	needsGPU(t)
+	needsCompiler(t)
+	for _, c := range stepsTried {
 		t.Run(c.name, func(t *testing.T) {
-			c.pull.policy, c.pull.timeout = policy, 5*time.Second
+			c.pull.policy, c.pull.timeout = stepsPolicy, 5*time.Second
 			e, v := c.pull.gather(t)
 			if v.Outcome != c.outcome || v.Reason != c.reason || !strings.Contains(v.Summary, c.says) {
 				t.Errorf("got %s (%s): %s %s\nwant %s (%s): …%s…", v.Outcome, v.Reason, v.Summary, e.Fault, c.outcome, c.reason, c.says)
 			}
 			t.Logf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
-			keepEvidence(t, "steps-"+c.name, e)
+			keepEvidence(t, c.name, e)
 		})
 	}
+}
+
+// What an H200 showed is judged as it was.
+func TestStepsRecorded(t *testing.T) {
+	for _, c := range stepsTried {
+		t.Run(c.name, func(t *testing.T) {
+			v := judgeRecorded(t, "steps/"+c.name, stepsPolicy)
+			if v.Outcome != c.outcome || v.Reason != c.reason || !strings.Contains(v.Summary, c.says) {
+				t.Errorf("got %s (%s): %s\nwant %s (%s): …%s…", v.Outcome, v.Reason, v.Summary, c.outcome, c.reason, c.says)
+			}
+		})
+	}
+}
+
+// judgeRecorded judges evidence that an H200 gave.
+func judgeRecorded(t *testing.T, name, policy string) *gates.Verdict {
+	t.Helper()
+	file := filepath.Join("testdata", "h200", name+".json")
+	e, err := gates.ParseEvidence(file, []byte(readText(t, file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Device.Name != "NVIDIA H200" {
+		t.Errorf("%s was measured on %s", file, e.Device.Name)
+	}
+	return gates.Judge(p, "test.yaml", e)
 }
 
 // keepEvidence writes what was gathered for whoever asked for it.
@@ -74,7 +109,7 @@ func keepEvidence(t *testing.T, name string, e *gates.Evidence) {
 	if folder == "" {
 		return
 	}
-	text, err := json.MarshalIndent(e, "", " ")
+	text, err := json.Marshal(e)
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
 	}

@@ -108,7 +108,7 @@ func TestTritonCover(t *testing.T) {
 	needsTriton(t)
 	const policy = "version: 1\ngates: {}\nrules: [{name: default}]\n"
 	small := func(text string) string {
-		return strings.NewReplacer("secret: {C: 900..1100}\n", "", "  mission: {R: 8192, C: 8192}\n", "").Replace(text)
+		return strings.NewReplacer("secret: {C: 900..1100}\n", "", "  mission: {R: 6144, C: 8192}\n", "").Replace(text)
 	}
 	drawn := []worker.Case{{Shape: kernels.Shape{Name: "ragged", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}, {Shape: kernels.Shape{Name: "secret1", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}
 	for name, edit := range map[string]func(string) string{
