@@ -114,6 +114,40 @@ func TestTritonOnGPU(t *testing.T) {
 	}
 }
 
+// compilersTried are kernels in PTX, by ptxas and by a program of the repository, in the place of the CUDA baseline.
+var compilersTried = []struct {
+	name    string
+	own     *strings.Replacer
+	from    string // an instruction, and what is put there
+	with    string
+	outcome gates.Outcome
+	reason  gates.Reason
+}{
+	{"ptx", byPTX, "", "", gates.Pass, ""},
+	{"command", byCommand, "", "", gates.Pass, ""},
+	{"ptx-wrong", byPTX, "add.f32 %f2, %f1, %f1;", "mul.f32 %f2, %f1, %f1;", gates.Defer, gates.ReasonCorrectness},
+	{"command-beside", byCommand, "st.global.f32 [%a5], %f2;", "st.global.f32 [%a5], %f2;\n\tst.global.f32 [%a5+4], %f2;", gates.Defer, gates.ReasonCorrectness},
+}
+
+func TestCompilersOnGPU(t *testing.T) {
+	needsGPU(t)
+	needsCompiler(t)
+	for _, c := range compilersTried {
+		t.Run(c.name, func(t *testing.T) {
+			code := readText(t, "..", "toolchain", "testdata", "scale.ptx")
+			if c.from != "" && !strings.Contains(code, c.from) {
+				t.Fatal("the edit changes nothing")
+			}
+			e, v := otherCompiler(t, c.own, strings.Replace(code, c.from, c.with, 1), around(baselineBody), policyText, "")
+			if v.Outcome != c.outcome || v.Reason != c.reason {
+				t.Errorf("got %s (%s), want %s (%s): %s %s", v.Outcome, v.Reason, c.outcome, c.reason, v.Summary, e.Fault)
+			}
+			t.Logf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			keepEvidence(t, c.name, e)
+		})
+	}
+}
+
 // What an H200 showed is judged as it was, and the two clocks agreed on the same code.
 func TestTritonRecorded(t *testing.T) {
 	for _, k := range tritonKernels {
