@@ -15,8 +15,8 @@ func (j *judgement) performance() GateResult {
 		return r
 	}
 	switch {
-	case p == nil && j.evidence.Baseline == nil && j.evidence.Imported == "":
-		return GateResult{Status: NotRun, Text: "there is no baseline: the kernel is new"}
+	case p == nil && j.alone():
+		return untimed(gate)
 	case p == nil:
 		return GateResult{Status: Missing, Reason: ReasonInconclusive, Text: "nothing was timed"}
 	case len(p.Summaries) > 0:
@@ -28,6 +28,9 @@ func (j *judgement) performance() GateResult {
 	goals, unknown := goalsOf(gate, j.evidence)
 	if len(unknown) > 0 {
 		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
+	}
+	if j.alone() {
+		goals = ofTime(goals)
 	}
 	looks, err := schedule(gate, p.Rounds)
 	if err != nil {
@@ -49,6 +52,10 @@ func (j *judgement) performance() GateResult {
 	c := q.take(done)
 	j.comparisons = c.rows()
 	j.measuring = c.measuring(gate, p, looks)
+	if j.alone() {
+		j.comparisons = withoutBaseline(j.comparisons)
+		return c.timed(gate, j.evidence)
+	}
 	r := c.result(gate, j.evidence)
 	if r.Status == Passed && j.measuring.Spoiled > 0 {
 		return j.withMarked(r, q, done)
