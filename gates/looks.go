@@ -90,6 +90,7 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 		return ""
 	}
 	goals, _ := goalsOf(gate, e)
+	goals, _ = e.open(goals)
 	for _, role := range []Role{RoleTarget, RoleGuard} {
 		for _, g := range goals {
 			if g.role != role {

@@ -160,6 +160,7 @@ func (g *gatherer) build(ctx context.Context) error {
 	}
 	g.evidence.Candidate = c
 	g.evidence.SameCode = g.job.SameCode(g.evidence.Baseline, c)
+	g.evidence.SameShapes = g.job.SameShapes(g.evidence.Baseline, c)
 	return nil
 }
 

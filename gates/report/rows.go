@@ -85,6 +85,8 @@ func speedRow(c gates.Comparison, bar string) line {
 		l = append(l, text(plainText(estimate(c.Speedup, goal.shares))))
 	case c.Candidate != nil: // of a new kernel
 		l = append(l, text(micros(c.Candidate.P50, goal.micros...)+string(nbsp)+"µs"))
+	case c.Same:
+		l = append(l, text("the same machine code"))
 	default:
 		l = append(l, text("not measured"))
 	}
