@@ -215,10 +215,7 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 	outcome := c.outcome()
 	if outcome != Open {
 		if why := c.suspicion(gate, e, outcome); why != "" {
-			return GateResult{
-				Status: Failed, Reason: ReasonSuspicious, Text: "Too good to be true: " + why,
-				ToPass: []string{"show that all of the work is done and timed, or ask a maintainer to /override with the reason"},
-			}
+			return suspicious(why)
 		}
 	}
 	r := GateResult{Status: Passed, Text: "Proven: " + c.describe(Passed)}

@@ -27,10 +27,13 @@ type Evidence struct {
 	Shapes     []Shape         `json:"shapes"`
 	Notes      []string        `json:"notes,omitempty"`
 
-	Removed     bool         `json:"removed,omitempty"` // the head has no such kernel any more
-	Baseline    *Build       `json:"baseline,omitempty"`
-	Candidate   *Build       `json:"candidate,omitempty"`
-	SameCode    bool         `json:"same_code,omitempty"` // both built to equal machine code
+	Removed   bool   `json:"removed,omitempty"` // the head has no such kernel any more
+	Baseline  *Build `json:"baseline,omitempty"`
+	Candidate *Build `json:"candidate,omitempty"`
+	SameCode  bool   `json:"same_code,omitempty"` // both built to equal machine code
+	// SameShapes is the shapes that equal machine code serves on both sides, where a side chooses by problem size and not all of it
+	// is equal.
+	SameShapes  []string     `json:"same_shapes,omitempty"`
 	Correctness *Correctness `json:"correctness,omitempty"`
 	Sanitize    *Sanitize    `json:"sanitize,omitempty"`
 	Performance *Performance `json:"performance,omitempty"`

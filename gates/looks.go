@@ -90,6 +90,7 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 		return ""
 	}
 	goals, _ := goalsOf(gate, e)
+	goals, _ = e.open(goals)
 	for _, role := range []Role{RoleTarget, RoleGuard} {
 		for _, g := range goals {
 			if g.role != role {
@@ -97,6 +98,9 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 			}
 			draws := newDraws(stats.DefaultResamples)
 			s := &shapeComparison{samples: collect(e.Performance.Rounds, g.shape.Name, clean)}
+			if e.Baseline == nil && e.Imported == "" {
+				return fmt.Sprintf("%s %.4g\u00a0µs so far", g.shape.Name, stats.Describe(s.samples.candidate).P50)
+			}
 			s.control = draw(draws, s.samples.control, 0.5)
 			if d := draw(draws, s.samples.ratios, 0.5); d != nil {
 				return fmt.Sprintf("%s %s so far", g.shape.Name, estimate(speedupOf(d.With(s.offset()), (1-float64(gate.Confidence))/2)))

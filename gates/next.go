@@ -29,7 +29,8 @@ func next(p *policies.Policy, e *Evidence, resamples int) Need {
 		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != GatePerformance {
 			return Need{Gate: r.Gate}
 		}
-		if r.Gate == GatePerformance && r.Reason == ReasonInconclusive {
+		// A new kernel gets a time where none is asked for, too.
+		if r.Gate == GatePerformance && (r.Reason == ReasonInconclusive || j.wantsTime(r)) {
 			if need := j.moreRounds(); need.Gate != "" {
 				return need
 			}

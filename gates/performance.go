@@ -14,9 +14,14 @@ func (j *judgement) performance() GateResult {
 	if r, decided := j.sameCode(gate); decided {
 		return r
 	}
+	goals, unknown := goalsOf(gate, j.evidence)
+	goals, settled := j.evidence.open(goals)
+	if r, decided := j.sameShapes(goals, settled); decided {
+		return r
+	}
 	switch {
-	case p == nil && j.evidence.Baseline == nil && j.evidence.Imported == "":
-		return GateResult{Status: NotRun, Text: "there is no baseline: the kernel is new"}
+	case p == nil && j.alone():
+		return untimed(gate)
 	case p == nil:
 		return GateResult{Status: Missing, Reason: ReasonInconclusive, Text: "nothing was timed"}
 	case len(p.Summaries) > 0:
@@ -25,9 +30,11 @@ func (j *judgement) performance() GateResult {
 	if r, bad := timedFailure(j.rule.Gates.Correctness, p.Rounds, j.evidence.tested()); bad {
 		return j.suspectRace(r)
 	}
-	goals, unknown := goalsOf(gate, j.evidence)
 	if len(unknown) > 0 {
 		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
+	}
+	if j.alone() {
+		goals = ofTime(goals)
 	}
 	looks, err := schedule(gate, p.Rounds)
 	if err != nil {
@@ -47,8 +54,12 @@ func (j *judgement) performance() GateResult {
 	}
 	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, draws: newDraws(j.resamples), few: newDraws(min(fewResamples, j.resamples))}
 	c := q.take(done)
-	j.comparisons = c.rows()
+	j.comparisons = append(c.rows(), j.comparisons...)
 	j.measuring = c.measuring(gate, p, looks)
+	if j.alone() {
+		j.comparisons = withoutBaseline(j.comparisons)
+		return c.timed(gate, j.evidence)
+	}
 	r := c.result(gate, j.evidence)
 	if r.Status == Passed && j.measuring.Spoiled > 0 {
 		return j.withMarked(r, q, done)
@@ -181,6 +192,7 @@ func TimedShapes(rule *policies.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
 		goals, _ := goalsOf(rule.Gates.Performance, e)
+		goals, _ = e.open(goals)
 		for _, g := range goals {
 			names = append(names, g.shape.Name)
 		}

@@ -11,14 +11,8 @@ import (
 // physical floor counts only against a pass: it flatters the candidate, so that one
 // which is still too slow is too slow all the more.
 func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outcome Status) string {
-	for _, s := range c.shapes {
-		p50 := stats.Describe(s.samples.candidate).P50
-		if (gate.Roofline == nil || *gate.Roofline) && p50 > 0 && p50 < s.floor {
-			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Name, p50, s.floor)
-		}
-	}
-	if outcome != Passed {
-		return ""
+	if why := c.belowFloor(gate); why != "" || outcome != Passed {
+		return why
 	}
 	checks := []func(*shapeComparison) (float64, string){
 		func(s *shapeComparison) (float64, string) { return s.disturbs(c.few, gate) },
@@ -40,6 +34,26 @@ func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outc
 			if proven {
 				return why[i]
 			}
+		}
+	}
+	return ""
+}
+
+func suspicious(why string) GateResult {
+	return GateResult{
+		Status: Failed, Reason: ReasonSuspicious, Text: "Too good to be true: " + why,
+		ToPass: []string{"show that all of the work is done and timed, or ask a maintainer to /override with the reason"},
+	}
+}
+
+// belowFloor finds a time that the device cannot reach.
+func (c *comparison) belowFloor(gate *policies.PerformanceGate) string {
+	if gate.Roofline != nil && !*gate.Roofline {
+		return ""
+	}
+	for _, s := range c.shapes {
+		if p50 := stats.Describe(s.samples.candidate).P50; p50 > 0 && p50 < s.floor {
+			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Name, p50, s.floor)
 		}
 	}
 	return ""

@@ -136,6 +136,7 @@ type Comparison struct {
 	Role      Role           `json:"role"`
 	Goal      string         `json:"goal,omitempty"`
 	Status    Status         `json:"status"`
+	Same      bool           `json:"same,omitempty"`     // equal machine code serves it on both sides: nothing was measured
 	Baseline  *stats.Summary `json:"baseline,omitempty"` // microseconds
 	Candidate *stats.Summary `json:"candidate,omitempty"`
 

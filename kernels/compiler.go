@@ -28,7 +28,7 @@ func (c *Compiler) JSONSchema() map[string]any     { return strict.WordSchema(co
 
 // A compilerRule is what a compiler's manifests have.
 type compilerRule struct {
-	suffix  string   // of sources
+	endings []string // of sources
 	sources []string // see defaultSources
 	refused []string // fields that it does not read
 	flags   flagList // none where it is empty
@@ -37,9 +37,9 @@ type compilerRule struct {
 }
 
 var compilerRules = map[Compiler]compilerRule{
-	NVCC:    {suffix: ".cu", sources: defaultSources[ModeCUDA], refused: append(slices.Clone(tritonFields), "build"), flags: flagLists[ModeCUDA]},
-	PTX:     {suffix: ".ptx", sources: []string{"*.ptx"}, refused: append(slices.Clone(tritonFields), "build", "include", "toggles"), flags: flagList{ptxasFlags, ptxasFlagsPrompt}},
-	Triton:  {suffix: ".py", sources: []string{"*.py"}, refused: []string{"build", "include", "flags", "scratch", "choose"}, launches: true},
+	NVCC:    {endings: []string{".cu", ".cuh"}, sources: defaultSources[ModeCUDA], refused: append(slices.Clone(tritonFields), "build"), flags: flagLists[ModeCUDA]},
+	PTX:     {endings: []string{".ptx"}, sources: []string{"*.ptx"}, refused: append(slices.Clone(tritonFields), "build", "include", "toggles"), flags: flagList{ptxasFlags, ptxasFlagsPrompt}},
+	Triton:  {endings: []string{".py"}, sources: []string{"*.py"}, refused: []string{"build", "include", "flags", "scratch", "choose"}, launches: true},
 	Program: {sources: []string{"**"}, refused: append(slices.Clone(tritonFields), "include", "flags", "scratch", "choose"), launches: true},
 }
 
@@ -80,8 +80,8 @@ func (c *checker) checkCompiler() {
 		if !n.Has("variants") {
 			at = n.Child("source")
 		}
-		if v.Source != "" && rule.suffix != "" && path.Ext(v.Source) != rule.suffix {
-			c.errorf(at, "%q is no source for compiler: %s (its name must end in %s%s)", v.Source, m.Compiler, rule.suffix, otherCompiler(v.Source))
+		if v.Source != "" && len(rule.endings) > 0 && !slices.Contains(rule.endings, path.Ext(v.Source)) {
+			c.errorf(at, "%q is no source for compiler: %s (its name must end in %s%s)", v.Source, m.Compiler, strings.Join(rule.endings, " or "), otherCompiler(v.Source))
 		}
 		c.checkBlock(v.Launch, own.Child("launch"))
 	}
@@ -100,7 +100,7 @@ func (c *checker) checkCompiler() {
 // otherCompiler is a hint for sources whose name tells the compiler.
 func otherCompiler(source string) string {
 	for _, other := range compilers {
-		if s := compilerRules[other].suffix; s != "" && path.Ext(source) == s {
+		if slices.Contains(compilerRules[other].endings, path.Ext(source)) {
 			return fmt.Sprintf("; write compiler: %s for this one", other)
 		}
 	}
@@ -116,7 +116,7 @@ func (c *checker) checkBlock(l *Launch, at *strict.Node) {
 	if at.Has("steps") {
 		starts = nil
 		for i, step := range at.Child("steps").Items() {
-			if i < len(l.Steps) && l.Steps[i].Memset == "" {
+			if i < len(l.Steps) && l.Steps[i].kernel() {
 				starts = append(starts, step)
 			}
 		}

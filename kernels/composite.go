@@ -108,22 +108,25 @@ type Part struct {
 }
 
 // Composite is an argument's layout; false for arguments that are arrays or single scalars.
-func (a *Argument) Composite(m *Manifest) (Composite, bool) { return a.composite(m, a.Name, 0) }
+func (a *Argument) Composite(m *Manifest) (Composite, bool) {
+	left := maxMembers
+	return a.composite(m, a.Name, 0, &left)
+}
 
-// composite is Composite under a name within another struct, so many structs deep. Structs that hold each other are refused
-// when the manifest is read, which asks for the layout before it knows.
-func (a *Argument) composite(m *Manifest, path string, depth int) (Composite, bool) {
+// composite is Composite under a name within another struct, so many structs deep, of so many members in all. Structs that hold
+// each other, and those of too many members, are refused when the manifest is read, which asks for the layout before it knows.
+func (a *Argument) composite(m *Manifest, path string, depth int, left *int) (Composite, bool) {
 	var c Composite
 	switch {
 	case a.Access == Struct:
 		var members []string
 		for i := range a.Fields {
-			members = append(members, c.add(m, path+"."+a.Fields[i].Name, &a.Fields[i], depth))
+			members = append(members, c.add(m, path+"."+a.Fields[i].Name, &a.Fields[i], depth, left))
 		}
 		c.definition = "{ " + strings.Join(members, " ") + " }"
 	case a.Access == Scalar && len(a.Vector) > 0:
 		f := &Field{Name: a.Name, DType: a.DType, Vector: a.Vector}
-		c.definition = "{ " + c.add(m, path, f, depth) + " }"
+		c.definition = "{ " + c.add(m, path, f, depth, left) + " }"
 	default:
 		return c, false
 	}
@@ -134,9 +137,12 @@ func (a *Argument) composite(m *Manifest, path string, depth int) (Composite, bo
 var laneNames = []string{"x", "y", "z", "w"}
 
 // add lays a field behind the others, and returns its declaration in C.
-func (c *Composite) add(m *Manifest, path string, f *Field, depth int) string {
+func (c *Composite) add(m *Manifest, path string, f *Field, depth int, left *int) string {
+	if *left -= max(1, len(f.Array)); *left < 0 {
+		return ""
+	}
 	if f.Struct != "" {
-		return c.nest(m, path, f, depth)
+		return c.nest(m, path, f, depth, left)
 	}
 	size, align := pointerSize, pointerSize
 	if f.DType != "" {
@@ -177,16 +183,19 @@ func (c *Composite) add(m *Manifest, path string, f *Field, depth int) string {
 	return fmt.Sprintf("%s %s[%d];", ctype, f.Name, len(f.Array))
 }
 
-// maxNesting bounds how deep structs are within each other.
-const maxNesting = 8
+// What structs may hold: other structs so deep, and so many members with theirs. A kernel takes 32 KiB of parameters.
+const (
+	maxNesting = 8
+	maxMembers = 4096
+)
 
 // nest lays a struct behind the other fields, aligned as a whole.
-func (c *Composite) nest(m *Manifest, path string, f *Field, depth int) string {
+func (c *Composite) nest(m *Manifest, path string, f *Field, depth int, left *int) string {
 	inner, ok := m.argument(f.Struct)
 	if !ok || inner.Access != Struct || depth == maxNesting {
 		return ""
 	}
-	within, _ := inner.composite(m, path, depth+1)
+	within, _ := inner.composite(m, path, depth+1, left)
 	c.Align = max(c.Align, within.Align)
 	c.Size = aligned(c.Size, max(within.Align, 1))
 	for _, p := range within.Parts {
@@ -202,6 +211,30 @@ func (m *Manifest) PartValue(p Part, dims Dims, toggles map[string]int) (float64
 	return p.Value.as(p.DType, m.Env(dims, toggles))
 }
 
+// members calls for the fields of a struct and of those within it, as long as some are left: nothing is known of them yet.
+func (m *Manifest) members(a *Argument, depth int, left *int, each func(*Field)) {
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		if *left -= max(1, len(f.Array)); *left < 0 {
+			return
+		}
+		each(f)
+		if inner, ok := m.argument(f.Struct); ok && f.Struct != "" && depth < maxNesting {
+			m.members(inner, depth+1, left, each)
+		}
+	}
+}
+
+// pointsTo is the arrays that a struct points to, those within it as well.
+func (m *Manifest) pointsTo(name string) []string {
+	var names []string
+	if a, ok := m.argument(name); ok {
+		left := maxMembers
+		m.members(a, 0, &left, func(f *Field) { names = append(names, f.Pointer) })
+	}
+	return names
+}
+
 // Inside tells whether an array or a struct is passed by a struct's field, and not as a parameter of its own.
 func (m *Manifest) Inside(name string) bool {
 	return slices.ContainsFunc(m.Arguments, func(a Argument) bool {
@@ -211,6 +244,10 @@ func (m *Manifest) Inside(name string) bool {
 
 // checkFields sees to it that a struct's fields have names of their own and point to arrays.
 func (c *checker) checkFields(a *Argument, at *strict.Node) {
+	left := maxMembers
+	if c.m.members(a, 0, &left, func(*Field) {}); left < 0 && c.m.depth(a, map[string]int{}) <= maxNesting {
+		c.errorf(at.Child("fields"), "has more than %d members with those of the structs in it (take some out)", maxMembers)
+	}
 	for i, f := range a.Fields {
 		place := itemOf(at.Child("fields"), i)
 		if slices.ContainsFunc(a.Fields[:i], func(other Field) bool { return other.Name == f.Name }) {
@@ -242,18 +279,24 @@ func (c *checker) checkNested(a *Argument, name string, at *strict.Node) {
 		c.errorf(at, "%q is no argument (declare the struct among the arguments)", name)
 	case inner.Access != Struct:
 		c.errorf(at, "%s is no struct (name an argument with access: struct)", name)
-	case c.depth(inner, 1) > maxNesting:
+	case c.m.depth(inner, map[string]int{}) > maxNesting:
 		c.errorf(at, "%s holds structs more than %d deep, or itself (take one out)", a.Name, maxNesting)
 	}
 }
 
-// depth is how many structs deep an argument goes, or more than there may be.
-func (c *checker) depth(a *Argument, above int) int {
-	deepest := above
+// depth is how many structs deep an argument goes, or more than there may be. What was found of others is not asked again: one
+// struct may be in many.
+func (m *Manifest) depth(a *Argument, found map[string]int) int {
+	if d, ok := found[a.Name]; ok {
+		return d
+	}
+	found[a.Name] = maxNesting + 1 // where it is asked for on the way, it holds itself
+	deepest := 0
 	for _, f := range a.Fields {
-		if inner, ok := c.m.argument(f.Struct); ok && f.Struct != "" && above <= maxNesting {
-			deepest = max(deepest, c.depth(inner, above+1))
+		if inner, ok := m.argument(f.Struct); ok && f.Struct != "" {
+			deepest = max(deepest, m.depth(inner, found))
 		}
 	}
-	return deepest
+	found[a.Name] = min(deepest, maxNesting) + 1
+	return found[a.Name]
 }

@@ -142,3 +142,35 @@ func TestMistakesByValue(t *testing.T) {
 		}
 	}
 }
+
+// Structs in structs in structs multiply: a page of text must not take a day to read.
+func TestStructsWithoutEnd(t *testing.T) {
+	holding := func(levels, fields int, last string) string {
+		var b strings.Builder
+		for i := range levels {
+			fmt.Fprintf(&b, "  - name: s%d\n    access: struct\n    fields:\n", i)
+			for j := range fields {
+				if i < levels-1 {
+					fmt.Fprintf(&b, "      - {name: f%d, struct: s%d}\n", j, i+1)
+				} else {
+					fmt.Fprintf(&b, "      - {name: f%d, %s}\n", j, last)
+				}
+			}
+		}
+		return strings.Replace(goodCUDA, "arguments:\n", "arguments:\n"+b.String(), 1)
+	}
+	const scalar = "dtype: f32, value: 1"
+	for name, c := range map[string]struct{ text, want string }{
+		"many of many":       {holding(8, 64, scalar), "arguments[0].fields: has more than 4096 members with those of the structs in it (take some out)"},
+		"itself, many times": {holding(1, 64, "struct: s0"), "arguments[0].fields[0].struct: s0 holds structs more than 8 deep, or itself (take one out)"},
+		"each other":         {holding(3, 64, "struct: s0"), "holds structs more than 8 deep, or itself (take one out)"},
+		"too deep":           {holding(11, 1, scalar), "arguments[0].fields[0].struct: s0 holds structs more than 8 deep, or itself (take one out)"},
+	} {
+		if _, err := Parse("kernel.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	if _, err := Parse("kernel.yaml", []byte(holding(8, 2, scalar))); err != nil {
+		t.Errorf("256 numbers, 8 deep: %v", err)
+	}
+}

@@ -123,6 +123,7 @@ func (m *Manifest) computed(v Variant) []computed {
 			})
 		}
 		add(func(t trial) error { return m.scratchSize(v.Name, t) }, "scratch")
+		add(func(t trial) error { return m.copySizes(v, t) }, at...)
 	}
 	for i := range m.Scratch {
 		all = append(all, computed{

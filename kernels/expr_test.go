@@ -39,6 +39,10 @@ func TestEval(t *testing.T) {
 		{"ceil(S/D)", 2},
 		{"S % D", 36},
 		{"sqrt(D)", 8},
+		{"log2(D)", 6},
+		{"ceil(log2(S))", 7},
+		// What a division by S becomes that is a multiplication and a shift.
+		{"floor(4294967296*(pow2ceil(S) - S)/S) + 1", 1202590843},
 		{"-B + H", 1},
 		{"S > D ? H : B", 3},
 		{"S == 100 and not (D != 64) ? 1 : 0", 1},

@@ -35,6 +35,7 @@ var functions = map[string]function{
 	"ceildiv":  {binary, ceilDiv},
 	"roundup":  {binary, roundUp},
 	"pow2ceil": {unary, powerOfTwo},
+	"log2":     {unary, logarithm},
 }
 
 // operators are called in place of the engine's own: / would give infinity for
@@ -45,7 +46,7 @@ var operators = map[string]function{
 }
 
 var (
-	functionNames    = []string{"ceildiv", "roundup", "pow2ceil", "min", "max", "ceil", "floor", "sqrt"}
+	functionNames    = []string{"ceildiv", "roundup", "pow2ceil", "min", "max", "ceil", "floor", "sqrt", "log2"}
 	binaryOperators  = []string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or", "&&", "||"}
 	unaryOperators   = []string{"+", "-", "not", "!"}
 	expressionWords  = []string{"and", "or", "not", "in", "let", "if", "else", "nil", "true", "false", "matches", "contains", "startsWith", "endsWith"}
@@ -94,6 +95,14 @@ func powerOfTwo(x []float64) (float64, error) {
 		exponent--
 	}
 	return math.Ldexp(1, exponent), nil
+}
+
+// logarithm is exact for powers of two.
+func logarithm(x []float64) (float64, error) {
+	if x[0] <= 0 {
+		return 0, &fault{what: "takes the logarithm of a number that is not positive", fix: "use max(1, …)"}
+	}
+	return math.Log2(x[0]), nil
 }
 
 // language is the options that make the engine speak arithmetic alone.

@@ -68,6 +68,9 @@ func (a *Argument) asks() []string {
 	if a.Value != nil {
 		names = append(names, a.Value.names...)
 	}
+	for i := range a.Vector {
+		names = append(names, a.Vector[i].names...)
+	}
 	for _, e := range a.Init.exprs() {
 		names = append(names, e.names...)
 	}

@@ -180,6 +180,11 @@ func TestJoinRefuses(t *testing.T) {
 			head + edited(t, goodCUDA, "TILE: 32}", "TILE: 64}"),
 			"kernel.yaml:25:47: variants.stage2.toggles.TILE: 64 changes the argument y, which is of the problem: it is 32 in the base (keep that, or have the base changed first)",
 		},
+		"a lane of a vector": {
+			edited(t, goodCUDA, "arguments:\n", "arguments:\n  - {name: lanes, dtype: u32, access: scalar, vector: [S, TILE]}\n"),
+			head + edited(t, goodCUDA, ", toggles: {TILE: 32}", ""),
+			"kernel.yaml:22:43: toggles.TILE.default: 64 changes the argument lanes, which is of the problem: it is 32 in the base (keep that, or have the base changed first)",
+		},
 		"and its default": {
 			edited(t, goodCUDA, "access: out, shape: [S, D]", "access: out, shape: [S, D*TILE]"),
 			head + edited(t, goodCUDA, ", toggles: {TILE: 32}", ""),

@@ -64,7 +64,7 @@ var stepMistakes = []mistake{
 		`kernel.yaml:17:75: launch.steps[0].args[3]: "partail" is neither an argument nor scratch (write one of q, state, o, n, p, partial, done)`,
 	}},
 	{"step with an unknown field", goodSteps, "{memset: done, value: 1}", "{memset: done, bytes: 1}", []string{
-		"kernel.yaml:18:22: launch.steps[1].bytes: unknown field (known here: args, block, cluster, cooperative, entry, grid, max_threads, memset, shared_memory, value)",
+		"kernel.yaml:18:22: launch.steps[1].bytes: unknown field (known here: args, block, cluster, cooperative, copy, entry, grid, max_threads, memset, shared_memory, to, value)",
 	}},
 	{"step at a shape", goodSteps, `"roundup(S, 2)"`, "S - 96", []string{
 		`kernel.yaml:19:41: launch.steps[2].grid[0]: "S - 96" is -64 at shape small, S=32 D=64 (make it 1 or more)`,
@@ -86,6 +86,34 @@ var stepMistakes = []mistake{
 	}},
 	{"memset with a grid", goodSteps, "{memset: done, value: 1}", "{memset: done, grid: [1]}", []string{
 		"kernel.yaml:18:22: launch.steps[1].grid: a memset has none (delete it, or make it a step of its own)",
+	}},
+	{"copy to nothing", goodSteps, "{memset: done, value: 1}", "{copy: partial}", []string{
+		"kernel.yaml:18:7: launch.steps[1].to: is required for a copy (write the scratch or the output that it fills, e.g. to: o)",
+	}},
+	{"copy to an input", goodSteps, "{memset: done, value: 1}", "{copy: partial, to: state}", []string{
+		"kernel.yaml:18:27: launch.steps[1].to: state is an input too, which a launch must not overwrite (write one of o, partial, done)",
+	}},
+	{"copy to itself", goodSteps, "{memset: done, value: 1}", "{copy: partial, to: partial}", []string{
+		"kernel.yaml:18:27: launch.steps[1].to: partial is what is copied (name another)",
+	}},
+	{"copy of a scalar", goodSteps, "{memset: done, value: 1}", "{copy: n, to: o}", []string{
+		"kernel.yaml:18:14: launch.steps[1].copy: n is no array of plain elements (name one, or scratch)",
+	}},
+	{"copy of nothing known", goodSteps, "{memset: done, value: 1}", "{copy: part, to: o}", []string{
+		`kernel.yaml:18:14: launch.steps[1].copy: "part" is neither an argument nor scratch (write one of q, state, o, n, p, partial, done)`,
+	}},
+	{"copy that converts", goodSteps, "{memset: done, value: 1}", "{copy: partial, to: o}", []string{
+		"kernel.yaml:18:27: launch.steps[1].to: o is f16, and partial is f32 (a copy converts nothing)",
+	}},
+	{"copy of too little", goodSteps, "{memset: done, value: 1}", "{copy: state, to: partial}", []string{
+		`kernel.yaml:13:52: scratch[0].shape[2]: "D" makes partial larger than state, which is copied to it: 8192 and 32 elements at shape small, S=32 D=64 (copy from an array that has as many, or more)`,
+	}},
+	{"copy with a byte", goodSteps, "{memset: done, value: 1}", "{copy: done, to: o, value: 1}", []string{
+		"kernel.yaml:18:24: launch.steps[1].to: o is f16, and done is u32 (a copy converts nothing)",
+		"kernel.yaml:18:27: launch.steps[1].value: a copy has none (delete it, or make it a step of its own)",
+	}},
+	{"kernel that goes somewhere", goodSteps, "block: [64],", "block: [64], to: o,", []string{
+		"kernel.yaml:19:76: launch.steps[2].to: is where a copy goes (delete it)",
 	}},
 	{"kernel with a byte", goodSteps, "block: [64],", "block: [64], value: 3,", []string{
 		"kernel.yaml:19:79: launch.steps[2].value: is the byte of a memset (delete it)",

@@ -41,6 +41,8 @@ func TestReference(t *testing.T) {
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, pointer: q}]}, " + q + ", " + o + "]}",
 			"{" + cuda + steps + ", toggles: {SPLITS: {values: [8], default: 8, layer: micro}}, launch: {steps: [{grid: [8], block: [1]}, {entry: g, grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cuda + steps + ", launch: {steps: [{memset: o}, {grid: [1], block: [1], args: [o, partial]}]}}",
+			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.c, entry: r}, scratch: [{name: partial, dtype: f32, shape: [B, H, S, D]}]" +
+				", launch: {steps: [{copy: q, to: o}, {grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, struct: inner}]}, {name: inner, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: in, shape: [S], fields: [{name: a, dtype: u8, init: any}]}, " + o + "]}",

@@ -61,8 +61,7 @@ func (m *Manifest) ScratchOf(variant string) []*Argument {
 func uses(m *Manifest, steps []Step, name string) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool {
 		return slices.ContainsFunc(s.Args, func(passed string) bool {
-			a, ok := m.argument(passed)
-			return passed == name || ok && slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Pointer == name })
+			return passed == name || slices.Contains(m.pointsTo(passed), name)
 		})
 	})
 }
@@ -91,7 +90,7 @@ func (m *Manifest) passables() []string {
 	return names
 }
 
-// settable is the names of what a memset may set.
+// settable is the names of what a memset may set, and a copy fill.
 func (m *Manifest) settable() []string {
 	return slices.DeleteFunc(m.passables(), func(name string) bool {
 		a, _ := m.passable(name)

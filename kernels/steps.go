@@ -12,30 +12,44 @@ import (
 
 const maxSteps = 32
 
-// A Step is one kernel of a launch, or a memset between two.
+// A Step is one kernel of a launch, or a memset or a copy between two.
 type Step struct {
 	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"The step's kernel function by its name in the source."`
 	Start
 	Memset string `yaml:"memset" eg:"partial" doc:"In place of a kernel: the scratch or the output whose bytes are all set to value."`
 	Value  int    `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"The byte of a memset."`
+	Copy   string `yaml:"copy" eg:"partial" doc:"In place of a kernel: the array whose first elements are copied to the one that to names."`
+	To     string `yaml:"to" eg:"o" default:"(required for a copy)" doc:"The scratch or the output that a copy fills, of the same format."`
 }
 
 func (s *Step) ValidateStrict(n *strict.Node) {
-	if !n.Has("memset") {
+	switch {
+	case n.Has("memset"):
+		onlyFields(n, "memset", "value")
+		if n.Clean() && (s.Value < 0 || s.Value > 255) {
+			n.Child("value").Errorf("%d is no byte (write 0 to 255)", s.Value)
+		}
+	case n.Has("copy"):
+		onlyFields(n, "copy", "to")
+		if !n.Has("to") {
+			n.Child("to").Errorf("is required for a copy (write the scratch or the output that it fills, e.g. to: o)")
+		}
+	default:
 		refuseFields(n, "is the byte of a memset (delete it)", "value")
+		refuseFields(n, "is where a copy goes (delete it)", "to")
 		if n.Has("entry") {
 			checkEntry(n.Child("entry"), s.Entry)
 		}
 		s.validate(n)
-		return
 	}
+}
+
+// onlyFields refuses what belongs to another kind of step than the first of the fields says.
+func onlyFields(n *strict.Node, fields ...string) {
 	for _, p := range n.Pairs() {
-		if p.Key != "memset" && p.Key != "value" && slices.Contains(stepFields, p.Key) {
-			p.Errorf("a memset has none (delete it, or make it a step of its own)")
+		if !slices.Contains(fields, p.Key) && slices.Contains(stepFields, p.Key) {
+			p.Errorf("a %s has none (delete it, or make it a step of its own)", fields[0])
 		}
-	}
-	if n.Clean() && (s.Value < 0 || s.Value > 255) {
-		n.Child("value").Errorf("%d is no byte (write 0 to 255)", s.Value)
 	}
 }
 
@@ -45,8 +59,9 @@ type StepAt struct {
 	Args        []string // of a kernel: arguments and scratch
 	Geometry             // of a kernel
 	Cooperative bool
-	Memset      string // scratch or an output; "" for a kernel
+	Memset      string // scratch or an output
 	Value       byte
+	Copy, To    string // any array, and scratch or an output
 }
 
 // Steps is what one launch of a variant does, in order, for one problem size: the steps of
@@ -68,7 +83,7 @@ func (m *Manifest) Steps(variant string, dims Dims, toggles map[string]int) ([]S
 func (m *Manifest) stepsAt(v Variant, env Env) ([]StepAt, error) {
 	var all []StepAt
 	for _, s := range m.stepsOf(v) {
-		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Memset: s.Memset, Value: byte(s.Value)}
+		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Memset: s.Memset, Value: byte(s.Value), Copy: s.Copy, To: s.To}
 		if s.kernel() {
 			var err error
 			if at.Geometry, err = s.geometry(env); err != nil {
@@ -102,7 +117,10 @@ func (m *Manifest) stepsOf(v Variant) []Step {
 	return steps
 }
 
-func (s *Step) kernel() bool { return s.Memset == "" }
+func (s *Step) kernel() bool { return s.Memset == "" && s.Copy == "" }
+
+// Kernel tells whether the step starts one.
+func (s StepAt) Kernel() bool { return s.Memset == "" && s.Copy == "" }
 
 // passed is the arguments that a kernel is passed which names none.
 func (m *Manifest) passed() []string {
@@ -195,8 +213,10 @@ func (c *checker) checkSteps() {
 		list := at.Child("steps")
 		for i, s := range l.Steps {
 			switch place := itemOf(list, i); {
-			case !s.kernel():
-				c.checkMemset(s.Memset, place.Child("memset"))
+			case s.Memset != "":
+				c.checkFilled(s.Memset, place.Child("memset"))
+			case s.Copy != "":
+				c.checkCopy(s, place)
 			case s.Entry == "" && c.m.Entry == "" && !place.Has("entry"):
 				c.errorf(place.Child("entry"), "is required, for the manifest has none either (write e.g. entry: combine)")
 			}
@@ -217,7 +237,8 @@ func (c *checker) checkSteps() {
 	})
 }
 
-func (c *checker) checkMemset(name string, at *strict.Node) {
+// checkFilled sees to it that a step which is no kernel writes what a launch may.
+func (c *checker) checkFilled(name string, at *strict.Node) {
 	a, ok := c.m.passable(name)
 	switch {
 	case !ok:
@@ -225,6 +246,55 @@ func (c *checker) checkMemset(name string, at *strict.Node) {
 	case a.Access != Out && a.Access != Scratched && a.Access != "":
 		c.errorf(at, "%s is %s, which a launch must not overwrite (write one of %s)", name, accessInWords[a.Access], strings.Join(c.m.settable(), ", "))
 	}
+}
+
+// checkCopy holds the two ends of a copy against each other; how many elements they have is tried at every shape.
+func (c *checker) checkCopy(s Step, at *strict.Node) {
+	if s.To == "" {
+		return // refused already
+	}
+	c.checkFilled(s.To, at.Child("to"))
+	from, known := c.m.passable(s.Copy)
+	to, filled := c.m.passable(s.To)
+	switch {
+	case !known:
+		c.errorf(at.Child("copy"), "%q is neither an argument nor scratch (write one of %s)", s.Copy, strings.Join(c.m.passables(), ", "))
+	case from.Access != "" && !from.array() && from.Access != Scratched || from.Structs() || from.DType.Packed():
+		c.errorf(at.Child("copy"), "%s is no array of plain elements (name one, or scratch)", s.Copy)
+	case s.Copy == s.To:
+		c.errorf(at.Child("to"), "%s is what is copied (name another)", s.To)
+	case filled && from.DType != "" && to.DType != "" && from.DType != to.DType:
+		c.errorf(at.Child("to"), "%s is %s, and %s is %s (a copy converts nothing)", s.To, to.DType, s.Copy, from.DType)
+	}
+}
+
+// copySizes sees to it that every copy of a launch finds as much as it takes.
+func (m *Manifest) copySizes(v Variant, t trial) error {
+	for _, s := range m.stepsOf(v) {
+		if s.Copy == "" {
+			continue
+		}
+		var elements [2]int
+		var last *Expr
+		for i, name := range []string{s.Copy, s.To} {
+			a, ok := m.passable(name)
+			if !ok || len(a.Shape) == 0 {
+				return nil // told of the name itself
+			}
+			shape, err := m.ShapeOf(a, t.dims, t.toggles)
+			if err != nil {
+				return nil // told of the shape itself
+			}
+			elements[i], last = 1, &a.Shape[len(a.Shape)-1]
+			for _, n := range shape {
+				elements[i] *= n
+			}
+		}
+		if elements[0] < elements[1] {
+			return &fault{last, fmt.Sprintf("makes %s larger than %s, which is copied to it: %d and %d elements", s.To, s.Copy, elements[1], elements[0]), "copy from an array that has as many, or more"}
+		}
+	}
+	return nil
 }
 
 var accessInWords = map[Access]string{In: "an input", InOut: "an input too", Scalar: "a scalar", Struct: "a struct", Absent: "a null pointer"}
@@ -237,16 +307,11 @@ func (c *checker) checkOutputs(l *Launch, starts []started, at *strict.Node) {
 			return // all of them
 		}
 		for _, name := range s.Args {
-			named = append(named, name)
-			if a, ok := c.m.argument(name); ok {
-				for _, f := range a.Fields {
-					named = append(named, f.Pointer)
-				}
-			}
+			named = append(append(named, name), c.m.pointsTo(name)...)
 		}
 	}
 	for _, s := range l.Steps {
-		named = append(named, s.Memset)
+		named = append(named, s.Memset, s.To)
 	}
 	field := "args"
 	if len(l.Steps) > 0 {

@@ -61,6 +61,7 @@ func TestStepOfOneKernel(t *testing.T) {
 // Whatever of a launch decides what runs is told apart, in words and in numbers; what decides
 // nothing is not.
 func TestCallsOfSteps(t *testing.T) {
+	goodSteps := edited(t, goodSteps, "scratch:\n", "scratch:\n  - {name: more, dtype: f32, shape: [S]}\n", "args: [p, partial, done]", "args: [p, partial, done, more]")
 	base := parsed(t, goodSteps)
 	for name, c := range map[string]struct {
 		edit          []string
@@ -70,8 +71,9 @@ func TestCallsOfSteps(t *testing.T) {
 		"another order":               {[]string{"    - " + splitStep + "\n    - {memset: done, value: 1}\n", "    - {memset: done, value: 1}\n    - " + splitStep + "\n"}, true, true},
 		"another entry":               {[]string{"entry: split", "entry: split2"}, true, true},
 		"another byte":                {[]string{"value: 1", "value: 2"}, true, true},
+		"a copy in its place":         {[]string{"memset: done, value: 1", "copy: state, to: more"}, true, true},
 		"a memset of more":            {[]string{"memset: done, value: 1", "memset: partial, value: 1"}, true, true},
-		"other arguments":             {[]string{"[p, partial, done]", "[p, done, partial]"}, true, true},
+		"other arguments":             {[]string{"[p, partial, done, more]", "[p, done, partial, more]"}, true, true},
 		"larger scratch":              {[]string{"shape: [SPLITS, S, D]", "shape: [SPLITS, S, D, 2]"}, true, true},
 		"scratch of words":            {[]string{"dtype: u32", "dtype: i32"}, true, true},
 		"cooperative":                 {[]string{"block: [64], sha", "block: [64], cooperative: true, sha"}, true, true},
@@ -104,4 +106,17 @@ func TestStepsAreOfTheImplementation(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `fields[0].pointer: "partial" is no argument (declare the array among the arguments or the scratch, or write none for a null pointer)`) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Scratch that only a struct within a struct points to is the launch's, and an output there is written.
+func TestScratchWithinStructs(t *testing.T) {
+	m := parsed(t, edited(t, goodSteps,
+		"  - {name: p, access: struct, fields: [{name: partial, pointer: partial}, {name: o, pointer: o}]}\n",
+		"  - {name: inner, access: struct, fields: [{name: partial, pointer: partial}, {name: o, pointer: o}]}\n  - {name: p, access: struct, fields: [{name: n, dtype: i32, value: S}, {name: inner, struct: inner}]}\n",
+		"n, partial, done]", "n, done]", "[p, partial, done]", "[p, done]"))
+	var names []string
+	for _, a := range m.ScratchOf("default") {
+		names = append(names, a.Name)
+	}
+	same(t, "scratch", strings.Join(names, " "), "partial done")
 }

@@ -99,6 +99,23 @@ func (j Job) SameCode(baseline, candidate *gates.Build) bool {
 		baseline.Code == candidate.Code && j.Equal()
 }
 
+// SameShapes is the shapes that equal machine code, started in the same way, serves on both sides, where one of them chooses by
+// problem size and not all is equal.
+func (j Job) SameShapes(baseline, candidate *gates.Build) []string {
+	if baseline == nil || !baseline.OK || !candidate.OK || j.Baseline == nil || j.Noise || j.SameCode(baseline, candidate) || len(baseline.Parts)+len(candidate.Parts) == 0 {
+		return nil
+	}
+	was, is := j.Of(*j.Baseline), j.Of(j.Candidate)
+	var names []string
+	for _, s := range j.supported() {
+		b, c := baseline.Serving(s.Name), candidate.Serving(s.Name)
+		if b.Code != "" && b.Code == c.Code && b.Variant != kernels.Choice && c.Variant != kernels.Choice && was.Call(b.Variant) == is.Call(c.Variant) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // A Role is a side's part in the comparison.
 type Role string
 

@@ -54,7 +54,7 @@ func (g *gatherer) recall(ctx context.Context) error {
 func (g *gatherer) adopt(was Earlier) {
 	now, e := *g.evidence, *was.Evidence
 	e.Provenance, e.Change, e.Device, e.Notes = now.Provenance, now.Change, now.Device, now.Notes
-	e.Baseline, e.Candidate, e.SameCode = now.Baseline, now.Candidate, now.SameCode
+	e.Baseline, e.Candidate, e.SameCode, e.SameShapes = now.Baseline, now.Candidate, now.SameCode, now.SameShapes
 	if p := was.Evidence.Performance; p != nil {
 		own := *p
 		own.Rounds = slices.Clone(p.Rounds)

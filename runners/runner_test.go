@@ -185,6 +185,14 @@ func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 	}
 }
 
+// A kernel that the base does not have is timed beside itself, once it is right.
+func TestGatherNewKernel(t *testing.T) {
+	j := job(t)
+	j.Baseline = nil
+	gathers(t, j, scripted{compile: true, ratio: 1}, "build candidate, correctness, build baseline"+strings.Repeat(", round", 6), gates.Pass)
+	gathers(t, j, scripted{compile: true, ratio: 1, wrong: true}, "build candidate, correctness", gates.Defer)
+}
+
 // What a backend starts ahead, in the context of a round, ends with the rounds,
 // whether or not the policy bounds their time: a worker that holds a GPU would
 // otherwise outlive the run.

@@ -36,7 +36,7 @@ func NewResult(v *gates.Verdict) Result {
 		if c.Candidate != nil {
 			r.P50[c.Shape] = c.Candidate.P50
 		}
-		if c.Role == gates.RoleTarget {
+		if c.Role == gates.RoleTarget && c.Baseline != nil {
 			r.Speedups[c.Shape] = c.Speedup.Value
 		}
 	}

@@ -119,6 +119,9 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 func forest(v *gates.Verdict) template.HTML {
 	var rows []chart.Interval
 	for _, c := range v.Comparisons {
+		if c.Baseline == nil {
+			continue // of a new kernel there is a time, and no speedup
+		}
 		row := chart.Interval{
 			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: statusOf(c.Status).Class,
 			Text: signed(c.Speedup.Value),

@@ -162,6 +162,9 @@ func (c checker) builds() error {
 	if e.SameCode != equal {
 		return fmt.Errorf("same_code: it is %v, and by the hashes and the launches of both sides it is %v", e.SameCode, equal)
 	}
+	if served := job.SameShapes(e.Baseline, e.Candidate); !slices.Equal(e.SameShapes, served) {
+		return fmt.Errorf("same_shapes: they are %q, and by the hashes and the launches of both sides they are %q", e.SameShapes, served)
+	}
 	return nil
 }
 

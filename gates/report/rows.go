@@ -79,10 +79,15 @@ func speedRow(c gates.Comparison, bar string) line {
 		l = append(l, inline{style: code, text: bar}, text(" "))
 	}
 	l = append(l, bold(clip(orDash(clean(c.Shape)), shapeRunes)), text(" "))
-	if measured(c) {
-		goal := goalFigures(c.Goal)
+	goal := goalFigures(c.Goal)
+	switch {
+	case measured(c):
 		l = append(l, text(plainText(estimate(c.Speedup, goal.shares))))
-	} else {
+	case c.Candidate != nil: // of a new kernel
+		l = append(l, text(micros(c.Candidate.P50, goal.micros...)+string(nbsp)+"µs"))
+	case c.Same:
+		l = append(l, text("the same machine code"))
+	default:
 		l = append(l, text("not measured"))
 	}
 	if asked := askedWords(c.Goal); asked != "" {

@@ -147,3 +147,64 @@ func TestChooseHidesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A change of one variant is timed at the shapes that it serves, and at no other. The same code under another choice is another
+// thing where the choice gives it other shapes, and no more.
+func TestChooseTimesWhatChanged(t *testing.T) {
+	m, err := kernels.Parse("kernel.yaml", []byte(choiceManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("test.yaml", []byte(strings.Replace(untimed, "rules:", "  performance: {guard: {shapes: all, speedup: \">= -2%\"}}\nrules:", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quicker := strings.Replace(longSource, "N >= 1000 ? 2 * x[i] : 0", "2 * x[i]", 1)
+	for name, c := range map[string]struct {
+		long, manifest string
+		same, timed    []string
+	}{
+		"one variant":        {quicker, choiceManifest, []string{"small", "middle"}, []string{"mission"}},
+		"the bound":          {quicker, strings.Replace(choiceManifest, "N >= 1000", "N >= 500", 1), []string{"small"}, []string{"middle", "mission"}},
+		"a variant in place": {longSource, strings.Replace(choiceManifest, "choose: [{when: \"N >= 1000\", variant: long}, {variant: short}]", "default_variant: short", 1), []string{"small", "middle"}, []string{"mission"}},
+		"nothing":            {longSource, choiceManifest, nil, []string{"small", "middle", "mission"}}, // it is the same as a whole
+	} {
+		head, err := kernels.Join("kernel.yaml", []byte(choiceManifest), []byte(c.manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := t.TempDir()
+		for file, text := range map[string]string{"base/long.c": longSource, "head/long.c": c.long, "base/short.c": shortSource, "head/short.c": shortSource, "base/plain.c": baseline, "head/plain.c": baseline, "base/reference.c": reference} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := func(name string) string { return filepath.Join(root, name) }
+		job := runners.Job{
+			Manifest: m, Policy: p, Trusted: dir("base"), Baseline: &runners.Side{Dir: dir("base"), Variant: m.DefaultVariant},
+			Candidate: runners.Side{Dir: dir("head"), Variant: head.DefaultVariant, Manifest: head, ManifestText: c.manifest},
+		}
+		w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := w.Build(t.Context(), runners.Baseline, *job.Baseline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := w.Build(t.Context(), runners.Candidate, job.Candidate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &gates.Evidence{SameCode: job.SameCode(&before, &after), SameShapes: job.SameShapes(&before, &after)}
+		if e.Shapes, err = job.ShapesOnRecord(); err != nil {
+			t.Fatal(err)
+		}
+		if timed := gates.TimedShapes(job.Rule(), e); !slices.Equal(e.SameShapes, c.same) || !slices.Equal(timed, c.timed) || e.SameCode != (c.same == nil) {
+			t.Errorf("%s: %q are the same and %q are timed; the same as a whole: %v", name, e.SameShapes, timed, e.SameCode)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 
 // sideOf is the whole side of a role.
 func (b *Backend) sideOf(role runners.Role) runners.Side {
-	if role == runners.Baseline {
+	if role == runners.Baseline && b.job.Baseline != nil { // a new kernel is timed beside itself
 		return *b.job.Baseline
 	}
 	return b.job.Candidate

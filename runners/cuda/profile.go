@@ -82,7 +82,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 		return nil, nil, nil, err
 	}
 	for _, s := range steps {
-		if s.Memset == "" {
+		if s.Kernel() {
 			entries = append(entries, s.Entry)
 		}
 	}

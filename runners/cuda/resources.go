@@ -109,7 +109,7 @@ func asked(m *kernels.Manifest, variant, entry string, shapes []kernels.Shape) (
 			return 0, 0, err
 		}
 		for _, s := range steps {
-			if s.Entry == entry && s.Memset == "" {
+			if s.Entry == entry && s.Kernel() {
 				threads = max(threads, s.Block[0]*s.Block[1]*s.Block[2])
 				dynamic = max(dynamic, s.SharedMemory)
 			}

@@ -29,7 +29,7 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		return job, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if isNew {
-		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with.")
+		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with: it is timed by itself.")
 	}
 	if job.Manifest, err = kernels.Parse(file, text); err != nil {
 		return job, strict.Mistake{Err: err}

@@ -158,7 +158,7 @@ type scan struct {
 }
 
 // preprocessed is what sources are called whose includes the preprocessor of C reads.
-var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu"}
+var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh"}
 
 // start is what a build begins with: the sources of the variants. A kernel that has its
 // folder for itself may have others there.

@@ -182,7 +182,11 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 	}
 	noise := simulate.Noise{Between: 0.001, Within: 0.005}
 	round := gates.Round{Seed: b.rng.Uint64() >> 16}
-	before, after := b.speed(*b.job.Baseline), b.speed(b.job.Candidate)
+	after := b.speed(b.job.Candidate)
+	before := after // a new kernel is timed beside itself
+	if b.job.Baseline != nil {
+		before = b.speed(*b.job.Baseline)
+	}
 	nanos := 1e5
 	if b.Nanos > 0 {
 		nanos = b.Nanos / before

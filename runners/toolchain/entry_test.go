@@ -171,3 +171,15 @@ func FuzzFunctionName(f *testing.F) {
 		n.marker()
 	})
 }
+
+// Kernels that stand in a header are compiled from there, with or without an instance that somebody has to ask for.
+func TestEntriesOfAHeader(t *testing.T) {
+	c := realCUDA(t)
+	dir := folder(t, map[string]string{"k.cuh": "#pragma once\n__global__ void plain(float* x) { x[0] = 1; }\ntemplate <int N> __global__ void made(float* x) { x[0] = N; }\n"})
+	for _, entry := range []string{"plain", "made<3>"} {
+		cubin := mustBuild(t, c, NVCCBuild{Dir: dir, Source: "k.cuh", Entries: []string{entry}, Arch: "sm_89"})
+		if k := cubin.Kernels[0]; k.CodeSize == 0 || !slices.Equal(k.Params, []Param{{0, 8}}) {
+			t.Errorf("%s: %+v", entry, k)
+		}
+	}
+}

@@ -142,8 +142,8 @@ func (b NVCCBuild) check() error {
 		return errors.New("no kernel is asked for")
 	case !filepath.IsLocal(b.Source) || strings.HasPrefix(b.Source, "-") || strings.HasPrefix(b.Source, "@"):
 		return fmt.Errorf("%q is no file within the kernel's folder (write e.g. kernel.cu)", b.Source)
-	case !strings.HasSuffix(b.Source, ".cu") && !b.isPTX():
-		return fmt.Errorf("%q is no CUDA source (its name must end in .cu, or in .ptx)", b.Source)
+	case !strings.HasSuffix(b.Source, ".cu") && !b.isHeader() && !b.isPTX():
+		return fmt.Errorf("%q is no CUDA source (its name must end in .cu, .cuh or .ptx)", b.Source)
 	case strings.ContainsAny(b.Source, ",\n"):
 		return fmt.Errorf("%q is a name that nvcc would read as several (write letters, digits, _ and -)", b.Source)
 	case !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Scratch):
@@ -154,6 +154,9 @@ func (b NVCCBuild) check() error {
 }
 
 func (b NVCCBuild) isPTX() bool { return strings.HasSuffix(b.Source, ".ptx") }
+
+// isHeader tells of kernels that stand in a header, which nvcc takes for a source where it is told to.
+func (b NVCCBuild) isHeader() bool { return strings.HasSuffix(b.Source, ".cuh") }
 
 // compiler is the program that takes the source.
 func (c *CUDA) compiler(b NVCCBuild) string {
@@ -176,8 +179,11 @@ func (c *CUDA) args(b NVCCBuild) []string {
 		args = append(args, "-Xcompiler="+flag)
 	}
 	args = append(append(args, b.Flags...), b.Defines...)
-	if b.markers != "" {
+	switch {
+	case b.markers != "":
 		args = append(args, "-include", b.Source)
+	case b.isHeader():
+		args = append(args, "-x", "cu")
 	}
 	return args
 }

@@ -38,8 +38,11 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 	var queue []func() error
 	for _, s := range steps {
 		prepare := k.start
-		if s.Memset != "" {
+		switch {
+		case s.Memset != "":
 			prepare = k.memset
+		case s.Copy != "":
+			prepare = k.copy
 		}
 		step, err := prepare(m, s, placed{n, dims, args, offsets, base})
 		if err != nil {
@@ -78,6 +81,24 @@ func (k *Kernel) memset(_ *module, s kernels.StepAt, p placed) (func() error, er
 	}
 	array := driver.Buffer{Ptr: driver.DevicePtr(p.address(i)), Size: int64(p.args[i].Size())}
 	return func() error { return blame(k.stream.Fill8(array, s.Value)) }, nil
+}
+
+// copy is a step that fills an array with the first elements of another.
+func (k *Kernel) copy(_ *module, s kernels.StepAt, p placed) (func() error, error) {
+	from, err := p.find(s.Copy)
+	if err != nil {
+		return nil, err
+	}
+	to, err := p.find(s.To)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(p.args[to].Size())
+	if has := int64(p.args[from].Size()); has < size {
+		return nil, fmt.Errorf("the launch copies %d bytes from %s, which has %d", size, s.Copy, has)
+	}
+	target, source := driver.Buffer{Ptr: driver.DevicePtr(p.address(to)), Size: size}, driver.Buffer{Ptr: driver.DevicePtr(p.address(from)), Size: size}
+	return func() error { return blame(k.stream.CopyDevice(target, source)) }, nil
 }
 
 // start is a step that launches a kernel.

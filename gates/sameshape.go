@@ -1,0 +1,57 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Where a side chooses by problem size, a change of one variant leaves the shapes that others serve as they were: the machine code
+// is equal there and started in the same way. They have nothing to measure, and nothing to gain.
+
+// settled tells whether equal code at a shape answers a goal without a clock: what is asked of a time by itself needs one.
+func (e *Evidence) settled(g goalOf) bool {
+	return slices.Contains(e.SameShapes, g.shape.Name) && g.goal.P50 == nil && g.goal.P90 == nil
+}
+
+// open is the goals that have to be measured, and settled those that equal code answers.
+func (e *Evidence) open(goals []goalOf) (open, settled []goalOf) {
+	for _, g := range goals {
+		if e.settled(g) {
+			settled = append(settled, g)
+		} else {
+			open = append(open, g)
+		}
+	}
+	return open, settled
+}
+
+// sameShapes decides by the shapes that did not change, where that is enough: a gain that is asked of one is not there.
+func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
+	var names []string
+	for _, g := range settled {
+		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
+		if gains(g.goal) {
+			row.Status = Failed
+			names = append(names, g.shape.Name)
+		}
+		j.comparisons = append(j.comparisons, row)
+	}
+	switch {
+	case len(names) > 0:
+		return GateResult{
+			Status: Failed, Reason: ReasonTooSlow,
+			Text:   fmt.Sprintf("Too slow: what serves %s is the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(names, ", "), askedOf(settled, names[0])),
+			ToPass: []string{"change the variant that serves " + strings.Join(names, ", ") + ", or choose another for it"},
+		}, true
+	case len(open) == 0 && len(settled) > 0:
+		return GateResult{Status: Passed, Text: "What serves every shape that is timed is the baseline's machine code: nothing to measure"}, true
+	}
+	return GateResult{}, false
+}
+
+func askedOf(goals []goalOf, shape string) *policies.Goal {
+	return goals[slices.IndexFunc(goals, func(g goalOf) bool { return g.shape.Name == shape })].goal
+}

@@ -1,0 +1,54 @@
+package cuda
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// The kernels of testdata/public do what their references say, launched as their manifests say. Each is a new kernel, which is
+// compared with its reference alone.
+func TestPublicOnGPU(t *testing.T) {
+	needsGPU(t)
+	needsCompiler(t)
+	policy, err := policies.Parse("test.yaml", []byte("version: 1\ngates:\n  correctness: {shapes: all, seeds: [0, 1], distributions: [normal, uniform], determinism: true}\nrules:\n  - name: default\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range public(t) {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for from, to := range map[string]string{"gate": "base", "csrc": "head/" + kernels.RepositoryFolder + "/csrc", "common": "head/" + kernels.RepositoryFolder + "/common"} {
+				if err := os.CopyFS(filepath.Join(root, to), os.DirFS("testdata/public/"+from)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := os.ReadFile("testdata/public/gate/" + name + ".kernel.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := runners.Job{
+				Manifest: m, ManifestText: string(text), Policy: policy, Trusted: filepath.Join(root, "base"),
+				Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant},
+			}
+			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := runners.Gather(t.Context(), job, b, silent{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := gates.Judge(policy, "test.yaml", e)
+			if v.Outcome != gates.Pass {
+				t.Errorf("%s (%s): %s %s", v.Outcome, v.Reason, v.Summary, e.Fault)
+			}
+			t.Logf("%s: %s", v.Outcome, v.Summary)
+		})
+	}
+}
