@@ -30,7 +30,8 @@ type Evidence struct {
 	Removed     bool         `json:"removed,omitempty"` // the head has no such kernel any more
 	Baseline    *Build       `json:"baseline,omitempty"`
 	Candidate   *Build       `json:"candidate,omitempty"`
-	SameCode    bool         `json:"same_code,omitempty"` // both built to equal machine code
+	SameCode    bool         `json:"same_code,omitempty"`    // both built to equal machine code
+	MachineCode *MachineCode `json:"machine_code,omitempty"` // of both, where it differs and a disassembler was there
 	Correctness *Correctness `json:"correctness,omitempty"`
 	Sanitize    *Sanitize    `json:"sanitize,omitempty"`
 	Performance *Performance `json:"performance,omitempty"`

@@ -46,6 +46,7 @@ type Backend struct {
 	rng       *rand.Rand
 	sides     map[runners.Role]*sides.Built
 	kinds     map[runners.Role]*codes
+	made      map[madeCode]*codes
 	compiling map[string]*compilation
 	micros    map[string]float64 // a launch's time by shape, roughly
 	whole     context.Context    // what is begun ahead of its gate ends with it
@@ -88,7 +89,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
 	}
 	b := &Backend{
-		job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, compiling: map[string]*compilation{},
+		job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
 	if b.config.LaunchTimeout == 0 {
@@ -192,6 +193,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	if err := resources(&build, k, m, b.shapesOf(role, side.Variant)); err != nil {
 		return build, nil, err
 	}
+	b.made[madeCode{role, side.Variant}] = k
 	if b.sideOf(role).Variant != kernels.Choice {
 		b.kinds[role] = k
 	}
