@@ -113,6 +113,7 @@ type Build struct {
 	Flags       []string       `json:"flags,omitempty"`
 	Arch        string         `json:"arch,omitempty"`
 	Compiler    string         `json:"compiler,omitempty"`
+	Digest      string         `json:"compiler_digest,omitempty"` // of the compiler, where the policy pins it
 	OK          bool           `json:"ok"`
 	Error       string         `json:"error,omitempty"` // one line for people
 	Diagnostics []Diagnostic   `json:"diagnostics,omitempty"`

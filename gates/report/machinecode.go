@@ -14,7 +14,9 @@ func machineCode(v *gates.Verdict) []block {
 	if m == nil {
 		return nil
 	}
-	summary := func(said string) line { return line{mark(signNone), text(" "), bold("machine code"), text(": " + said)} }
+	summary := func(said string) line {
+		return line{mark(signNone), text(" "), bold("machine code"), text(": " + said)}
+	}
 	if len(m.Changes) == 0 {
 		if m.Skipped == "" {
 			return nil
