@@ -121,7 +121,7 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				host.Includes = config.Runner.Includes
+				host.Includes, host.Toolchains.Paths = config.Runner.Includes, config.Runner.Toolchains
 			}
 			findings := doctor.Run(cmd.Context(), host)
 			fmt.Fprint(stdout, doctor.Text(findings))
@@ -129,7 +129,8 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 		},
 	}
 	includeFlag(cmd, &host.Includes)
-	cmd.Flags().StringVar(&file, "config", "", "the bot's configuration file, whose runner.includes are looked at")
+	toolchainFlag(cmd, &host.Toolchains.Paths)
+	cmd.Flags().StringVar(&file, "config", "", "the bot's configuration file, whose runner.includes and runner.toolchains are looked at")
 	return cmd
 }
 

@@ -22,6 +22,7 @@ import (
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now}
 	asJSON, onGitHub := false, false
+	var compilers map[string]string
 	one := check.One{Inputs: string(kernels.Normal)}
 	cmd := &cobra.Command{
 		Use:   "check [KERNEL...]",
@@ -34,6 +35,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		Example: "  kernelgate check\n  kernelgate check --base origin/main --label refactoring\n" +
 			"  kernelgate check sdpa_cpu --baseline-variant stage1 --variant stage2\n" +
 			"  kernelgate check sdpa_fp8 --baseline-variant stage5 --variant stage5,NUM_STAGES=4 --static\n" +
+			"  kernelgate check --static --toolchain new=triton@3.9.0   # every kernel by another compiler\n" +
 			"  kernelgate check --runner cpu        # on a host without a GPU: the CPU kernels alone\n" +
 			"  kernelgate check sdpa_fp8 --rivals   # with PyTorch's times beside the candidate's\n" +
 			"  kernelgate check softmax --shape R=5,C=63 --seed 7 --inputs peaks   # one case, element by element",
@@ -48,6 +50,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err := measureHere(&opt.Config); err != nil {
 				return err
 			}
+			if err := compareCompilers(cmd.Context(), &opt, compilers); err != nil {
+				return err
+			}
 			if one.Shape != "" {
 				return repeat(cmd, opt, one, stdout, stderr)
 			}
@@ -58,6 +63,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			status := exitPass
 			checked, leftOut := 0, 0
+			var verdicts []*gates.Verdict
 			live := liveProgress(stderr)
 			err := check.Run(cmd.Context(), opt, live, func(r check.Result) error {
 				live.Clear()
@@ -67,6 +73,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 					return nil
 				}
 				checked++
+				verdicts = append(verdicts, r.Verdict)
 				status = max(status, severity(r.Verdict.Outcome))
 				if asJSON {
 					return json.NewEncoder(stdout).Encode(r.Verdict)
@@ -85,6 +92,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			if checked == 0 && asJSON {
 				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
+			}
+			if table := report.TerminalCompilers(verdicts, terminalOptions(stdout)); table != "" && !asJSON {
+				fmt.Fprint(stdout, "\nEvery kernel by the other compiler, worst first:\n\n"+table)
 			}
 			if checked == 0 {
 				fmt.Fprintln(stdout, "PASS: no kernel changed.")
@@ -106,6 +116,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&opt.Static, "static", false, "compile and judge resources alone; needs no GPU")
 	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: every one that the kernel is built for)")
 	includeFlag(cmd, &opt.Includes)
+	f.StringToStringVar(&compilers, "toolchain", nil, "compare two compilers on the same sources, over every kernel that they build: new=triton@3.9.0 or new=/usr/local/cuda-12.9, and old=… in place of the policy's or this host's own")
 	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
 	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")

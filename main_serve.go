@@ -123,6 +123,11 @@ func includeFlag(cmd *cobra.Command, sets *includes.Sets) {
 	cmd.Flags().StringToStringVar((*map[string]string)(sets), "include", nil, "headers that manifests include by name, cutlass=/opt/cutlass/include for include: [<cutlass>]")
 }
 
+// toolchainFlag is the compilers that this host has beside the usual ones.
+func toolchainFlag(cmd *cobra.Command, paths *[]string) {
+	cmd.Flags().StringSliceVar(paths, "toolchain", nil, "folder of a further compiler that policies may pin: a CUDA toolkit, or one that holds the package triton; a Python that has a Triton will do")
+}
+
 func runnerCommand(stderr io.Writer) *cobra.Command {
 	var c agent.Config
 	var here measure.Config
@@ -184,6 +189,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
 	f.IntVar(&device, "device", 0, "which GPU to measure on")
 	includeFlag(cmd, &here.Includes)
+	toolchainFlag(cmd, &here.Toolchains)
 	f.StringVar(&level, "log-level", level, "debug, info, warn or error")
 	f.StringVar(&format, "log-format", format, "text or json")
 	return cmd

@@ -34,6 +34,7 @@ type Evidence struct {
 	// SameShapes is the shapes that equal machine code serves on both sides, where a side chooses by problem size and not all of it
 	// is equal.
 	SameShapes  []string     `json:"same_shapes,omitempty"`
+	MachineCode *MachineCode `json:"machine_code,omitempty"` // of both, where it differs and a disassembler was there
 	Correctness *Correctness `json:"correctness,omitempty"`
 	Sanitize    *Sanitize    `json:"sanitize,omitempty"`
 	Performance *Performance `json:"performance,omitempty"`
@@ -115,6 +116,7 @@ type Build struct {
 	Flags       []string       `json:"flags,omitempty"`
 	Arch        string         `json:"arch,omitempty"`
 	Compiler    string         `json:"compiler,omitempty"`
+	Digest      string         `json:"compiler_digest,omitempty"` // of the compiler, where the policy pins it
 	OK          bool           `json:"ok"`
 	Error       string         `json:"error,omitempty"` // one line for people
 	Diagnostics []Diagnostic   `json:"diagnostics,omitempty"`

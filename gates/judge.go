@@ -26,7 +26,7 @@ func judge(p *policies.Policy, file string, e *Evidence, resamples int) *Verdict
 	j := &judgement{rule: rule, evidence: e, resamples: resamples}
 	v := &Verdict{
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
-		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals,
+		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
 	}
 	j.tellChosen()
 	j.run()

@@ -152,6 +152,11 @@ func (e *Evidence) problem() (field, problem string) {
 			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
 		}
 	}
+	if m := e.MachineCode; m != nil {
+		if f, problem := m.problem(); problem != "" {
+			return "machine_code." + f, problem
+		}
+	}
 	if s := e.Sanitize; s != nil {
 		if f, problem := s.problem(); problem != "" {
 			return "sanitize." + f, problem

@@ -41,6 +41,11 @@ func TestParseEvidenceRefuses(t *testing.T) {
 		{"a rival without a shape", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "stats": {"n": 1}}],`), "rivals[0].shape: is empty"},
 		{"a rival without times", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "shape": "mission", "stats": {"n": 3, "min": 0}}],`), "rivals[0].stats: are no summary of times above 0"},
 		{"a rival that failed and was timed", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "failure": "gone", "stats": {"n": 3}}],`), "rivals[0].failure: stands beside times (3 samples)"},
+		{"code of nobody", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": ""}]},`), "machine_code.changes[0].kernel: is empty or longer than any name"},
+		{"a diff without end", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": "k", "diff": "`+strings.Repeat("x", MaxCodeDiff+1)+`"}]},`), "machine_code.changes[0].diff: has 16385 bytes (at most 16384)"},
+		{"fewer than no instructions", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": "k", "candidate": {"tensor": -1}}]},`), "machine_code.changes[0].candidate: has a negative count"},
+		{"too much code", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel":"a"},{"kernel":"a"},{"kernel":"a"},{"kernel":"a"},{"kernel":"a"}]},`), "machine_code.changes: are 5 (at most 4)"},
+		{"fewer than no kernels more", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"more": -1},`), "machine_code.more: is -1"},
 		{"an attempt that goes back", edit(`"attempt": 1`, `"attempt": 0`), "performance.rounds[0].attempt: is 0 after attempt 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,6 +83,7 @@ func FuzzParseEvidence(f *testing.F) {
 	first := &small.Performance.Rounds[0].Series[0]
 	first.Wall, first.Solo, first.SoloSpoiled, first.Spoiled = slices.Clone(first.Nanos), []float64{1e5, 1e5}, 1, []int{0, 0, 4}
 	first.Single, first.Kept, first.Referenced = &Singles{Baseline: []float64{1e5}, Candidate: []float64{9e4}}, []float64{8e4}, 1
+	small.MachineCode = &MachineCode{Tool: "nvdisasm 13", Changes: []CodeChange{{Kernel: "k", Shapes: []string{"mission"}, Baseline: &Instructions{Memory: 2}, Candidate: &Instructions{Tensor: 1}, Diff: "@@ -1,1 +1,1 @@ k.cu:3\n-A\n+B", Cut: 2}}, More: 1}
 	rival := Rival{Name: "torch", Shape: small.Shapes[0].Name, Stats: stats.Describe([]float64{40, 42})}
 	for _, rivals := range [][]Rival{nil, {rival, {Name: "cudnn", Failure: "not installed"}}} {
 		small.Rivals = rivals

@@ -60,8 +60,9 @@ type Verdict struct {
 	Sanitizers  []SanitizerRow `json:"sanitizers,omitempty"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
 	Profile     []MetricRow    `json:"profile,omitempty"`
-	Rivals      []Rival        `json:"rivals,omitempty"` // for information
-	Builds      []Build        `json:"builds,omitempty"` // baseline, candidate
+	Rivals      []Rival        `json:"rivals,omitempty"`       // for information
+	Builds      []Build        `json:"builds,omitempty"`       // baseline, candidate
+	MachineCode *MachineCode   `json:"machine_code,omitempty"` // for information
 	Measuring   *Measuring     `json:"measuring,omitempty"`
 	ToPass      []string       `json:"to_pass,omitempty"` // what would make it pass
 	Notes       []string       `json:"notes,omitempty"`

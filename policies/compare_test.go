@@ -14,6 +14,7 @@ import (
 const compared = `version: 1
 check: kernelgate
 devices: [l4]
+toolchains: {triton: {version: 3.6.0}}
 commands: {override: maintain}
 forks: {run: after-approval}
 gates:
@@ -49,6 +50,9 @@ type edit struct {
 var edits = []edit{
 	{"check: kernelgate", "check: other", "check", "changes", "changes"},
 	{"devices: [l4]", "devices: [l4, cpu]", "devices", "changes", "changes"},
+	{"triton: {version: 3.6.0}", "triton: {version: 3.9.0}", "toolchains.triton", "changes", "changes"},
+	{"triton: {version: 3.6.0}", "triton: {version: 3.6.0}, nvcc: {version: 13.0.88}", "toolchains.nvcc", "changes", "changes"},
+	{"version: 3.6.0}", "version: 3.6.0, digest: \"sha256:" + strings.Repeat("0", 64) + "\"}", "toolchains.triton", "changes", "changes"},
 	{"override: maintain", "override: write", "commands.override", "loosens", "tightens"},
 	{"commands: {", "commands: {approve-policy: admin, ", "commands.approve-policy", "tightens", "loosens"},
 	{"run: after-approval", "run: never", "forks.run", "tightens", "loosens"},
@@ -111,6 +115,7 @@ func TestCompareWithNothing(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s %s: %.40s → %s", d.Direction, d.Path, d.Old, d.New))
 	}
 	want := `changes devices: l4 → none
+changes toolchains.triton: 3.6.0 → none
 changes rules: tidy, default → default
 loosens rules[default].gates.build.timeout: 5m → 10m
 loosens rules[default].gates.ptxas: registers <= 128, registers increase <=  → none

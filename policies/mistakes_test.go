@@ -120,13 +120,18 @@ func TestMistakes(t *testing.T) {
 }
 
 var fileMistakes = []mistake{
+	{"half a version", "devices: [l4]", "toolchains: {nvcc: {version: 13}}", []string{`3:30: toolchains.nvcc.version: "13" is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor tells it)`}},
+	{"a compiler of one's own", "devices: [l4]", "toolchains: {nvcc: {version: ../../nvcc}}", []string{`3:30: toolchains.nvcc.version: "../../nvcc" is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor tells it)`}},
+	{"a path to one", "devices: [l4]", "toolchains: {triton: {version: 3.6.0, path: /tmp/triton}}", []string{`3:39: toolchains.triton.path: unknown field (known here: digest, version)`}},
+	{"half a digest", "devices: [l4]", "toolchains: {triton: {version: 3.6.0, digest: sha256:12}}", []string{`3:47: toolchains.triton.digest: "sha256:12" is not a digest (write sha256: and 64 hexadecimal digits, as kernelgate doctor tells it)`}},
+	{"no version", "devices: [l4]", "toolchains: {triton: {}}", []string{`3:22: toolchains.triton.version: is required (write e.g. version: 13.0.88)`}},
 	{"another version", "version: 1", "version: 2", []string{"1:10: version: 2 is not a version this program reads (write 1)"}},
 	{"another version, oddly written", "version: 1", "version: 00", []string{"1:10: version: 0 is not a version this program reads (write 1)"}},
 	{"no number as version", "version: 1", "version: v1", []string{`1:10: version: "v1" is not a whole number (write e.g. 128)`}},
 	{"no version", "version: 1\n", "", []string{"1:1: version: is required (write e.g. version: 1)"}},
 	{"no gates", "gates:\n  build", "notes:\n  build", []string{
 		`1:1: gates: is required (write e.g. gates: {correctness: {norm_error: "<= 1%"}})`,
-		"6:1: notes: unknown field (known here: check, commands, devices, forks, gates, rules, version)"}},
+		"6:1: notes: unknown field (known here: check, commands, devices, forks, gates, rules, toolchains, version)"}},
 	{"no rules", "rules:", "rule:", []string{
 		"1:1: rules: is required (write e.g. rules: [{name: default}])",
 		"31:1: rule: unknown field (did you mean rules?)"}},

@@ -16,13 +16,14 @@ const Version = 1
 // A Policy is one file: gates that every rule starts from, and rules that say
 // which change must meet what.
 type Policy struct {
-	Version  int      `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
-	Check    string   `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
-	Devices  []string `yaml:"devices" eg:"[l4]" default:"(cpu for the mode cpu, gpu for the others)" doc:"Labels of the runners that may measure, most wanted first."`
-	Commands Commands `yaml:"commands" eg:"{rebench: triage}" doc:"The repository role that each comment command needs."`
-	Forks    Forks    `yaml:"forks" eg:"{run: never}" doc:"How pull requests from forks are handled."`
-	Gates    Gates    `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"What every rule starts from; a rule overrides field by field."`
-	Rules    []Rule   `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"First match wins; the last one is the default."`
+	Version    int        `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
+	Check      string     `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
+	Devices    []string   `yaml:"devices" eg:"[l4]" default:"(cpu for the mode cpu, gpu for the others)" doc:"Labels of the runners that may measure, most wanted first."`
+	Commands   Commands   `yaml:"commands" eg:"{rebench: triage}" doc:"The repository role that each comment command needs."`
+	Forks      Forks      `yaml:"forks" eg:"{run: never}" doc:"How pull requests from forks are handled."`
+	Toolchains Toolchains `yaml:"toolchains" eg:"{triton: {version: 3.6.0}}" doc:"Compilers that kernels are built with, among those that the runners have. A change of one gates every kernel that it builds."`
+	Gates      Gates      `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"What every rule starts from; a rule overrides field by field."`
+	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"First match wins; the last one is the default."`
 }
 
 // DefaultCommands is who may say what where no policy says otherwise.
@@ -61,6 +62,7 @@ func (p *Policy) ValidateStrict(n *strict.Node) {
 		n.Child("check").Errorf("%q is not a check name (write e.g. kernelgate)", p.Check)
 	}
 	p.checkDevices(n.Child("devices"))
+	p.checkToolchains(n.Child("toolchains"))
 	rules := n.Child("rules")
 	if len(rules.Items()) > maxRules {
 		rules.Errorf("has %d rules (write at most %d)", len(rules.Items()), maxRules)

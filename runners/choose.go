@@ -26,7 +26,7 @@ func BuildParts(m *kernels.Manifest, side Side, device string, build func(part S
 			part.Shapes = append(part.Shapes, s.Name)
 		}
 		all.Parts = append(all.Parts, part)
-		all.Compiler, all.Seconds, all.Cached = b.Compiler, all.Seconds+b.Seconds, all.Cached && b.Cached
+		all.Compiler, all.Digest, all.Seconds, all.Cached = b.Compiler, b.Digest, all.Seconds+b.Seconds, all.Cached && b.Cached
 		all.Diagnostics = append(all.Diagnostics, b.Diagnostics...)
 		if !b.OK && all.OK {
 			all.OK, all.Error = false, fmt.Sprintf("variant %s: %s", name, b.Error)

@@ -133,6 +133,19 @@ type Side struct {
 	// manifest. ManifestText is the kernel.yaml that the implementation stands in.
 	Manifest     *kernels.Manifest
 	ManifestText string
+	// Toolchains is the compilers that the policy pins for it; what is not pinned is the runner's own.
+	Toolchains policies.Toolchains
+}
+
+// ToolchainOf is the kind of pin that a kernel is built by; "" is none.
+func ToolchainOf(m *kernels.Manifest) string {
+	switch {
+	case m.Mode != kernels.ModeCUDA:
+		return ""
+	case m.Compiler == kernels.Triton:
+		return policies.Triton
+	}
+	return policies.NVCC
 }
 
 // Of is the manifest that a side is built and launched by.

@@ -161,7 +161,26 @@ func (g *gatherer) build(ctx context.Context) error {
 	g.evidence.Candidate = c
 	g.evidence.SameCode = g.job.SameCode(g.evidence.Baseline, c)
 	g.evidence.SameShapes = g.job.SameShapes(g.evidence.Baseline, c)
+	g.show(whole)
 	return nil
+}
+
+// A disassembler is a backend that can show what differs between the sides' machine code; nil where it has nothing to show.
+type disassembler interface {
+	MachineCode(ctx context.Context) *gates.MachineCode
+}
+
+// showTimeout bounds what is for people alone.
+const showTimeout = time.Minute
+
+// show keeps what differs between the sides' code, where both are built and it does.
+func (g *gatherer) show(ctx context.Context) {
+	b, c := g.evidence.Baseline, g.evidence.Candidate
+	if d, ok := g.backend.(disassembler); ok && b != nil && b.OK && c.OK && b.Code != c.Code {
+		ctx, cancel := context.WithTimeout(ctx, showTimeout)
+		defer cancel()
+		g.evidence.MachineCode = d.MachineCode(ctx)
+	}
 }
 
 // late is a build that took longer than the policy allows: that is the side's own

@@ -150,6 +150,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	v.Builds[0].Diagnostics = []gates.Diagnostic{{File: "a.cu", Line: 3, Severity: "error", Message: "bad"}}
 	v.Builds[0].Error = "it broke"
 	v.Sanitizers[0].Findings = []gates.Finding{{Text: "race", File: "a.cu", OtherFile: "b.cu"}}
+	v.MachineCode = &gates.MachineCode{Tool: "nvdisasm", Skipped: "none", Changes: []gates.CodeChange{{Kernel: "k", Shapes: []string{"s"}, Baseline: &gates.Instructions{Tensor: 41}, Candidate: &gates.Instructions{Tensor: 42}, Diff: "-A"}}}
 	v.ToPass, v.Notes = []string{"do"}, []string{"note"}
 	outcome := v.Outcome
 	poison(reflect.ValueOf(v).Elem())
@@ -181,6 +182,9 @@ func TestHostileTextStaysText(t *testing.T) {
 		_, seen[path] = w.get(site + path)
 	}
 	_, seen["/runs/none"] = w.get(site + "/runs/" + url.PathEscape(hostile))
+	if _, body := w.get(site + "/runs/" + job); !strings.Contains(body, "Machine code</h2>") || !strings.Contains(body, `baseline<td class="figure">41`) || !strings.Contains(body, "<pre>-A") {
+		t.Error("the run's page does not show its machine code")
+	}
 	showed := 0
 	for path, body := range seen {
 		if strings.HasSuffix(path, ".json") || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/") {

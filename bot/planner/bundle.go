@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -142,12 +144,27 @@ func sources(job runners.Job) (string, error) {
 		fmt.Fprintf(h, "%q %q\n", job.Baseline.Variant, job.Of(*job.Baseline).Recipe(job.Baseline.Variant))
 		dirs = append(dirs, job.Baseline.Dir)
 	}
+	if err := hashPins(h, job); err != nil {
+		return "", err
+	}
 	for i, dir := range dirs {
 		if err := hashFolder(h, dir, func(rel string) bool { return i > 0 || !alone || !job.Manifest.IsSource(rel) }); err != nil {
 			return "", fmt.Errorf("reading the sources of %s: %w", job.Manifest.Name, err)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashPins adds the compilers that are pinned: the same sources are something else by another.
+func hashPins(h io.Writer, job runners.Job) error {
+	pins := []policies.Toolchains{job.Candidate.Toolchains}
+	if job.Baseline != nil {
+		pins = append(pins, job.Baseline.Toolchains)
+	}
+	if !slices.ContainsFunc(pins, func(t policies.Toolchains) bool { return t != policies.Toolchains{} }) {
+		return nil
+	}
+	return json.NewEncoder(h).Encode(pins)
 }
 
 // asks is the digest of what evidence about the same machine code depends on beside the

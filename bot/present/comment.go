@@ -133,7 +133,7 @@ func (v View) inSight() string {
 	case r == nil && len(v.State.Runs) < 2 && !v.forInformation():
 		return "" // the heading says it
 	case r == nil:
-		return joined(v.kernelRows(), v.toPass())
+		return joined(v.kernelRows(), v.compilers(), v.toPass())
 	}
 	named := ""
 	if verdict := v.known(*r); verdict == nil {

@@ -40,6 +40,23 @@ func (v View) kernelRows() string {
 	return spill(rows, kernelRoom, "kernels")
 }
 
+// compilers is the table over the kernels that another compiler builds, where that is what is under the gate.
+func (v View) compilers() string {
+	var all []*gates.Verdict
+	for _, r := range v.State.Runs {
+		if r.Phase == change.Done {
+			all = append(all, v.Verdicts[r.Job])
+		}
+	}
+	if len(all) > compilersShown {
+		return details(fmt.Sprintf("What the other compiler makes of %d kernels", len(all)), report.Compilers(all))
+	}
+	return report.Compilers(all)
+}
+
+// compilersShown is as many kernels as one looks over at once.
+const compilersShown = 30
+
 func (v View) kernelWords(r change.Run, at standing) string {
 	switch {
 	case r.Phase == change.Done:

@@ -180,6 +180,11 @@ func (c *checker) checkLocal() {
 			c.at("runner.includes", "%s: %q is not an absolute path (write e.g. /opt/%[1]s/include)", name, r.Includes[name])
 		}
 	}
+	for i, path := range r.Toolchains {
+		if !filepath.IsAbs(path) || strings.Contains(path, ",") {
+			c.item("runner.toolchains", i, "%q is not an absolute path without commas (write e.g. /usr/local/cuda-12.9)", path)
+		}
+	}
 	if r.Socket != "" && !filepath.IsAbs(r.Socket) {
 		c.at("runner.socket", "%q is not an absolute path (write e.g. /run/kernelgate/runner.sock)", r.Socket)
 	}

@@ -23,6 +23,7 @@ type child struct {
 	server, name  string
 	labels        []string
 	includes      includes.Sets
+	toolchains    []string
 	level, format string
 	as            *syscall.Credential // nil is as the bot
 	stderr        io.Writer
@@ -78,6 +79,9 @@ func (c *child) once(ctx context.Context) error {
 	for _, name := range c.includes.Names() {
 		args = append(args, "--include", name+"="+c.includes[name])
 	}
+	for _, path := range c.toolchains {
+		args = append(args, "--toolchain", path)
+	}
 	cmd := exec.CommandContext(ctx, c.program[0], args...)
 	cmd.Dir, cmd.Env = c.dir, c.environment()
 	cmd.Stdout, cmd.Stderr = c.stderr, c.stderr
@@ -100,7 +104,7 @@ func (c *child) once(ctx context.Context) error {
 func (c *child) environment() []string {
 	env := []string{"HOME=" + c.home()}
 	for _, name := range []string{
-		"PATH", "LANG", "TMPDIR", "TZ", "CC", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH",
+		"PATH", "LANG", "TMPDIR", "TZ", "CC", "CUDA_HOME", "KERNELGATE_PYTHON", "CUDA_PATH", "LD_LIBRARY_PATH",
 		"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
 	} {
 		if value := c.getenv(name); value != "" {

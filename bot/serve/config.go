@@ -44,12 +44,13 @@ type GitHub struct {
 
 // LocalRunner is the runner that serve starts as a process of its own.
 type LocalRunner struct {
-	Local    bool              `yaml:"local" eg:"false" default:"true" doc:"Start a runner on this host."`
-	Name     string            `yaml:"name" eg:"gate1" default:"local" bounds:"(letters, digits, . _ -)" doc:"Its name in reports."`
-	Labels   []string          `yaml:"labels" eg:"[cpu]" default:"(found out: cpu, and gpu with the GPU's name)" doc:"Kinds of jobs it takes."`
-	Socket   string            `yaml:"socket" eg:"/run/kernelgate/runner.sock" default:"(runner.sock in the data folder)" doc:"Unix socket for runners on this host."`
-	Includes map[string]string `yaml:"includes" eg:"{cutlass: /opt/cutlass/include}" doc:"Sets of headers on this host that manifests include by a name in <>. A runner elsewhere is told by its --include."`
-	User     string            `yaml:"user" eg:"kernelgate-runner" default:"(the server's)" doc:"User to run it as; serve must be root for that."`
+	Local      bool              `yaml:"local" eg:"false" default:"true" doc:"Start a runner on this host."`
+	Name       string            `yaml:"name" eg:"gate1" default:"local" bounds:"(letters, digits, . _ -)" doc:"Its name in reports."`
+	Labels     []string          `yaml:"labels" eg:"[cpu]" default:"(found out: cpu, and gpu with the GPU's name)" doc:"Kinds of jobs it takes."`
+	Socket     string            `yaml:"socket" eg:"/run/kernelgate/runner.sock" default:"(runner.sock in the data folder)" doc:"Unix socket for runners on this host."`
+	Includes   map[string]string `yaml:"includes" eg:"{cutlass: /opt/cutlass/include}" doc:"Sets of headers on this host that manifests include by a name in <>. A runner elsewhere is told by its --include."`
+	Toolchains []string          `yaml:"toolchains" eg:"[/usr/local/cuda-12.9, /opt/triton-3.6.0]" doc:"Folders of further compilers on this host, which policies may pin: CUDA toolkits, and folders that hold the package triton. A runner elsewhere is told by its --toolchain."`
+	User       string            `yaml:"user" eg:"kernelgate-runner" default:"(the server's)" doc:"User to run it as; serve must be root for that."`
 }
 
 // A RemoteRunner is a runner elsewhere: kernelgate runner --server.

@@ -157,6 +157,9 @@ func (c checker) builds() error {
 		if err := c.parts(s.field, m, variant, s.build); err != nil {
 			return err
 		}
+		if err := pinned(s.field, m, s.side, s.build); err != nil {
+			return err
+		}
 	}
 	equal := job.SameCode(e.Baseline, e.Candidate)
 	if e.SameCode != equal {
@@ -164,6 +167,32 @@ func (c checker) builds() error {
 	}
 	if served := job.SameShapes(e.Baseline, e.Candidate); !slices.Equal(e.SameShapes, served) {
 		return fmt.Errorf("same_shapes: they are %q, and by the hashes and the launches of both sides they are %q", e.SameShapes, served)
+	}
+	return nil
+}
+
+// pinned compilers are those that were asked for: what another makes of the sources is not what would be merged.
+func pinned(field string, m *kernels.Manifest, side runners.Side, build *gates.Build) error {
+	kind := runners.ToolchainOf(m)
+	pin := side.Toolchains.Of(kind)
+	if pin == nil || !build.OK {
+		return nil
+	}
+	want := kind + " " + pin.Version
+	if m.Compiler == kernels.PTX {
+		want = "ptxas " + pin.Version
+	}
+	all := []gates.Build{*build}
+	for _, p := range build.Parts {
+		all = append(all, p.Build)
+	}
+	for _, b := range all {
+		if b.Digest != pin.Digest {
+			return differs(field+".compiler_digest", b.Digest, pin.Digest)
+		}
+		if b.Compiler != want && m.Compiler != kernels.Program { // which is named by its command
+			return differs(field+".compiler", b.Compiler, want)
+		}
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func build(v *gates.Verdict) document {
 		}
 		add(orDash(g.Gate), keep, gateFold(v, g))
 	}
+	add("the machine code", 15, machineCode(v))
 	add("gates that were not run", 46, notRun(v))
 	add("rivals", 30, rivals(v))
 	add("provenance", 25, provenance(v))

@@ -150,7 +150,25 @@ func verdicts() map[string]*gates.Verdict {
 		"pass-attempts":           attempts(),
 		"pass-rivals":             withRivals(),
 		"defer-sanitize":          raced(),
+		"pass-machine-code":       otherCode(),
 	}
+}
+
+// otherCode has a kernel whose instructions are others, one that is new, and a diff with what could be markup.
+func otherCode() *gates.Verdict {
+	v := passing()
+	v.MachineCode = &gates.MachineCode{
+		Tool: "nvdisasm 13.4.92",
+		Changes: []gates.CodeChange{
+			{
+				Kernel: "sdpa", Baseline: &gates.Instructions{Memory: 48, Barrier: 6, Special: 20, Other: 883}, Candidate: &gates.Instructions{Tensor: 64, Memory: 32, Barrier: 8, Special: 20, Other: 510},
+				Diff: "@@ -12,3 +12,4 @@ sdpa.cu:118\n LDS R4, [R10+UR4]\n-FFMA R4, R4, 3.5, R11\n+HMMA.16816.F32 R4, R8, R2, R4\n+LDGSTS.E.BYPASS.128 [R9], desc[UR6][R2.64]\n BRA `(.L)", Cut: 311,
+			},
+			{Kernel: "combine<64, true>", Shapes: []string{"long"}, Candidate: &gates.Instructions{Memory: 9, Other: 120}},
+		},
+		More: 1,
+	}
+	return v
 }
 
 func unbuilt() *gates.Verdict {

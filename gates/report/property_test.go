@@ -67,6 +67,11 @@ func TestTerminalKeepsWithinWidth(t *testing.T) {
 		for i := range v.Builds {
 			v.Builds[i].Diagnostics = nil
 		}
+		if m := v.MachineCode; m != nil {
+			for i := range m.Changes {
+				m.Changes[i].Diff = ""
+			}
+		}
 		for _, width := range []int{40, 80, 160} {
 			for _, colour := range []bool{false, true} {
 				for s := range strings.SplitSeq(Terminal(v, TerminalOptions{Width: width, Colour: colour, Details: true}), "\n") {

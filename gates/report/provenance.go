@@ -122,7 +122,7 @@ func buildRows(v *gates.Verdict) [][]line {
 		{"toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(togglesText(b.Toggles)) }},
 		{"flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) }},
 		{"arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) }},
-		{"compiler", func(_ gates.Commit, b gates.Build) line { return cell(orDash(b.Compiler)) }},
+		{"compiler", func(_ gates.Commit, b gates.Build) line { return compilerText(b) }},
 		{"machine code", func(_ gates.Commit, b gates.Build) line { return codeCell(Short(b.Code)) }},
 		{"build time", func(_ gates.Commit, b gates.Build) line {
 			if b.Cached {
@@ -155,6 +155,13 @@ func eachSide(v *gates.Verdict, wanted []sideRow) [][]line {
 		}
 	}
 	return rows
+}
+
+func compilerText(b gates.Build) line {
+	if b.Digest == "" {
+		return cell(orDash(b.Compiler))
+	}
+	return line{text(orDash(b.Compiler) + " "), mono(Short(b.Digest))}
 }
 
 func commitText(c gates.Commit) line {

@@ -80,6 +80,8 @@ type side struct {
 	Folder   string `json:"folder"`
 	Variant  string `json:"variant"`
 	Manifest string `json:"manifest,omitempty"` // the file of its own implementation; none is the base's
+	// Toolchains is the compilers that are pinned for it.
+	Toolchains policies.Toolchains `json:"toolchains,omitzero"`
 }
 
 // folders is which ones a bundle of this description has.

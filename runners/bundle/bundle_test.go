@@ -129,6 +129,10 @@ func TestRoundTrip(t *testing.T) {
 			own(t, j.Baseline, strings.Replace(manifest, "a: {}", "a: {lesson: none}", 1))
 			j.Candidate.Variant = "c"
 		},
+		"pinned compilers": func(j *runners.Job) {
+			j.Candidate.Toolchains.Triton = &policies.Toolchain{Version: "3.9.0", Digest: "sha256:" + strings.Repeat("0", 64)}
+			j.Baseline.Toolchains.NVCC = &policies.Toolchain{Version: "13.0.88"}
+		},
 		"plain": func(j *runners.Job) {
 			j.Rounds, j.Shapes, j.Seeds, j.Profile = 0, nil, nil, false
 		},
@@ -167,7 +171,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				j.Candidate.Manifest = nil
 				if j.Baseline != nil {
-					j.Baseline = &runners.Side{Variant: j.Baseline.Variant, ManifestText: j.Baseline.ManifestText}
+					j.Baseline = &runners.Side{Variant: j.Baseline.Variant, ManifestText: j.Baseline.ManifestText, Toolchains: j.Baseline.Toolchains}
 				}
 				j.Manifest, j.Policy = nil, nil
 			}

@@ -180,9 +180,9 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 	}
 	at := func(s side) runners.Side {
 		if dir == "" {
-			return runners.Side{Variant: s.Variant}
+			return runners.Side{Variant: s.Variant, Toolchains: s.Toolchains}
 		}
-		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant}
+		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant, Toolchains: s.Toolchains}
 	}
 	j := runners.Job{
 		Key: d.Key, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
@@ -271,6 +271,9 @@ func checkVariants(j runners.Job) error {
 	}
 	for _, s := range sides {
 		if _, err := j.Of(s).Variant(s.Variant); err != nil {
+			return err
+		}
+		if err := s.Toolchains.Check(); err != nil {
 			return err
 		}
 	}

@@ -144,6 +144,7 @@ func TestReadRefuses(t *testing.T) {
 		{"another schema", edit(jobFile, schema, "kernelgate/bundle/v9"), "same version"},
 		{"an unknown field", edit(jobFile, `"rounds"`, `"runds"`), "unknown field"},
 		{"two jobs", edit(jobFile, "\n}", "\n}{}"), "goes on after its end"},
+		{"a compiler that cannot be", edit(jobFile, `"variant": "b"`, `"variant": "b", "toolchains": {"nvcc": {"version": "../bin"}}`), "the pin of nvcc is no version with a digest"},
 		{"negative rounds", edit(jobFile, `"rounds": 7`, `"rounds": -7`), "rounds is -7"},
 		{"another folder", edit(jobFile, `"folder": "head"`, `"folder": "../head"`), "neither base nor head"},
 		{"an unknown variant", edit(jobFile, `"variant": "b"`, `"variant": "z"`), `no variant "z" (it has a, b)`},

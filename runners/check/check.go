@@ -34,6 +34,8 @@ type Options struct {
 
 	// Variants compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
+	// Before and After compare two compilers on one state, see plan.Options.
+	Before, After policies.Toolchains
 
 	measure.Config // how to measure
 
@@ -120,7 +122,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	host, _ := os.Hostname() // for the record alone
 	c.plan, err = plan.New(ctx, plan.Options{
 		Repo: repo, Base: base, Head: opt.Head, Scratch: c.scratch, Kernels: opt.Kernels, Change: c.opt.Change, Policy: opt.Policy,
-		Variant: opt.Variant, BaselineVariant: opt.BaselineVariant, Static: opt.Static, Rounds: opt.Rounds,
+		Variant: opt.Variant, BaselineVariant: opt.BaselineVariant, Static: opt.Static, Rounds: opt.Rounds, Before: opt.Before, After: opt.After,
 		Host: host, Version: opt.Version, Started: c.started,
 	})
 	if err != nil {
@@ -132,9 +134,9 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 
 func (c *checker) close() { os.RemoveAll(c.scratch) }
 
-// base is the revision to compare with. Two variants are of the same state.
+// base is the revision to compare with. Two variants are of the same state, and so are the works of two compilers.
 func (c *checker) base(ctx context.Context) (string, error) {
-	if c.opt.Variant != "" {
+	if c.opt.Variant != "" || c.opt.Before != (policies.Toolchains{}) || c.opt.After != (policies.Toolchains{}) {
 		return c.opt.Head, nil
 	}
 	base := c.opt.Base

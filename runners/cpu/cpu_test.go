@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -230,6 +231,12 @@ func TestEvidenceIsComplete(t *testing.T) {
 		if b.Resources == nil || *b.Resources.CodeSize <= 0 || b.Code == "" || b.Compiler == "" {
 			t.Errorf("build evidence is not whole: %+v", b)
 		}
+	}
+	if _, err := exec.LookPath("objdump"); err != nil {
+		return
+	}
+	if m := e.MachineCode; m == nil || len(m.Changes) != 1 || m.Changes[0].Kernel != "scale" || m.Changes[0].Candidate.Memory == 0 || m.Changes[0].Diff == "" {
+		t.Errorf("what differs in the machine code is not shown: %+v", m)
 	}
 }
 

@@ -262,13 +262,16 @@ func compileOnly(flags []string) []string {
 // on nothing but the stub and the object.
 const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
 
+// objectName is the kernel in the folder of its program.
+const objectName = "kernel.o"
+
 // link makes a program of the stub and the object in a folder that the compiler of the source has never seen.
 func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object, stub string, flags ...string) (string, error) {
 	out, err := w.folder(name, "program")
 	if err != nil {
 		return "", err
 	}
-	source, object, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
+	source, object, exe := filepath.Join(out, "main.c"), filepath.Join(out, objectName), filepath.Join(out, "kernel")
 	if err := errors.Join(os.WriteFile(source, []byte(stub), 0o644), os.WriteFile(object, kernel.Image, 0o644)); err != nil {
 		return "", fmt.Errorf("writing the %s's main: %w", name, err)
 	}

@@ -28,6 +28,7 @@ import (
 type Config struct {
 	Scratch       string        // folder for cubins; the caller removes it
 	Cache         string        // folder of the build cache; "" keeps none
+	Toolchains    []string      // further compilers of this host, see toolchain.Installed
 	Program       []string      // starts a worker: this program with the words that lead to Worker
 	Ordinal       int           // of the GPU
 	Arch          string        // compile for this architecture and use no GPU; "" takes the GPU's
@@ -41,11 +42,14 @@ type Backend struct {
 	job       runners.Job
 	config    Config
 	cuda      *toolchain.CUDA
-	triton    *toolchain.Triton // once it is needed
+	installed toolchain.Installed
+	cudas     map[policies.Toolchain]*toolchain.CUDA   // those that are pinned, once they are needed
+	tritons   map[policies.Toolchain]*toolchain.Triton // the zero pin is the host's own
 	device    gates.Device
 	rng       *rand.Rand
 	sides     map[runners.Role]*sides.Built
 	kinds     map[runners.Role]*codes
+	made      map[madeCode]*codes
 	compiling map[string]*compilation
 	micros    map[string]float64 // a launch's time by shape, roughly
 	whole     context.Context    // what is begun ahead of its gate ends with it
@@ -61,12 +65,16 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if job.Manifest.Mode != kernels.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
+	installed := toolchain.Installed{Paths: config.Toolchains, Getenv: config.Getenv}
+	if config.Cache != "" {
+		installed.Cache = &toolchain.Cache{Dir: config.Cache}
+	}
 	var compiler *toolchain.CUDA
 	var missing error
 	found := make(chan struct{})
 	go func() {
 		defer close(found)
-		compiler, missing = toolchain.FindCUDA(ctx, config.Getenv)
+		compiler, missing = installed.CUDA(ctx, judgePin(job))
 	}()
 	device := gates.Device{Kind: "gpu", Name: "no GPU: compiled only", Arch: config.Arch}
 	var xids xidSource
@@ -84,11 +92,8 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if missing != nil {
 		return nil, missing
 	}
-	if config.Cache != "" {
-		compiler.Cache = &toolchain.Cache{Dir: config.Cache}
-	}
 	b := &Backend{
-		job: job, config: config, cuda: compiler, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, compiling: map[string]*compilation{},
+		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policies.Toolchain]*toolchain.CUDA{}, tritons: map[policies.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
 	if b.config.LaunchTimeout == 0 {
@@ -109,8 +114,11 @@ func (b *Backend) Device() gates.Device { return b.device }
 // Tools is the programs that took part.
 func (b *Backend) Tools() map[string]string {
 	tools := map[string]string{"nvcc": b.cuda.Version}
-	if b.triton != nil {
-		tools["triton"], tools["python"] = b.triton.Version, b.triton.PythonVersion
+	for _, t := range b.tritons {
+		tools["python"] = t.PythonVersion
+	}
+	if t := b.tritons[policies.Toolchain{}]; t != nil {
+		tools["triton"] = t.Version
 	}
 	return tools
 }
@@ -158,7 +166,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	if err != nil {
 		return build, nil, err
 	}
-	build.Compiler = by.String()
+	build.Compiler, build.Digest = by.String(), by.digest()
 	source := m.SourceFile(variant)
 	start := time.Now()
 	asked, err := kindsOf(m, side.Variant)
@@ -192,6 +200,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	if err := resources(&build, k, m, b.shapesOf(role, side.Variant)); err != nil {
 		return build, nil, err
 	}
+	b.made[madeCode{role, side.Variant}] = k
 	if b.sideOf(role).Variant != kernels.Choice {
 		b.kinds[role] = k
 	}

@@ -21,7 +21,8 @@ const compileTimeout = 5 * time.Minute
 // A compiler makes machine code of a source, in the sandbox: a cubin for each kind of launch that it is asked for. A
 // *toolchain.CompileError blames the source; other errors are faults of this machine.
 type compiler interface {
-	fmt.Stringer // its name and version
+	fmt.Stringer    // its name and version
+	digest() string // of the compiler, where it is pinned
 	build(ctx context.Context, scratch string, kinds []kernels.Special) ([]*toolchain.Cubin, error)
 }
 
@@ -32,6 +33,7 @@ type nvcc struct {
 }
 
 func (c nvcc) String() string { return "nvcc " + c.cuda.Version }
+func (c nvcc) digest() string { return c.cuda.Digest }
 
 func (c nvcc) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
 	c.Scratch, c.Timeout = scratch, compileTimeout
@@ -51,6 +53,7 @@ type triton struct {
 }
 
 func (c triton) String() string { return c.Triton.String() }
+func (c triton) digest() string { return c.Triton.Digest }
 
 func (c triton) build(ctx context.Context, scratch string, kinds []kernels.Special) ([]*toolchain.Cubin, error) {
 	c.TritonBuild.Scratch, c.TritonBuild.Timeout, c.TritonBuild.Kinds = scratch, compileTimeout, kinds
@@ -61,9 +64,11 @@ func (c triton) build(ctx context.Context, scratch string, kinds []kernels.Speci
 type program struct {
 	*toolchain.Command
 	toolchain.CommandBuild
+	cuda *toolchain.CUDA
 }
 
 func (c program) String() string { return "command " + strings.Join(c.Args, " ") }
+func (c program) digest() string { return c.cuda.Digest }
 
 func (c program) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
 	c.CommandBuild.Scratch, c.CommandBuild.Timeout = scratch, compileTimeout
@@ -78,26 +83,28 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 	if err != nil {
 		return nil, err
 	}
-	plain := nvcc{b.cuda, toolchain.NVCCBuild{
+	nvccOf, err := b.pinnedCUDA(ctx, side)
+	if err != nil {
+		return nil, err
+	}
+	plain := nvcc{nvccOf, toolchain.NVCCBuild{
 		Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
 	}}
 	switch m.Compiler {
 	case kernels.Triton:
-		if b.triton == nil {
-			if b.triton, err = toolchain.FindTriton(ctx, b.config.Getenv); err != nil {
-				return nil, runners.SetupErrorf("%s is compiled by Triton: %w", m.Name, err)
-			}
-			b.triton.Cache = b.cuda.Cache
+		by, err := b.pinnedTriton(ctx, side)
+		if err != nil {
+			return nil, err
 		}
-		return triton{b.triton, toolchain.TritonBuild{Dir: side.Dir, Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
+		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
 	case kernels.PTX:
 		return ptxas{plain}, nil
 	case kernels.Program:
-		by, err := toolchain.FindCommand(ctx, b.config.Getenv, b.cuda)
+		by, err := toolchain.FindCommand(ctx, b.config.Getenv, nvccOf)
 		if err != nil {
 			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
 		}
-		return program{by, toolchain.CommandBuild{Dir: side.Dir, Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}}, nil
+		return program{by, toolchain.CommandBuild{Dir: side.Dir, Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}, nvccOf}, nil
 	}
 	return plain, nil
 }

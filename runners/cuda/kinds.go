@@ -29,6 +29,12 @@ type codes struct {
 	cubins map[string]*toolchain.Cubin
 }
 
+// A madeCode names a variant of a side that was compiled.
+type madeCode struct {
+	role    runners.Role
+	variant string
+}
+
 // kindsOf is what a compiler is asked for before anything runs: the kinds of all launches that are known by then.
 func kindsOf(m *kernels.Manifest, variant string) ([]kernels.Special, error) {
 	all, err := specials(m, variant, m.Sizes(variant))

@@ -164,11 +164,18 @@ func TestTritonStatic(t *testing.T) {
 		if !strings.HasPrefix(cand.Compiler, "triton 3.") || *cand.Resources.Registers < 8 || *cand.Resources.SpillStores != 0 || cand.EntryLine != 5 {
 			t.Errorf("the build's evidence is not whole: %+v", cand)
 		}
+		m := e.MachineCode
+		if m == nil || len(m.Changes) == 0 {
+			t.Fatalf("nobody shows what differs: %+v", m)
+		}
+		if c := m.Changes[0]; c.Kernel != "softmax_kernel" || c.Baseline.Special == 0 || c.Candidate.Barrier == 0 || c.Baseline.Barrier != 0 || !strings.Contains(c.Diff, " kernel.py:") {
+			t.Errorf("one warp %+v, eight %+v of %s:\n%s", c.Baseline, c.Candidate, c.Kernel, c.Diff)
+		}
 	})
 	t.Run("a comment", func(t *testing.T) {
 		e, _, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90",
 			edit: func(s string) string { return "# A comment.\n" + s }}.gather(t)
-		if !e.SameCode {
+		if !e.SameCode || e.MachineCode != nil {
 			t.Error("a comment is told as another kernel")
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A Status is how a finding bears on the host's use.
@@ -46,7 +47,9 @@ type Host struct {
 	DriverParams func() (string, error) // the text of /proc/driver/nvidia/params
 	Admin        func() bool            // the process has CAP_SYS_ADMIN
 
-	Includes includes.Sets // of headers that manifests include by name
+	Includes   includes.Sets // of headers that manifests include by name
+	Toolchains toolchain.Installed
+	Compilers  func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) // those that a policy can pin
 }
 
 // Run looks at everything, the CPU runner's needs first.
@@ -72,6 +75,7 @@ func Run(ctx context.Context, h Host) []Finding {
 	findings = append(findings, cudaFinding(ctx, h, lack), tritonFinding(h.Triton(ctx)))
 	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
 	findings = append(findings, sanitizerFinding(h.Sanitizer(ctx)))
+	findings = append(findings, compilerFindings(h.Compilers(ctx, h.Toolchains))...)
 	for _, name := range h.Includes.Names() {
 		findings = append(findings, includeFinding(name, h.Includes))
 	}

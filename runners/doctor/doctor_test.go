@@ -65,6 +65,12 @@ func fit() Host {
 		Sanitizer:    has("2025.3.1.0"),
 		DriverParams: func() (string, error) { return "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 0\n", nil },
 		Admin:        func() bool { return false },
+		Compilers: func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) {
+			return []toolchain.Compiler{
+				{Kind: "nvcc", Version: "13.0.88", Place: "/usr/local/cuda", Digest: "sha256:4b11be284dc8cf445e0fd6f90e347fe83e23c7ec2fd6344f1f00062b63697f78"},
+				{Kind: "triton", Version: "3.6.0", Place: "/opt/triton-3.6.0/triton", Digest: "sha256:f41a6e82aa1bfaa3953d8df80a4083d9e867e5ca7fb568b31ea8455f2e542a41"},
+			}, nil
+		},
 	}
 }
 
@@ -126,6 +132,9 @@ var hosts = []struct {
 		h.GPU = func() (GPU, error) { return GPU{}, dynlib.ErrMissing }
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
 		h.Triton = lacks(errors.New("asking /usr/bin/python3 for its Triton: exit status 1 (is it Python 3?)"))
+		h.Compilers = func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) {
+			return []toolchain.Compiler{{Kind: "triton", Version: "3.6.0", Place: "/opt/triton", Err: errors.New("open /opt/triton/_C/libtriton.so: permission denied")}}, errors.New("the toolchain /opt/cuda: it holds neither bin/nvcc nor the package triton, and is no Python")
+		}
 		h.NCU = lacks(errors.New("no ncu that works was found:\n  /usr/bin/ncu is not Nsight Compute"))
 		h.Sanitizer = lacks(errors.New("not found"))
 	}},

@@ -26,9 +26,15 @@ import (
 
 // DefaultHost is this machine. Its Sandbox needs [sandbox.Init] in main.
 func DefaultHost() Host {
+	installed := toolchain.Installed{Getenv: os.Getenv}
+	if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
+		installed.Cache = cache
+	}
 	return Host{
-		Sandbox:  sandbox.Probe,
-		Includes: includes.Sets{},
+		Toolchains: installed,
+		Compilers:  func(ctx context.Context, i toolchain.Installed) ([]toolchain.Compiler, error) { return i.List(ctx) },
+		Sandbox:    sandbox.Probe,
+		Includes:   includes.Sets{},
 		CC: func(ctx context.Context) (string, error) {
 			cc, err := toolchain.FindCC(ctx, os.Getenv, false)
 			return cc.Version, err

@@ -42,6 +42,8 @@ type Config struct {
 
 	Includes includes.Sets // headers that manifests include by name: <cutlass>
 
+	Toolchains []string // further compilers of this host, which policies may pin, see toolchain.Installed
+
 	// Static compiles and reads resources alone, for Arch or the manifest's first
 	// architecture: it needs no GPU. The policy must ask for no more.
 	Static bool
@@ -158,7 +160,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string) (back
 
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (backend, error) {
 	config := cuda.Config{
-		Scratch: scratch, Cache: c.Cache, Program: c.Worker, Ordinal: c.Device,
+		Scratch: scratch, Cache: c.Cache, Program: c.Worker, Ordinal: c.Device, Toolchains: c.Toolchains,
 		Seed: c.Seed, Getenv: c.Getenv,
 	}
 	if c.Static {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -44,6 +45,9 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	err = p.sides(ctx, &job, rev, isNew)
 	if missing, ok := errors.AsType[checkout.NotHere](err); ok {
 		job.Unready, err = fmt.Sprintf("%s needs %v", file, missing), nil
+	}
+	if err == nil {
+		err = p.pin(ctx, &job)
 	}
 	if err != nil {
 		return job, err
@@ -99,10 +103,18 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 		return strict.Mistake{Err: err}
 	}
 	words := []string{"kernelgate", "check"}
+	for _, kind := range policies.ToolchainKinds() {
+		if pin := p.opt.Before.Of(kind); pin != nil {
+			words = append(words, "--toolchain", "old="+kind+"@"+pin.Version)
+		}
+		if pin := p.opt.After.Of(kind); pin != nil {
+			words = append(words, "--toolchain", "new="+kind+"@"+pin.Version)
+		}
+	}
 	if p.opt.Variant != "" {
 		at.Base.Variant, at.Head.Variant = p.opt.BaselineVariant, p.opt.Variant
 		words = append(words, "--baseline-variant", p.opt.BaselineVariant, "--variant", p.opt.Variant)
-	} else {
+	} else if !p.byHand() {
 		words = append(words, "--base", at.Base.SHA)
 		if !at.Head.Dirty {
 			words = append(words, "--head", at.Head.SHA)

@@ -43,6 +43,9 @@ type Options struct {
 	// Versus compares with another revision than Base, or with the head itself.
 	Versus string
 
+	// Before and After take the place of the compilers that the policy pins, to compare what two of them make of the same state.
+	Before, After policies.Toolchains
+
 	Static bool // leaves out every gate that has to run the kernel
 	Rounds int  // at most so many rounds; 0 leaves it to the policy
 
@@ -59,8 +62,10 @@ const Self = "self"
 type Plan struct {
 	opt     Options
 	changed []string
-	removed []string                   // kernels of the base that the head does not have
-	shared  map[string]bool            // kernels whose folder is not theirs alone
+	removed []string        // kernels of the base that the head does not have
+	shared  map[string]bool // kernels whose folder is not theirs alone
+	moved   map[string]bool // kernels whose compiler is another
+	pins    *pins
 	reads   map[string]map[string]bool // files that a kernel's build may read beside those of a folder of its own, at the base or at the head
 }
 
@@ -70,7 +75,7 @@ func New(ctx context.Context, opt Options) (*Plan, error) {
 		opt.Trusted = opt.Base
 	}
 	p := &Plan{opt: opt}
-	if opt.Variant != "" {
+	if opt.Variant != "" || p.byHand() {
 		return p, nil
 	}
 	var err error
@@ -103,6 +108,9 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	if all, err = p.withNewer(ctx, all, before); err != nil {
 		return nil, err
 	}
+	if err := p.recompiled(ctx, all); err != nil {
+		return nil, err
+	}
 	if len(p.opt.Kernels) > 0 {
 		return p.named(ctx, all, p.opt.Kernels)
 	}
@@ -121,16 +129,16 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	if err := p.read(ctx, all); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) }), nil
+	return slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) && !(p.byHand() && p.moved[key]) }), nil
 }
 
 // Touches tells whether a change of these files is one of the kernel: of its manifest, of
 // what its build and its reference may read or, where it has its folder for itself, of
-// anything there.
+// anything there. A policy that pins another compiler touches all that it builds.
 func (p *Plan) Touches(key string, files []string) bool {
 	manifest, folder := kernels.FileOf(key), kernels.FolderOf(key)
 	return slices.ContainsFunc(files, func(f string) bool {
-		return f == manifest || !p.shared[key] && strings.HasPrefix(f, folder+"/") || p.reads[key][f]
+		return f == manifest || f == PolicyFile && p.moved[key] || !p.shared[key] && strings.HasPrefix(f, folder+"/") || p.reads[key][f]
 	})
 }
 

@@ -22,11 +22,12 @@ func (c *CUDA) cacheKey(b NVCCBuild) (string, error) {
 	err := json.NewEncoder(h).Encode(struct {
 		Version                int
 		Compiler, HostCompiler string
+		Digest                 string `json:",omitempty"`
 		Cuobjdump              bool
 		Memory                 int64
 		Source, Markers, Arch  string
 		Args                   []string
-	}{cacheVersion, c.Version, c.HostVersion, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b)})
+	}{cacheVersion, c.Version, c.HostVersion, c.Digest, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b)})
 	if err != nil {
 		return "", fmt.Errorf("naming the build of %s: %w", b.Source, err)
 	}

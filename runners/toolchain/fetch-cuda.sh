@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fetch-cuda.sh installs the CUDA compiler (nvcc, ptxas, cuobjdump and the headers) from its PyPI wheels:
+# fetch-cuda.sh installs the CUDA compiler (nvcc, ptxas, cuobjdump, nvdisasm and the headers) from its PyPI wheels:
 # no root, no GPU, no driver. It changes nothing outside its cache folder.
 #
 #   fetch-cuda.sh           fetch unless already there; the last line of stdout is CUDA_HOME
@@ -14,7 +14,7 @@ set -euo pipefail
 version=13.0.88
 
 # Exact versions with hashes, x86_64 first, then aarch64: what judges others' code must not change under us.
-# cuobjdump has no 13.0 wheel; 13.2 reads the cubins of every earlier release.
+# cuobjdump and nvdisasm have no 13.0 wheels; they read the cubins of every earlier release, and nvdisasm those of Triton's ptxas.
 pins() {
 	cat <<-'PINS'
 		nvidia-cuda-nvcc==13.0.88 --hash=sha256:56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03 --hash=sha256:c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f
@@ -23,6 +23,7 @@ pins() {
 		nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548 --hash=sha256:ef9bcbe90493a2b9d810e43d249adb3d02e98dd30200d86607d8d02687c43f55
 		nvidia-cuda-cccl==13.0.85 --hash=sha256:e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649 --hash=sha256:6f0203e29fed809ee2b7fe9b1344df66ecab990c37d6a2e0e189b26d6c97ed7c
 		nvidia-cuda-cuobjdump==13.2.78 --hash=sha256:394087411405b846bf43aa52ca2ff603bbe18b3b8a1257cda0903e23c17bdbf3 --hash=sha256:c985f2ac62cc6b41cb3c612c4b8d117f4c30ff5c1a2f9e23ca3350e0090a85b6
+		nvidia-cuda-nvdisasm==13.4.92 --hash=sha256:f35a5b6ddb64b6758c22c0b078c5b6ff6d54f7c240cd74bf131ab5bf13b6c3fe --hash=sha256:b007c08c8248b29281ed9a174b478d557b58ea8a921ab78369a2843f0718f77d
 	PINS
 }
 
@@ -102,7 +103,7 @@ trap 'rm -rf "$partial"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-say "fetching CUDA $version (about 105 MB, 275 MB unpacked) into $home"
+say "fetching CUDA $version (about 110 MB, 290 MB unpacked) into $home"
 pins >"$partial/pins"
 python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes --retries 2 \
 	--dest "$partial/wheels" --requirement "$partial/pins" >"$partial/log" 2>&1 ||
@@ -128,7 +129,7 @@ chmod a+x "$new"/bin/* "$new"/nvvm/bin/*
 [[ -e $new/lib/libcudart.so ]] || ln -s libcudart.so.13 "$new/lib/libcudart.so"
 [[ -f $new/nvvm/libdevice/libdevice.10.bc ]] || cannot "the wheels no longer hold nvvm/libdevice; $otherwise"
 
-for tool in bin/nvcc bin/ptxas bin/cuobjdump; do
+for tool in bin/nvcc bin/ptxas bin/cuobjdump bin/nvdisasm; do
 	"$new/$tool" --version >"$partial/log" 2>&1 ||
 		cannot "$tool does not run here ($(tail -n1 "$partial/log")); set KERNELGATE_CUDA_CACHE to a folder that allows programs to run, $otherwise"
 done

@@ -24,7 +24,7 @@ case "$2 $3" in
 	umask 077
 	mkdir -p "$5/cuda.dist-info" "$5/nvidia/cu13/bin" "$5/nvidia/cu13/lib" "$5/nvidia/cu13/nvvm/bin" "$5/nvidia/cu13/nvvm/libdevice"
 	cd "$5/nvidia/cu13"
-	for tool in bin/nvcc bin/ptxas bin/cuobjdump nvvm/bin/cicc; do printf '#!/bin/sh\n' >$tool; done
+	for tool in bin/nvcc bin/ptxas bin/cuobjdump bin/nvdisasm nvvm/bin/cicc; do printf '#!/bin/sh\n' >$tool; done
 	: >lib/libcudart.so.13; : >nvvm/libdevice/libdevice.10.bc ;;
 *) exit 1 ;;
 esac

@@ -22,6 +22,7 @@ type CUDA struct {
 	NVCC      string
 	Cuobjdump string // empty where there is none; ptxas's own report is all there is then
 	Version   string // such as 13.0.88
+	Digest    string // of its programs, where a policy pins it
 
 	// HostCompiler is the compiler that nvcc preprocesses with: the one that NVCC_CCBIN names, or gcc.
 	HostCompiler string
@@ -43,6 +44,14 @@ func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.equip(ctx, getenv); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// equip finds what nvcc needs beside itself.
+func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, inPath(getenv, "cuobjdump")...) {
 		if path, ok := program(name); ok {
 			c.Cuobjdump = path
@@ -50,14 +59,14 @@ func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
 		}
 	}
 	if err := c.findHostCompiler(ctx, getenv); err != nil {
-		return nil, err
+		return err
 	}
 	for _, dir := range c.folders() {
 		if dir == "/" || getenv("HOME") != "" && within(filepath.Clean(getenv("HOME")), dir) {
-			return nil, fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
+			return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // folders are what the compilers need to see beside the system's own.

@@ -144,13 +144,14 @@ func (t *Triton) cacheKey(b TritonBuild, kind kernels.Special) (string, error) {
 	err = json.NewEncoder(h).Encode(struct {
 		Version             int
 		Compiler, Python    string
+		Digest              string `json:",omitempty"`
 		Library             int64
 		Time                time.Time
 		Script              [32]byte
 		Memory              int64
 		Source, Entry, Arch string
 		Kind                string
-	}{cacheVersion, t.String(), t.PythonVersion, library.Size(), library.ModTime(), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key()})
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), library.ModTime(), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key()})
 	if err == nil {
 		err = hashFolder(h, b.Dir)
 	}

@@ -21,6 +21,7 @@ type Triton struct {
 	Python        string // the program
 	PythonVersion string
 	Version       string // such as 3.6.0
+	Digest        string // of the package, where a policy pins it
 	Folder        string // the package itself
 	path          []string
 	read          []string // folders that Python and Triton need
@@ -88,13 +89,33 @@ func findTritons(ctx context.Context, getenv func(string) string) ([]*Triton, er
 	if found = append(found, fetched...); len(found) == 0 {
 		return nil, fmt.Errorf("%w (asked was %s, Python %s)", ErrNoTriton, p.Executable, p.Version)
 	}
-	home := getenv("HOME")
-	for _, dir := range found[0].read {
-		if dir == "/" || home != "" && within(filepath.Clean(home), dir) {
-			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
-		}
+	if err := found[0].hides(getenv); err != nil {
+		return nil, err
 	}
 	return found, nil
+}
+
+// hides refuses a Triton that would show a build too much.
+func (t *Triton) hides(getenv func(string) string) error {
+	home := getenv("HOME")
+	for _, dir := range t.read {
+		if dir == "/" || home != "" && within(filepath.Clean(home), dir) {
+			return fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", t.Python, dir)
+		}
+	}
+	return nil
+}
+
+// checked is a Triton in a folder that may be used.
+func (p python) checked(folder string, getenv func(string) string) (*Triton, error) {
+	t, err := p.with(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.hides(getenv); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func findPython(ctx context.Context, getenv func(string) string) (python, error) {
@@ -104,6 +125,12 @@ func findPython(ctx context.Context, getenv func(string) string) (python, error)
 	if err != nil {
 		return p, fmt.Errorf("%w (there is no %s: %w)", ErrNoTriton, name, err)
 	}
+	return askedPython(ctx, program)
+}
+
+// askedPython is what a Python says of itself.
+func askedPython(ctx context.Context, program string) (python, error) {
+	var p python
 	cmd := exec.CommandContext(ctx, program, "-I", "-c", askPython)
 	cmd.Dir = "/"
 	out, err := cmd.Output()

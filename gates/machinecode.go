@@ -1,0 +1,82 @@
+package gates
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MachineCode is what the code of both sides is made of, where it differs. It is for people: no gate reads it.
+type MachineCode struct {
+	Tool    string       `json:"tool,omitempty"` // the disassembler, such as nvdisasm 13.4.92
+	Changes []CodeChange `json:"changes,omitempty"`
+	More    int          `json:"more,omitempty"`    // kernels that differ too, and were not looked at
+	Skipped string       `json:"skipped,omitempty"` // why there is none, with the remedy
+}
+
+// A CodeChange is one kernel before and after. A side that does not have it is nil.
+type CodeChange struct {
+	Kernel    string        `json:"kernel"`
+	Shapes    []string      `json:"shapes,omitempty"` // that it is launched on, where others are served by other code
+	Baseline  *Instructions `json:"baseline,omitempty"`
+	Candidate *Instructions `json:"candidate,omitempty"`
+	Diff      string        `json:"diff,omitempty"` // of the disassembly, as diff -u has it, with the source's lines where they are known
+	Cut       int           `json:"cut,omitempty"`  // lines of the diff that were left out
+}
+
+// Instructions are those of a kernel by what they do, each counted once.
+type Instructions struct {
+	Tensor  int `json:"tensor"`  // matrices
+	Memory  int `json:"memory"`  // global, shared and local memory, copies and atomics
+	Barrier int `json:"barrier"` // barriers, fences and waits
+	Special int `json:"special"` // special functions: roots, exponentials, reciprocals
+	Other   int `json:"other"`
+}
+
+// All is how many there are.
+func (i Instructions) All() int { return i.Tensor + i.Memory + i.Barrier + i.Special + i.Other }
+
+// The bounds of what evidence holds of machine code.
+const (
+	MaxCodeChanges = 4
+	MaxCodeDiff    = 16 << 10 // bytes
+	maxCodeText    = 300
+)
+
+func (m *MachineCode) problem() (field, problem string) {
+	switch {
+	case len(m.Changes) > MaxCodeChanges:
+		return "changes", fmt.Sprintf("are %d (at most %d)", len(m.Changes), MaxCodeChanges)
+	case len(m.Tool) > maxCodeText:
+		return "tool", "is longer than any name"
+	case m.More < 0:
+		return "more", fmt.Sprintf("is %d", m.More)
+	}
+	for i, c := range m.Changes {
+		at := fmt.Sprintf("changes[%d]", i)
+		switch {
+		case c.Kernel == "" || len(c.Kernel) > maxCodeText:
+			return at + ".kernel", "is empty or longer than any name"
+		case len(c.Diff) > MaxCodeDiff || c.Cut < 0:
+			return at + ".diff", fmt.Sprintf("has %d bytes (at most %d), or less than no line left out", len(c.Diff), MaxCodeDiff)
+		}
+		for side, n := range map[string]*Instructions{"baseline": c.Baseline, "candidate": c.Candidate} {
+			if n != nil && min(n.Tensor, n.Memory, n.Barrier, n.Special, n.Other) < 0 {
+				return at + "." + side, "has a negative count"
+			}
+		}
+	}
+	return "", ""
+}
+
+// ClipDiff keeps as many whole lines of a diff as evidence may hold, and tells how many it left out.
+func ClipDiff(diff string, lines int) (kept string, cut int) {
+	all := strings.SplitAfter(strings.TrimSuffix(diff, "\n"), "\n")
+	var b strings.Builder
+	for i, l := range all {
+		if i == lines || b.Len()+len(l) > MaxCodeDiff {
+			return strings.TrimSuffix(b.String(), "\n"), len(all) - i
+		}
+		b.WriteString(l)
+	}
+	return b.String(), 0
+}

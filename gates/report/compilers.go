@@ -1,0 +1,172 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// Recompiled tells whether the sides of a verdict were built by different compilers of one kind: what is under the gate then is the
+// compiler.
+func Recompiled(v *gates.Verdict) bool {
+	if v == nil || len(v.Builds) != 2 {
+		return false
+	}
+	before, after := v.Builds[0], v.Builds[1]
+	kind := func(b gates.Build) string { word, _, _ := strings.Cut(b.Compiler, " "); return word }
+	return kind(before) != "" && kind(before) == kind(after) && (before.Compiler != after.Compiler || before.Digest != after.Digest)
+}
+
+// Compilers is one table over all kernels that another compiler builds, worst first, as Markdown; it is empty where there are
+// fewer than two.
+func Compilers(all []*gates.Verdict) string {
+	if t, ok := compilers(all); ok {
+		return markdown([]block{t})
+	}
+	return ""
+}
+
+// TerminalCompilers is the same for a terminal.
+func TerminalCompilers(all []*gates.Verdict, opt TerminalOptions) string {
+	t, ok := compilers(all)
+	if !ok {
+		return ""
+	}
+	w := terminalWriter{width: opt.Width, colour: opt.Colour}
+	w.block(t)
+	return strings.TrimRight(w.b.String(), "\n") + "\n"
+}
+
+func compilers(all []*gates.Verdict) (table, bool) {
+	var moved []*gates.Verdict
+	for _, v := range all {
+		if Recompiled(v) {
+			moved = append(moved, v)
+		}
+	}
+	if len(moved) < 2 {
+		return table{}, false
+	}
+	slices.SortStableFunc(moved, worse)
+	var rows [][]line
+	for _, v := range moved {
+		before, after := v.Builds[0], v.Builds[1]
+		said := line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + word(v))}
+		if v.Reason != "" && v.Outcome != gates.Pass {
+			said = append(said, text(" ("+string(v.Reason)+")"))
+		}
+		rows = append(rows, []line{
+			codeCell(v.Kernel), said, cell(codeWords(v)), cell(moves(registers(before), registers(after))), cell(moves(spilled(before), spilled(after))), speedCell(v),
+			cell(compilerMove(before, after)),
+		})
+	}
+	return newTable([]column{
+		{title: "kernel"}, {title: "verdict"}, {title: "instructions", right: true}, {title: "registers", right: true, optional: true},
+		{title: "spilled", right: true, optional: true, spare: 2}, {title: "worst speedup", right: true, optional: true}, {title: "compiler", spare: 1},
+	}, rows), true
+}
+
+// worse puts first what does not pass, then what loses most time, then whose code grows most; equal code comes last.
+func worse(a, b *gates.Verdict) int {
+	rank := func(v *gates.Verdict) int {
+		switch {
+		case v.Outcome == gates.Defer && v.Reason.ProvenWrong():
+			return 0
+		case v.Outcome != gates.Pass:
+			return 1
+		case sameBuild(v):
+			return 3
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(worstSpeedup(a), worstSpeedup(b)), cmp.Compare(growth(b), growth(a)))
+}
+
+func sameBuild(v *gates.Verdict) bool {
+	return v.Builds[0].Code != "" && v.Builds[0].Code == v.Builds[1].Code
+}
+
+// worstSpeedup is the least of all shapes; 0 where nothing was timed.
+func worstSpeedup(v *gates.Verdict) float64 {
+	worst, found := 0.0, false
+	for _, c := range v.Comparisons {
+		if measured(c) && finite(c.Speedup.Value) && (!found || c.Speedup.Value < worst) {
+			worst, found = c.Speedup.Value, true
+		}
+	}
+	return worst
+}
+
+// growth is by how much the instructions have become more, as a share.
+func growth(v *gates.Verdict) float64 {
+	if m := v.MachineCode; m != nil && len(m.Changes) > 0 {
+		if c := m.Changes[0]; c.Baseline != nil && c.Candidate != nil && c.Baseline.All() > 0 {
+			return float64(c.Candidate.All())/float64(c.Baseline.All()) - 1
+		}
+	}
+	return 0
+}
+
+// codeWords is what became of the machine code.
+func codeWords(v *gates.Verdict) string {
+	switch {
+	case sameBuild(v):
+		return "the same code"
+	case !v.Builds[1].OK:
+		return "does not build"
+	case v.MachineCode == nil || len(v.MachineCode.Changes) == 0:
+		return "other code"
+	}
+	c := v.MachineCode.Changes[0]
+	if c.Baseline == nil || c.Candidate == nil {
+		return "other code"
+	}
+	if change := growth(v); change != 0 && finite(change) {
+		return fmt.Sprintf("%d → %d (%s)", c.Baseline.All(), c.Candidate.All(), percent(change))
+	}
+	return fmt.Sprintf("%d → %d", c.Baseline.All(), c.Candidate.All())
+}
+
+func registers(b gates.Build) *int {
+	if b.Resources == nil {
+		return nil
+	}
+	return b.Resources.Registers
+}
+
+func spilled(b gates.Build) *int {
+	if b.Resources == nil {
+		return nil
+	}
+	return b.Resources.SpillStores
+}
+
+// moves is a figure before and after, or once where it is the same.
+func moves(before, after *int) string {
+	switch {
+	case after == nil:
+		return dash
+	case before == nil || *before == *after:
+		return fmt.Sprint(*after)
+	}
+	return fmt.Sprintf("%d → %d", *before, *after)
+}
+
+func speedCell(v *gates.Verdict) line {
+	if !slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return measured(c) && finite(c.Speedup.Value) }) {
+		return cell(dash)
+	}
+	return cell(percent(worstSpeedup(v)))
+}
+
+// compilerMove is the compilers of both sides, by digest where that alone differs.
+func compilerMove(before, after gates.Build) string {
+	if before.Compiler != after.Compiler {
+		_, version, _ := strings.Cut(after.Compiler, " ")
+		return before.Compiler + " → " + version
+	}
+	return before.Compiler + " " + cmp.Or(Short(before.Digest), "the runner's own") + " → " + cmp.Or(Short(after.Digest), "the runner's own")
+}

@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// machineCode is what the code of both sides is made of, where it differs: a line in sight, the instructions by what they do, and the
+// diff of the disassembly, folded.
+func machineCode(v *gates.Verdict) []block {
+	m := v.MachineCode
+	if m == nil {
+		return nil
+	}
+	summary := func(said string) line {
+		return line{mark(signNone), text(" "), bold("machine code"), text(": " + said)}
+	}
+	if len(m.Changes) == 0 {
+		if m.Skipped == "" {
+			return nil
+		}
+		return []block{paragraph{append(summary("it differs, and is not shown: "), prose(clip(m.Skipped, gistRunes))...)}}
+	}
+	var inner []block
+	for _, c := range m.Changes {
+		inner = append(inner, codeChange(c, len(m.Changes) > 1 || len(c.Shapes) > 0)...)
+	}
+	if m.More > 0 {
+		inner = append(inner, paragraph{cell(fmt.Sprintf("Not looked at: %s more.", plural(m.More, "kernel")))})
+	}
+	if m.Tool != "" {
+		inner = append(inner, paragraph{cell("As " + m.Tool + " shows it, without addresses.")})
+	}
+	return []block{details{summary: summary(codeGist(m)), blocks: inner}}
+}
+
+// codeGist is the first kernel's instructions in one line: all of them, and the kinds whose number changed.
+func codeGist(m *gates.MachineCode) string {
+	c := m.Changes[0]
+	said := ""
+	switch {
+	case c.Baseline == nil && c.Candidate == nil:
+		said = "nothing is known of " + c.Kernel
+	case c.Baseline == nil:
+		said = fmt.Sprintf("%s is new, with %s", c.Kernel, plural(c.Candidate.All(), "instruction"))
+	case c.Candidate == nil:
+		said = fmt.Sprintf("%s is gone, with its %s", c.Kernel, plural(c.Baseline.All(), "instruction"))
+	case c.Diff == "":
+		said = "the instructions are the same; their data or resources are not"
+	default:
+		said = fmt.Sprintf("%d → %s", c.Baseline.All(), plural(c.Candidate.All(), "instruction"))
+		for _, k := range codeKinds {
+			if before, after := k.of(c.Baseline), k.of(c.Candidate); before != after && k.name != "other" {
+				said += fmt.Sprintf(", %s %d → %d", k.name, before, after)
+			}
+		}
+	}
+	if more := len(m.Changes) - 1 + m.More; more > 0 {
+		said += fmt.Sprintf(" (and %s more)", plural(more, "kernel"))
+	}
+	return clip(said, gistRunes)
+}
+
+// codeKinds is what instructions are told apart by.
+var codeKinds = []struct {
+	name string
+	of   func(*gates.Instructions) int
+}{
+	{"tensor", func(i *gates.Instructions) int { return i.Tensor }},
+	{"memory", func(i *gates.Instructions) int { return i.Memory }},
+	{"barrier", func(i *gates.Instructions) int { return i.Barrier }},
+	{"special function", func(i *gates.Instructions) int { return i.Special }},
+	{"other", func(i *gates.Instructions) int { return i.Other }},
+}
+
+// codeChange is one kernel.
+func codeChange(c gates.CodeChange, named bool) []block {
+	var blocks []block
+	if named {
+		said := line{mono(c.Kernel)}
+		if len(c.Shapes) > 0 {
+			said = append(said, text(" on "), mono(strings.Join(c.Shapes, ", ")))
+		}
+		blocks = append(blocks, paragraph{said})
+	}
+	figure := func(i *gates.Instructions, of func(*gates.Instructions) int) *float64 {
+		if i == nil {
+			return nil
+		}
+		n := float64(of(i))
+		return &n
+	}
+	var rows [][]line
+	add := func(name string, of func(*gates.Instructions) int) {
+		before, after := figure(c.Baseline, of), figure(c.Candidate, of)
+		rows = append(rows, []line{cell(name), cell(amountOf(before, "")), cell(amountOf(after, "")), cell(change(before, after, ""))})
+	}
+	for _, k := range codeKinds {
+		add(k.name, k.of)
+	}
+	add("all", (*gates.Instructions).All)
+	blocks = append(blocks, newTable([]column{{title: "instructions"}, {title: "baseline", right: true}, {title: "candidate", right: true}, {title: "change", right: true, spare: 1}}, rows))
+	if c.Diff == "" {
+		return blocks
+	}
+	shown, cut := shortDiff(c.Diff)
+	if cut += c.Cut; cut > 0 {
+		shown += fmt.Sprintf("\n… and %s more", plural(cut, "line"))
+	}
+	return append(blocks, details{summary: cell("Disassembly: what differs"), blocks: []block{listing{shown}}})
+}
+
+// What a report shows of a diff; evidence may have more.
+const (
+	diffLinesShown = 120
+	diffRunesShown = 140
+)
+
+func shortDiff(diff string) (shown string, cut int) {
+	lines := strings.Split(cleanLines(diff), "\n")
+	if cut = len(lines) - diffLinesShown; cut > 0 {
+		lines = lines[:diffLinesShown]
+	}
+	for i, l := range lines {
+		if r := []rune(l); len(r) > diffRunesShown {
+			lines[i] = string(r[:diffRunesShown-1]) + "…"
+		}
+	}
+	return strings.Join(lines, "\n"), max(cut, 0)
+}

@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// pins is the compilers of both sides. The trusted revision's policy decides. A change of a pin is the one thing that a policy
+// of the head brings to bear before it is merged: on the candidate, so that every kernel is gated by what it will be built with. It
+// names a version, among those that the runner has.
+type pins struct{ before, after policies.Toolchains }
+
+// byHand tells whether two compilers are to be compared on one state.
+func (p *Plan) byHand() bool {
+	return p.opt.Before != policies.Toolchains{} || p.opt.After != policies.Toolchains{}
+}
+
+// toolchains finds the pins, once.
+func (p *Plan) toolchains(ctx context.Context) (pins, error) {
+	if p.pins != nil {
+		return *p.pins, nil
+	}
+	trusted, err := p.pinned(ctx, p.opt.Trusted)
+	if p.opt.PolicyAt != "" {
+		trusted, err = p.pinned(ctx, p.opt.PolicyAt)
+	}
+	if err != nil {
+		return pins{}, err
+	}
+	var found pins
+	if trusted != nil {
+		found = pins{*trusted, *trusted}
+	}
+	if p.opt.Policy == "" && p.opt.PolicyAt == "" && slices.Contains(p.changed, PolicyFile) {
+		base, err := p.pinned(ctx, p.opt.Base)
+		if err != nil {
+			return pins{}, err
+		}
+		head, err := p.pinned(ctx, p.opt.Head)
+		if err != nil {
+			return pins{}, err
+		}
+		// What the base branch has moved since the head left it is not the change's doing.
+		for _, kind := range policies.ToolchainKinds() {
+			if base != nil && head != nil && !base.Of(kind).Equal(head.Of(kind)) {
+				found.after = found.after.With(kind, head.Of(kind))
+			}
+		}
+	}
+	for _, kind := range policies.ToolchainKinds() {
+		if pin := p.opt.Before.Of(kind); pin != nil {
+			found.before = found.before.With(kind, pin)
+		}
+		if pin := p.opt.After.Of(kind); pin != nil {
+			found.after = found.after.With(kind, pin)
+		}
+	}
+	p.pins = &found
+	return found, nil
+}
+
+// pinned is the pins of a revision's policy; nil where that cannot be read, which is told where it counts.
+func (p *Plan) pinned(ctx context.Context, rev string) (*policies.Toolchains, error) {
+	file, text := PolicyFile, []byte(nil)
+	var err error
+	if p.opt.Policy != "" {
+		file, text, err = PolicyNamed(p.opt.Policy)
+	} else {
+		text, err = p.opt.Repo.Read(ctx, rev, PolicyFile)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &policies.Toolchains{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	if !bytes.Contains(text, []byte("toolchains")) && !bytes.Contains(text, []byte(`\`)) { // an escape may spell anything
+		return &policies.Toolchains{}, nil
+	}
+	policy, err := policies.Parse(file, text)
+	if err != nil {
+		return nil, nil
+	}
+	return &policy.Toolchains, nil
+}
+
+// recompiled finds the kernels whose compiler the change moves.
+func (p *Plan) recompiled(ctx context.Context, keys []string) error {
+	found, err := p.toolchains(ctx)
+	if err != nil {
+		return err
+	}
+	p.moved = map[string]bool{}
+	kinds := found.before.Moved(found.after)
+	if len(kinds) == 0 {
+		return nil
+	}
+	manifests, err := p.manifests(ctx, p.opt.Head, keys)
+	if err != nil {
+		return err
+	}
+	for key, text := range manifests {
+		m, err := kernels.Parse(kernels.FileOf(key), text)
+		p.moved[key] = err == nil && slices.Contains(kinds, runners.ToolchainOf(m))
+	}
+	return nil
+}
+
+// pin gives the sides their compilers, and tells of one that moves.
+func (p *Plan) pin(ctx context.Context, job *runners.Job) error {
+	found, err := p.toolchains(ctx)
+	if err != nil {
+		return err
+	}
+	job.Candidate.Toolchains = found.after
+	if job.Baseline == nil {
+		return nil
+	}
+	if job.Baseline.Toolchains = found.before; job.Noise {
+		job.Baseline.Toolchains = found.after
+		return nil
+	}
+	kind := runners.ToolchainOf(job.Of(job.Candidate))
+	if slices.Contains(found.before.Moved(found.after), kind) {
+		job.Notes = append(job.Notes, fmt.Sprintf("The baseline is built with %s %s and the candidate with %s: the compiler is under the gate.", kind, found.before.Of(kind), found.after.Of(kind)))
+	}
+	return nil
+}

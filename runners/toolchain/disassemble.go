@@ -1,0 +1,156 @@
+package toolchain
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A Disassembler shows machine code to people. It is given what a stranger's source was compiled to, and runs in the sandbox as a
+// compiler does; nothing that it says decides anything.
+type Disassembler struct {
+	Path    string
+	Version string // such as nvdisasm 13.4.92
+	Cache   *Cache // keeps what it said; nil asks every time
+
+	args  []string
+	parse func(string) map[string]Listing
+}
+
+// A Listing is the instructions of one function.
+type Listing []Instruction
+
+// An Instruction is one line of a disassembly, without what changes with its place.
+type Instruction struct {
+	Text  string
+	Class Class
+	File  string // base name of the source; "" where it is not known
+	Line  int
+}
+
+// A Class is what an instruction does.
+type Class int
+
+// The classes are those of gates.Instructions.
+const (
+	Other Class = iota
+	Tensor
+	Memory
+	Barrier
+	Special
+)
+
+// ErrNoDisassembler says how to get one.
+var ErrNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit beside nvcc, or run `make setup`, which fetches it from PyPI")
+
+var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
+
+// FindNVDisasm looks for it beside nvcc, in PATH, and beside a Triton that fetch-triton.sh has left, which brings one.
+func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Disassembler, error) {
+	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, inPath(getenv, "nvdisasm")...)
+	if root, err := cacheRoot(getenv); err == nil {
+		brought, _ := filepath.Glob(filepath.Join(root, "triton-*", "triton", "backends", "nvidia", "bin", "nvdisasm"))
+		slices.Reverse(brought)
+		names = append(names, brought...)
+	}
+	for _, name := range names {
+		path, ok := program(name)
+		if !ok {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, path, "--version").Output()
+		if m := disassemblerVersion.FindSubmatch(out); err == nil && m != nil {
+			return &Disassembler{Path: path, Version: "nvdisasm " + string(m[1]), Cache: cuda.Cache, args: []string{"-g", "-c"}, parse: parseSASS}, nil
+		}
+	}
+	return nil, ErrNoDisassembler
+}
+
+// FindObjdump looks for the system's, which shows what a C compiler made.
+func FindObjdump(ctx context.Context) (*Disassembler, error) {
+	path, err := exec.LookPath("objdump")
+	if err != nil {
+		return nil, fmt.Errorf("no objdump was found: install binutils: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	return &Disassembler{Path: path, Version: strings.TrimSpace(first), args: []string{"-d", "-l", "--no-show-raw-insn"}, parse: parseObjdump}, nil
+}
+
+// The bounds of a disassembly: the largest image that is read makes less.
+const (
+	disassemblyTimeout = 30 * time.Second
+	maxDisassembly     = 64 << 20
+)
+
+// Disassemble is the functions of an image by their symbols; of what a C compiler made they are one, without a name.
+func (d *Disassembler) Disassemble(ctx context.Context, path string) (map[string]Listing, error) {
+	key := ""
+	if d.Cache != nil {
+		sum, err := hashFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading machine code: %w", err)
+		}
+		name := sha256.Sum256(fmt.Appendf(nil, "disassembly %d %s %q %x", cacheVersion, d.Version, d.args, sum))
+		key = hex.EncodeToString(name[:])
+		if o, ok := d.Cache.load(key); ok {
+			return d.parse(o.Log), nil
+		}
+	}
+	text, err := d.run(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if d.Cache != nil {
+		err := os.MkdirAll(d.Cache.Dir, 0o700)
+		if err == nil {
+			err = d.Cache.store(key, nvccOutput{Log: text})
+		}
+		if err != nil {
+			d.Cache.warn("keeping a disassembly", err)
+		}
+	}
+	return d.parse(text), nil
+}
+
+func (d *Disassembler) run(ctx context.Context, path string) (string, error) {
+	var out, says bytes.Buffer
+	r, err := sandbox.Run(ctx, sandbox.Spec{
+		Args: append(append([]string{d.Path}, d.args...), path), Env: compilerEnv, Stdout: &out, Stderr: &says,
+		Read:   append(sandbox.SystemPaths(), d.Path, path),
+		Limits: sandbox.Limits{Wall: disassemblyTimeout, Memory: 2 << 30, Disk: 16 << 20, Processes: 16, Output: maxDisassembly},
+	})
+	if err != nil {
+		return "", fmt.Errorf("running %s: %w", filepath.Base(d.Path), err)
+	}
+	if !r.OK() {
+		return "", fmt.Errorf("%s cannot show the machine code%s: %s", d.Version, also(r.Refused), clipped(lastLine(says.String())))
+	}
+	return out.String(), nil
+}
+
+// clipped is a stranger's line, short enough to quote.
+func clipped(s string) string {
+	if s = strings.ToValidUTF8(s, "?"); len(s) > maxInstruction {
+		return strings.ToValidUTF8(s[:maxInstruction], "") + "…"
+	}
+	return s
+}
+
+// maxInstruction is the bytes of a line that anybody reads.
+const maxInstruction = 160

@@ -1,0 +1,161 @@
+package toolchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A CodePair is one kernel of both sides.
+type CodePair struct {
+	Kernel    string
+	Shapes    []string // that it is launched on, where others are served by other code
+	Baseline  CodePlace
+	Candidate CodePlace
+}
+
+// A CodePlace is where a kernel's machine code lies; a side that does not have it has no path.
+type CodePlace struct {
+	Path   string
+	Symbol string
+}
+
+// diffLines is as much of a kernel's diff as is kept.
+const diffLines = 200
+
+// Compare shows what differs between the sides. It is for people, so that what goes wrong is told in its place and fails nothing.
+func (d *Disassembler) Compare(ctx context.Context, pairs []CodePair) *gates.MachineCode {
+	m := &gates.MachineCode{Tool: d.Version}
+	if m.More = len(pairs) - gates.MaxCodeChanges; m.More > 0 {
+		pairs = pairs[:gates.MaxCodeChanges]
+	}
+	m.More = max(m.More, 0)
+	listings, err := d.all(ctx, pairs)
+	if err != nil {
+		return &gates.MachineCode{Skipped: err.Error()}
+	}
+	for _, p := range pairs {
+		before, after := listings[p.Baseline.Path][p.Baseline.Symbol], listings[p.Candidate.Path][p.Candidate.Symbol]
+		c := gates.CodeChange{Kernel: clipped(p.Kernel), Shapes: p.Shapes}
+		if p.Baseline.Path != "" {
+			c.Baseline = before.count()
+		}
+		if p.Candidate.Path != "" {
+			c.Candidate = after.count()
+		}
+		if c.Baseline != nil && c.Candidate != nil {
+			c.Diff, c.Cut = gates.ClipDiff(compareListings(before, after), diffLines)
+		}
+		m.Changes = append(m.Changes, c)
+	}
+	// Of several kernels those that do differ are shown; where none does, it is their data that does.
+	differs := func(c gates.CodeChange) bool { return c.Baseline == nil || c.Candidate == nil || c.Diff != "" }
+	if slices.ContainsFunc(m.Changes, differs) {
+		m.Changes = slices.DeleteFunc(m.Changes, func(c gates.CodeChange) bool { return !differs(c) })
+	}
+	return m
+}
+
+// all disassembles every image once, two at a time: the program takes most of its time to start.
+func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]map[string]Listing, error) {
+	var wait sync.WaitGroup
+	var lock sync.Mutex
+	listings, room := map[string]map[string]Listing{}, make(chan struct{}, 2)
+	var failures []error
+	for _, p := range pairs {
+		for _, path := range []string{p.Baseline.Path, p.Candidate.Path} {
+			lock.Lock()
+			_, begun := listings[path]
+			if !begun {
+				listings[path] = nil
+			}
+			lock.Unlock()
+			if begun || path == "" {
+				continue
+			}
+			wait.Go(func() {
+				room <- struct{}{}
+				defer func() { <-room }()
+				found, err := d.Disassemble(ctx, path)
+				lock.Lock()
+				defer lock.Unlock()
+				if listings[path] = found; err != nil {
+					failures = append(failures, err)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	return listings, errors.Join(failures[:min(1, len(failures))]...)
+}
+
+func (l Listing) count() *gates.Instructions {
+	n := &gates.Instructions{}
+	into := map[Class]*int{Tensor: &n.Tensor, Memory: &n.Memory, Barrier: &n.Barrier, Special: &n.Special, Other: &n.Other}
+	for _, i := range l {
+		*into[i.Class]++
+	}
+	return n
+}
+
+func (l Listing) text() []byte {
+	var b strings.Builder
+	for _, i := range l {
+		b.WriteString(i.Text + "\n")
+	}
+	return []byte(b.String())
+}
+
+// compareListings is a diff whose hunks say which line of the source their first change comes from.
+func compareListings(before, after Listing) string {
+	text := string(diff.Diff("baseline", before.text(), "candidate", after.text()))
+	if _, text, _ = strings.Cut(text, "\n+++ "); text == "" {
+		return ""
+	}
+	_, text, _ = strings.Cut(text, "\n")
+	lines := strings.Split(text, "\n")
+	head, old, new := -1, 0, 0
+	for i, l := range lines {
+		var a, b int
+		if _, err := fmt.Sscanf(l, "@@ -%d,%d +%d,", &old, &a, &new); err == nil && strings.HasPrefix(l, "@@") {
+			if _, rest, ok := strings.Cut(l, "+"); ok {
+				fmt.Sscanf(rest, "%d,%d", &new, &b)
+			}
+			// A side without lines in a hunk is numbered by the line before it.
+			if old--; a == 0 {
+				old++
+			}
+			if new--; b == 0 {
+				new++
+			}
+			head = i
+			continue
+		}
+		switch {
+		case strings.HasPrefix(l, "-"):
+			head = say(lines, head, before, old)
+			old++
+		case strings.HasPrefix(l, "+"):
+			head = say(lines, head, after, new)
+			new++
+		default:
+			old, new = old+1, new+1
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// say adds an instruction's place in the source to the head of a hunk, once.
+func say(lines []string, head int, l Listing, at int) int {
+	if head >= 0 && at >= 0 && at < len(l) && l[at].File != "" {
+		lines[head] += fmt.Sprintf(" %s:%d", l[at].File, l[at].Line)
+	}
+	return -1
+}

@@ -1,0 +1,143 @@
+package toolchain
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	sassSection     = regexp.MustCompile(`^\s*\.section\s+"?\.text\.([^",\s]+)"?,`)
+	sassLine        = regexp.MustCompile(`^\s*//## File "([^"]*)", line (\d{1,9})`)
+	sassInstruction = regexp.MustCompile(`^\s*/\*[0-9a-f]{4,}\*/\s+(.+?)\s*;`)
+	sassLabel       = regexp.MustCompile(`\.L_x_\d+`)
+	sassPredicate   = regexp.MustCompile(`^@!?U?P[T0-9]\S*\s+`)
+)
+
+// parseSASS reads what nvdisasm -g -c prints: the instructions of each kernel's section, the device functions that it calls among
+// them. Addresses and the numbers of labels are left out, since one instruction more shifts them all; so is padding. Lines that it does
+// not know are skipped.
+func parseSASS(text string) map[string]Listing {
+	all := map[string]Listing{}
+	function, file, number := "", "", 0
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.Contains(line, ".section\t") || strings.Contains(line, ".section "):
+			function, file, number = "", "", 0
+			if m := sassSection.FindStringSubmatch(line); m != nil {
+				function = m[1]
+			}
+		case function == "":
+		case strings.Contains(line, "//## File"):
+			if m := sassLine.FindStringSubmatch(line); m != nil {
+				file = base(m[1])
+				number, _ = strconv.Atoi(m[2])
+			}
+		default:
+			m := sassInstruction.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			said := sassLabel.ReplaceAllString(m[1], ".L")
+			word := mnemonic(sassPredicate.ReplaceAllString(said, ""))
+			if word != "NOP" {
+				all[function] = append(all[function], Instruction{Text: instructionText(said), Class: sassClass(word), File: file, Line: number})
+			}
+		}
+	}
+	return all
+}
+
+// base is the last part of a path that a stranger's code names.
+func base(path string) string { return clipped(filepath.Base(path)) }
+
+// instructionText is an instruction in one line.
+func instructionText(s string) string { return clipped(strings.Join(strings.Fields(s), " ")) }
+
+// mnemonic is an instruction's first word up to its modifiers: LDG of LDG.E.128.
+func mnemonic(s string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
+	word, _, _ = strings.Cut(word, ".")
+	return word
+}
+
+// What begins the names of NVIDIA's instructions; from the lists in the manual of the binary utilities. Loads of constants are no
+// memory traffic that anybody tunes.
+var (
+	sassBarriers = []string{"BAR", "B2R", "WARPSYNC", "WARPGROUP", "MEMBAR", "ERRBAR", "CGAERRBAR", "DEPBAR", "LDGDEPBAR", "SYNCS", "ARRIVES", "UCGABAR", "FENCE", "UTCBAR", "ACQBULK", "UTMACMDFLUSH"}
+	sassMemory   = []string{"LD", "ST", "ATOM", "RED", "CCTL", "UBLK", "UTMA", "UTCCP", "SULD", "SUST", "SUATOM", "SURED", "TEX", "TLD", "TXD"}
+	sassConstant = []string{"LDC", "LDCU", "LDTRAM"}
+	sassUniform  = []string{"REDUX"} // arithmetic over the lanes of a warp
+)
+
+func sassClass(word string) Class {
+	begins := func(list []string) bool {
+		for _, name := range list {
+			if strings.HasPrefix(word, name) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case strings.HasSuffix(word, "MMA"):
+		return Tensor
+	case word == "MUFU":
+		return Special
+	case begins(sassBarriers):
+		return Barrier
+	case begins(sassConstant) || begins(sassUniform):
+		return Other
+	case begins(sassMemory):
+		return Memory
+	}
+	return Other
+}
+
+var (
+	objdumpLine        = regexp.MustCompile(`^(\S.*):(\d{1,9})(?: \(discriminator \d+\))?\s*$`)
+	objdumpInstruction = regexp.MustCompile(`^\s+[0-9a-f]+:\t(.+?)\s*$`)
+	objdumpTarget      = regexp.MustCompile(`(?:0x)?[0-9a-f]+ <([^>+]*)[^>]*>`)
+)
+
+// parseObjdump reads what objdump -d -l prints, all functions as one.
+func parseObjdump(text string) map[string]Listing {
+	var all Listing
+	file, number := "", 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if m := objdumpInstruction.FindStringSubmatch(line); m != nil {
+			said := instructionText(objdumpTarget.ReplaceAllString(m[1], "<$1>"))
+			word, operands, _ := strings.Cut(said, " ")
+			if !strings.HasPrefix(word, "nop") && word != "data16" && word != "cs" {
+				all = append(all, Instruction{Text: said, Class: hostClass(word, operands), File: file, Line: number})
+			}
+		} else if m := objdumpLine.FindStringSubmatch(line); m != nil && !strings.HasPrefix(line, "Disassembly of section") {
+			file = base(m[1])
+			number, _ = strconv.Atoi(m[2])
+		}
+	}
+	return map[string]Listing{"": all}
+}
+
+var (
+	hostBarrier = regexp.MustCompile(`^(lock|[lms]fence|dmb|dsb|isb)$`)
+	hostSpecial = regexp.MustCompile(`^v?(r?sqrt|div|rcp)(14|28)?[sp][sdh]$|^(fsqrt|fdiv|frecpe|frsqrte)$`)
+	hostTensor  = regexp.MustCompile(`^tdp|mmla$|^[a-z]+mopa$`)
+)
+
+// hostClass is for x86-64 and AArch64: there, what has an address among its operands goes to memory.
+func hostClass(word, operands string) Class {
+	switch {
+	case hostTensor.MatchString(word):
+		return Tensor
+	case hostBarrier.MatchString(word):
+		return Barrier
+	case hostSpecial.MatchString(word):
+		return Special
+	case strings.ContainsAny(operands, "([") && !strings.HasPrefix(word, "lea"):
+		return Memory
+	}
+	return Other
+}

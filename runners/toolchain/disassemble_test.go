@@ -1,0 +1,182 @@
+package toolchain
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// needsDisassembler skips where there is none, but not in CI.
+func needsDisassembler(t *testing.T) *Disassembler {
+	t.Helper()
+	d, err := FindNVDisasm(t.Context(), os.Getenv, realCUDA(t))
+	if err == nil {
+		return d
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+	return nil
+}
+
+// committed is a cubin that lies here.
+func committed(t *testing.T, arch string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("testdata", "cubins", arch+".cubin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Machine code of three generations is told apart by what it does, and what differs is shown with the source's lines.
+func TestDisassemble(t *testing.T) {
+	d := needsDisassembler(t)
+	for _, arch := range []string{"sm_89", "sm_90a", "sm_120"} {
+		all, err := d.Disassemble(t.Context(), committed(t, arch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := all["scale"].count()
+		if n.Memory < 5 || n.Barrier < 1 || n.Tensor != 0 || n.Other < 20 || n.All() != len(all["scale"]) {
+			t.Errorf("%s: %+v of %d instructions", arch, n, len(all["scale"]))
+		}
+	}
+	c := realCUDA(t)
+	var err error
+	if c.Cache, err = DefaultCache(os.Getenv); err != nil {
+		t.Fatal(err)
+	}
+	build := func(text string) CodePlace {
+		cubin, err := c.Build(t.Context(), NVCCBuild{Dir: folder(t, map[string]string{"k.cu": text}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_90a", Scratch: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return CodePlace{cubin.Path, cubin.Kernels[0].Symbol}
+	}
+	const source = "extern \"C\" __global__ void k(float *x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n)\n    x[i] = %s;\n}\n"
+	m := d.Compare(t.Context(), []CodePair{{Kernel: "k", Baseline: build(fmt.Sprintf(source, "x[i] * 2")), Candidate: build(fmt.Sprintf(source, "__expf(x[i])"))}})
+	if len(m.Changes) != 1 || m.Skipped != "" || !strings.HasPrefix(m.Tool, "nvdisasm 1") {
+		t.Fatalf("%+v", m)
+	}
+	k := m.Changes[0]
+	if k.Baseline.Special != 0 || k.Candidate.Special != 1 || k.Baseline.Memory != 2 || k.Candidate.Memory != 2 {
+		t.Errorf("%+v → %+v", k.Baseline, k.Candidate)
+	}
+	if !strings.Contains(k.Diff, "\n+MUFU.EX2 ") || !strings.Contains(k.Diff, " k.cu:4\n") || strings.Contains(k.Diff, "/*") {
+		t.Errorf("the diff is\n%s", k.Diff)
+	}
+}
+
+// What a stranger's cubin does to the disassembler is told in its place, and costs nothing else.
+func TestDisassemblerOfGarbage(t *testing.T) {
+	d := needsDisassembler(t)
+	image, err := os.ReadFile(committed(t, "sm_90a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, garbage := range map[string][]byte{"cut off": image[:len(image)/2], "no ELF": []byte("hello"), "empty": {}} {
+		file := filepath.Join(t.TempDir(), "kernel.cubin")
+		if err := os.WriteFile(file, garbage, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		place := CodePlace{file, "scale"}
+		if m := d.Compare(t.Context(), []CodePair{{Kernel: "k", Baseline: place, Candidate: place}}); !strings.Contains(m.Skipped, "cannot show the machine code") {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// A disassembly is made once.
+func TestDisassemblyIsKept(t *testing.T) {
+	d := needsDisassembler(t)
+	kept := *d
+	kept.Cache = &Cache{Dir: filepath.Join(t.TempDir(), "cache")}
+	file := committed(t, "sm_89")
+	first, err := kept.Disassemble(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Path = "/nowhere"
+	again, err := kept.Disassemble(t.Context(), file)
+	if err != nil || !slices.Equal(first["scale"], again["scale"]) || len(again["scale"]) == 0 {
+		t.Errorf("%d instructions, then %d (%v)", len(first["scale"]), len(again["scale"]), err)
+	}
+	if _, err := kept.Disassemble(t.Context(), committed(t, "sm_90a")); err == nil {
+		t.Error("another image has the same disassembly")
+	}
+}
+
+func TestClasses(t *testing.T) {
+	for word, want := range map[string]Class{
+		"HMMA": Tensor, "HGMMA": Tensor, "QGMMA": Tensor, "IMMA": Tensor, "DMMA": Tensor, "UTCHMMA": Tensor, "FFMA": Other, "IMAD": Other,
+		"LDG": Memory, "LDGSTS": Memory, "STS": Memory, "LDSM": Memory, "ATOMG": Memory, "REDG": Memory, "UTMALDG": Memory, "UBLKCP": Memory, "LDC": Other, "ULDC": Other, "REDUX": Other,
+		"BAR": Barrier, "WARPSYNC": Barrier, "LDGDEPBAR": Barrier, "DEPBAR": Barrier, "SYNCS": Barrier, "WARPGROUP": Barrier, "MEMBAR": Barrier, "UCGABAR_WAIT": Barrier, "BRA": Other, "MUFU": Special,
+	} {
+		if got := sassClass(word); got != want {
+			t.Errorf("%s is %d, want %d", word, got, want)
+		}
+	}
+	for said, want := range map[string]Class{
+		"movss (%rdi),%xmm0": Memory, "lea (%rdi,%rsi,4),%rax": Other, "addss %xmm0,%xmm1": Other, "vsqrtps %ymm0,%ymm1": Special, "divsd %xmm0,%xmm1": Special, "mfence": Barrier,
+		"tdpbf16ps %tmm0,%tmm1,%tmm2": Tensor, "ldr q0, [x1]": Memory, "bfmmla v0.4s, v1.8h, v2.8h": Tensor, "fsqrt s0, s1": Special, "dmb ish": Barrier,
+	} {
+		word, operands, _ := strings.Cut(said, " ")
+		if got := hostClass(word, operands); got != want {
+			t.Errorf("%s is %d, want %d", said, got, want)
+		}
+	}
+}
+
+// Hunks bear the line of their first change, on whichever side it is.
+func TestCompareListings(t *testing.T) {
+	list := func(text string) (l Listing) {
+		for i, s := range strings.Fields(text) {
+			l = append(l, Instruction{Text: s, File: "k.py", Line: i + 1})
+		}
+		return l
+	}
+	for _, c := range []struct{ before, after, want string }{
+		{"a b c", "a b c", ""},
+		{"a b c", "a x c", "@@ -1,3 +1,3 @@ k.py:2\n a\n-b\n+x\n c\n"},
+		{"", "a", "@@ -0,0 +1,1 @@ k.py:1\n+a\n"},
+		{"a", "", "@@ -1,1 +0,0 @@ k.py:1\n-a\n"},
+		{"a b c d e f g h", "a b c d e f g x h", "@@ -5,4 +5,5 @@ k.py:8\n e\n f\n g\n+x\n h\n"},
+	} {
+		if got := compareListings(list(c.before), list(c.after)); got != c.want {
+			t.Errorf("%q to %q:\n%s\nwant\n%s", c.before, c.after, got, c.want)
+		}
+	}
+}
+
+// Whatever a disassembler prints, what is read of it fits evidence.
+func FuzzDisassembly(f *testing.F) {
+	f.Add("\t.section\t.text.k,\"ax\",@progbits\n\t//## File \"/a/k.cu\", line 12\n        /*0000*/              @!P0 BRA `(.L_x_0) ;\n", "")
+	f.Add("   0:\ttest   %esi,%esi\n/tmp/k.c:12 (discriminator 3)\n  10:\tjne 10 <f+0x10>\n", "x")
+	f.Add("\t.section\t.text.k,\n/*0000*/ "+strings.Repeat("A", 400)+" ;", "\xff")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		for _, parse := range []func(string) map[string]Listing{parseSASS, parseObjdump} {
+			a, b := parse(before), parse(after)
+			for name := range a {
+				diff, cut := gates.ClipDiff(compareListings(a[name], b[name]), diffLines)
+				if n := a[name].count().All(); n != len(a[name]) || n > strings.Count(before, "\n")+1 {
+					t.Errorf("%d of %d instructions", n, len(a[name]))
+				}
+				if len(diff) > gates.MaxCodeDiff || cut < 0 || strings.Count(diff, "\n") >= diffLines {
+					t.Errorf("a diff of %d bytes, %d left out", len(diff), cut)
+				}
+				for _, i := range a[name] {
+					if strings.ContainsAny(i.Text, "\n\r") || len(i.Text) > maxInstruction+len("…") {
+						t.Errorf("%q is no line", i.Text)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,261 @@
+package toolchain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Installed is the compilers of a host: those that it finds by itself, and those that whoever runs it has named. A policy picks
+// among them by version and digest; nothing that a change says leads anywhere else.
+type Installed struct {
+	Paths  []string // folders of further CUDA toolkits and Tritons, or a Python that has a Triton
+	Getenv func(string) string
+	Cache  *Cache // of what they make, and of their digests; nil keeps none
+}
+
+// CUDA is the compiler that is pinned; the one that FindCUDA finds where none is.
+func (i Installed) CUDA(ctx context.Context, pin *policies.Toolchain) (*CUDA, error) {
+	if pin == nil {
+		c, err := FindCUDA(ctx, i.Getenv)
+		if err == nil {
+			c.Cache = i.Cache
+		}
+		return c, err
+	}
+	all, broken := i.cudas(ctx)
+	return pick(i, policies.NVCC, all, broken, pin, func(c *CUDA, digest string) { c.Cache, c.Digest = i.Cache, digest })
+}
+
+// Triton is the one that is pinned; the one that FindTriton finds where none is.
+func (i Installed) Triton(ctx context.Context, pin *policies.Toolchain) (*Triton, error) {
+	if pin == nil {
+		t, err := FindTriton(ctx, i.Getenv)
+		if err == nil {
+			t.Cache = i.Cache
+		}
+		return t, err
+	}
+	all, broken := i.tritons(ctx)
+	return pick(i, policies.Triton, all, broken, pin, func(t *Triton, digest string) { t.Cache, t.Digest = i.Cache, digest })
+}
+
+// A pinnable compiler says which it is.
+type pinnable interface {
+	*CUDA | *Triton
+	version() string
+	place() string
+	files() ([]string, error)
+}
+
+func (c *CUDA) version() string   { return c.Version }
+func (c *CUDA) place() string     { return c.Home }
+func (t *Triton) version() string { return t.Version }
+func (t *Triton) place() string   { return t.Folder }
+
+// pick takes the first of the pin's version whose digest is the pin's.
+func pick[C pinnable](i Installed, kind string, all []C, broken error, pin *policies.Toolchain, use func(C, string)) (C, error) {
+	var has, other []string
+	for _, c := range all {
+		if has = append(has, c.version()+" in "+c.place()); c.version() != pin.Version {
+			continue
+		}
+		if pin.Digest == "" {
+			use(c, "")
+			return c, nil
+		}
+		digest, err := digestOf(c, i.Cache)
+		if err != nil {
+			return nil, err
+		}
+		if digest == pin.Digest {
+			use(c, digest)
+			return c, nil
+		}
+		other = append(other, fmt.Sprintf("that in %s has %s", c.place(), digest))
+	}
+	if len(other) > 0 {
+		return nil, fmt.Errorf("the policy pins %s %s with the digest %s, and no installed one has it: %s (install it as it was released, or pin what is there)", kind, pin.Version, pin.Digest, strings.Join(other, "; "))
+	}
+	known := "it has none"
+	if len(has) > 0 {
+		known = "it has " + strings.Join(has, "; ")
+	}
+	err := fmt.Errorf("the policy pins %s %s, which this host does not have (%s): install it and name its folder by --toolchain, or in runner.toolchains of the bot's configuration", kind, pin.Version, known)
+	return nil, errors.Join(err, broken)
+}
+
+// cudas lists those that work, the host's usual one first.
+func (i Installed) cudas(ctx context.Context) (all []*CUDA, broken error) {
+	add := func(c *CUDA, err error) {
+		if err == nil && !slices.ContainsFunc(all, func(o *CUDA) bool { return o.Home == c.Home }) {
+			all = append(all, c)
+		}
+	}
+	add(FindCUDA(ctx, i.Getenv))
+	for _, path := range i.Paths {
+		if nvcc := nvccBelow(path); nvcc != "" {
+			c, err := i.cudaAt(ctx, nvcc)
+			if err != nil {
+				broken = errors.Join(broken, fmt.Errorf("the toolchain %s: %w", path, err))
+			}
+			add(c, err)
+		}
+	}
+	for _, nvcc := range fetched(i.Getenv) {
+		add(i.cudaAt(ctx, nvcc))
+	}
+	return all, broken
+}
+
+// nvccBelow is the program that a path leads to; none where it is no CUDA toolkit's.
+func nvccBelow(path string) string {
+	for _, name := range []string{filepath.Join(path, "bin", "nvcc"), path} {
+		if real, ok := program(name); ok && filepath.Base(real) == "nvcc" {
+			return name
+		}
+	}
+	return ""
+}
+
+func (i Installed) cudaAt(ctx context.Context, nvcc string) (*CUDA, error) {
+	c, err := tryNVCC(ctx, nvcc)
+	if err == nil {
+		err = c.equip(ctx, i.Getenv)
+	}
+	return c, err
+}
+
+// tritons lists those that are there, the host's usual one first.
+func (i Installed) tritons(ctx context.Context) (all []*Triton, broken error) {
+	all, broken = findTritons(ctx, i.Getenv)
+	if errors.Is(broken, ErrNoTriton) {
+		broken = nil
+	}
+	for _, path := range i.Paths {
+		if nvccBelow(path) != "" {
+			continue
+		}
+		t, err := i.tritonAt(ctx, path)
+		if err != nil {
+			broken = errors.Join(broken, fmt.Errorf("the toolchain %s: %w", path, err))
+		} else if !slices.ContainsFunc(all, func(o *Triton) bool { return o.Folder == t.Folder && o.Python == t.Python }) {
+			all = append(all, t)
+		}
+	}
+	return all, broken
+}
+
+// tritonAt is a Triton by its folder, or by the Python that has it.
+func (i Installed) tritonAt(ctx context.Context, path string) (*Triton, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		p, err := askedPython(ctx, path)
+		if err == nil && p.Triton == "" {
+			err = errors.New("this Python has no Triton")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.checked(p.Triton, i.Getenv)
+	}
+	p, err := findPython(ctx, i.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range []string{filepath.Join(path, "triton"), path} {
+		if _, err := os.Stat(filepath.Join(folder, "__init__.py")); err != nil {
+			continue
+		}
+		t, err := p.checked(folder, i.Getenv)
+		if err == nil {
+			t.path = []string{filepath.Dir(folder)}
+		}
+		return t, err
+	}
+	return nil, errors.New("it holds neither bin/nvcc nor the package triton, and is no Python")
+}
+
+// A Compiler is one that a host has, for people.
+type Compiler struct {
+	Kind, Version, Place, Digest string
+	Err                          error // why its digest is not known
+}
+
+// List is every compiler that a policy can pin here.
+func (i Installed) List(ctx context.Context) ([]Compiler, error) {
+	cudas, broken := i.cudas(ctx)
+	tritons, more := i.tritons(ctx)
+	var all []Compiler
+	for _, c := range cudas {
+		digest, err := digestOf(c, i.Cache)
+		all = append(all, Compiler{policies.NVCC, c.Version, c.Home, digest, err})
+	}
+	for _, t := range tritons {
+		digest, err := digestOf(t, i.Cache)
+		all = append(all, Compiler{policies.Triton, t.Version, t.Folder, digest, err})
+	}
+	return all, errors.Join(broken, more)
+}
+
+// Named finds out what a path or a word such as triton@3.9.0 means, for a pin.
+func (i Installed) Named(ctx context.Context, text string) (kind string, pin policies.Toolchain, err error) {
+	if kind, version, ok := strings.Cut(text, "@"); ok && slices.Contains(policies.ToolchainKinds(), kind) && policies.IsToolchainVersion(version) {
+		return kind, policies.Toolchain{Version: version}, nil
+	}
+	if !filepath.IsAbs(text) {
+		return "", pin, fmt.Errorf("%q is no compiler (write e.g. triton@3.9.0, nvcc@13.0.88, or the folder that one is installed in)", text)
+	}
+	if nvcc := nvccBelow(text); nvcc != "" {
+		c, err := i.cudaAt(ctx, nvcc)
+		if err != nil {
+			return "", pin, err
+		}
+		return policies.NVCC, policies.Toolchain{Version: c.Version}, nil
+	}
+	t, err := i.tritonAt(ctx, text)
+	if err != nil {
+		return "", pin, fmt.Errorf("%s: %w", text, err)
+	}
+	return policies.Triton, policies.Toolchain{Version: t.Version}, nil
+}
+
+// digestOf is of the files that decide what the compiler makes, by their names and contents. It is computed once, as long as none
+// of them is touched.
+func digestOf[C pinnable](c C, cache *Cache) (string, error) {
+	names, err := c.files()
+	if err != nil {
+		return "", fmt.Errorf("reading the compiler in %s: %w", c.place(), err)
+	}
+	slices.Sort(names)
+	key := ""
+	if cache != nil {
+		if key, err = touched(c.place(), names); err == nil {
+			if o, ok := cache.load(key); ok {
+				return o.Log, nil
+			}
+		}
+	}
+	h := sha256.New()
+	for _, name := range names {
+		sum, err := hashFile(filepath.Join(c.place(), name))
+		if err != nil {
+			return "", fmt.Errorf("reading the compiler: %w", err)
+		}
+		fmt.Fprintf(h, "%q %x\n", name, sum)
+	}
+	digest := "sha256:" + hex.EncodeToString(h.Sum(nil))
+	if key != "" {
+		if err := errors.Join(os.MkdirAll(cache.Dir, 0o700), cache.store(key, nvccOutput{Log: digest})); err != nil {
+			cache.warn("keeping a compiler's digest", err)
+		}
+	}
+	return digest, nil
+}
