@@ -61,7 +61,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 		label = e.Labels[i]
 	}
 	for {
-		rec, revision, err := getRecord[leaseRecord](ctx, j.leases, e.ID)
+		rec, revision, err := j.leaseOf(ctx, e.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 				next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
 			}
 		}
-		revision, err = writeRecord(ctx, j.leases, e.ID, next, revision)
+		revision, err = j.writeLease(ctx, e.ID, next, revision)
 		if isConflict(err) {
 			continue
 		}
@@ -119,7 +119,7 @@ func (j *Journal) Attach(ctx context.Context, id string, token uint64, holder st
 }
 
 func (j *Journal) attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
-	rec, revision, err := getRecord[leaseRecord](ctx, j.leases, id)
+	rec, revision, err := j.leaseOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 
 // check says whether the lease is still this one's.
 func (l *Lease) check(ctx context.Context) error {
-	rec, revision, err := getRecord[leaseRecord](ctx, l.j.leases, l.ID)
+	rec, revision, err := l.j.leaseOf(ctx, l.ID)
 	switch {
 	case err != nil:
 		return err
@@ -191,7 +191,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 
 func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
 	rec.Seq, rec.Token = l.entry.seq, l.Token
-	_, err := writeRecord(ctx, l.j.leases, l.ID, rec, l.revision)
+	_, err := l.j.writeLease(ctx, l.ID, rec, l.revision)
 	if !isConflict(err) {
 		return err
 	}
