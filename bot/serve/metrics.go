@@ -109,6 +109,7 @@ var (
 	connections  = newFigure(prometheus.GaugeValue, "runner_connected", "1 if the runner was heard of lately.", "runner")
 	busyRunners  = newFigure(prometheus.GaugeValue, "runner_busy", "1 if the runner has a job.", "runner")
 	readyNow     = newFigure(prometheus.GaugeValue, "ready", "1 if /readyz says so.")
+	leadsNow     = newFigure(prometheus.GaugeValue, "leads", "1 if this bot does the work, 0 if it stands by.")
 )
 
 // Describe sends nothing: what there is depends on runners and queues.
@@ -126,6 +127,8 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	o.collectStores(ctx, send)
 	o.collectRunners(send)
 	send(readyNow, truth(len(o.unready(ctx)) == 0))
+	leads, _ := o.Journal.Leads()
+	send(leadsNow, truth(leads))
 }
 
 type sender func(f figure, value float64, labels ...string)

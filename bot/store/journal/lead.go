@@ -103,6 +103,7 @@ type lead struct {
 	revision uint64
 	sent     time.Time // when the newest word that the record has was sent
 	lasts    time.Duration
+	led      context.Context // ends with the lead
 	lost     context.CancelCauseFunc
 	other    string // who leads, as far as is known
 }
@@ -146,6 +147,22 @@ func (j *Journal) fence() (uint64, error) {
 		return 0, ErrNotLeading
 	}
 	return l.epoch, nil
+}
+
+// whileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
+func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), error) {
+	ctx, cancel := context.WithCancel(ctx)
+	if _, err := j.fence(); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	j.lead.mu.Lock()
+	defer j.lead.mu.Unlock()
+	if j.lead.led == nil {
+		return ctx, cancel, nil
+	}
+	stop := context.AfterFunc(j.lead.led, cancel)
+	return ctx, func() { stop(); cancel() }, nil
 }
 
 // Hold makes sure that this process leads, and will for a while: at least half of Options.LeadFor. It is asked before
@@ -251,7 +268,7 @@ func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) 
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.epoch, l.revision, l.sent, l.lasts, l.lost = rec.Epoch, revision, sent, j.opt.LeadFor, lost
+	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost
 	return led, nil
 }
 

@@ -34,11 +34,32 @@ func (j *Journal) Lease(ctx context.Context, holder string, labels ...string) (*
 
 // Lost waits for a job that was handed out as often as a job is, every time to a runner that was never heard of again.
 // The lease is for whoever writes down that the job has failed.
-func (j *Journal) Lost(ctx context.Context) (*Lease, error) { return j.lease(ctx, "", nil) }
+// Where this process does not lead, it waits for that first.
+func (j *Journal) Lost(ctx context.Context) (*Lease, error) {
+	for {
+		l, err := j.lease(ctx, "", nil)
+		if !errors.Is(err, ErrNotLeading) {
+			return l, err
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("lease a job: %w", ctx.Err())
+		}
+	}
+}
 
 func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*Lease, error) {
+	waiting, done, err := j.whileLeading(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lease a job: %w", err)
+	}
+	defer done()
 	for {
-		e, err := j.queue.wait(ctx, labels)
+		e, err := j.queue.wait(waiting, labels)
+		if err != nil && ctx.Err() == nil {
+			err = ErrNotLeading
+		}
 		if err != nil {
 			return nil, fmt.Errorf("lease a job: %w", err)
 		}
