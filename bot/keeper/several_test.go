@@ -43,10 +43,10 @@ func TestSeveralBots(t *testing.T) {
 	}
 	b.leader(nil)
 	all := b.crowd(2)
-	stops, late := 0, time.Duration(0)
+	stops, servers, late := 0, 0, time.Duration(0)
 	for i := range kills {
 		if long && i%5 == 4 {
-			all = append(all, b.crowd(3)...)
+			all = append(all, b.crowd(4)...)
 		}
 		b.mu.Lock()
 		what, pause, at := b.rng.IntN(4), time.Duration(b.rng.IntN(1000))*time.Millisecond, b.rng.IntN(len(b.all))
@@ -60,6 +60,7 @@ func TestSeveralBots(t *testing.T) {
 		}
 		switch {
 		case long && what == 3 && i%2 == 0: // a server
+			servers++
 			node := b.nodes[i%nodes]
 			node.Process.Kill()
 			node.Wait()
@@ -104,8 +105,8 @@ func TestSeveralBots(t *testing.T) {
 			failed++
 		}
 	}
-	t.Logf("%d faults, %d of them stops; %d pull requests, %d verdicts; the longest time without a bot that leads %v; %d webhooks failed",
-		kills, stops, len(all), len(finished), late.Round(10*time.Millisecond), failed)
+	t.Logf("%d faults, %d of them stops and %d of them NATS servers killed; %d pull requests, %d verdicts; the longest time without a bot that leads %v; %d webhooks failed",
+		kills, stops, servers, len(all), len(finished), late.Round(10*time.Millisecond), failed)
 }
 
 // stopped stops a bot until another leads, and lets it go on.

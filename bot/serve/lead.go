@@ -2,8 +2,12 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
 )
 
 // Of several bots on one NATS server one leads. All take webhooks and show pages; jobs are
@@ -21,7 +25,7 @@ func (s *Server) role(ctx context.Context) string {
 		if err != nil {
 			return "leads"
 		}
-		return fmt.Sprintf("leads %d open changes, %d of them with something left to do", c.Open, c.Unsettled)
+		return fmt.Sprintf("leads: changes open %d, with something left to do %d", c.Open, c.Unsettled)
 	case other == "":
 		return "stands by, and nobody leads yet"
 	}
@@ -39,4 +43,29 @@ func (s *Server) leading(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// lockData keeps a second server out of the data folder. A journal in it does that by itself; where the journal is elsewhere,
+// servers may share that and nothing else.
+func (s *Server) lockData() error {
+	if len(s.opt.NATS) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.opt.Data, "LOCK"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("locking the data folder: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("another server uses the data folder %s (give each bot one of its own: data): %w", s.opt.Data, err), f.Close())
+	}
+	s.lock = f
+	return nil
+}
+
+// unlockData leaves the file, as the journal does with its own.
+func (s *Server) unlockData() error {
+	if s.lock == nil {
+		return nil
+	}
+	return errors.Join(syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN), s.lock.Close())
 }

@@ -122,12 +122,14 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	send := func(f figure, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(f.Desc, f.kind, value, labels...)
 	}
-	o.collectBot(send)
+	leads, _ := o.Journal.Leads()
+	o.collectBot(send, leads)
 	o.collectHub(send)
 	o.collectStores(ctx, send)
-	o.collectRunners(send)
+	if leads { // runners are elsewhere, and are told of there
+		o.collectRunners(send)
+	}
 	send(readyNow, truth(len(o.unready(ctx)) == 0))
-	leads, _ := o.Journal.Leads()
 	send(leadsNow, truth(leads))
 }
 
@@ -140,7 +142,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-func (o observer) collectBot(send sender) {
+func (o observer) collectBot(send sender, leads bool) {
 	c := o.Bot.Counts()
 	send(handled, float64(c.Handled))
 	send(failed, float64(c.Failed))
@@ -148,6 +150,9 @@ func (o observer) collectBot(send sender) {
 	send(answered, float64(c.Answered))
 	send(published, float64(c.Published))
 	send(retried, float64(c.Retry))
+	if !leads {
+		return // when it last looked at everything is no news of one that stands by
+	}
 	at := 0.0
 	if !c.Reconciled.IsZero() {
 		at = float64(c.Reconciled.Unix())

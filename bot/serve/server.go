@@ -62,6 +62,7 @@ type Server struct {
 	net     listeners
 	access  *access.Guard
 	parts   parts
+	lock    *os.File // of the data folder; nil where the journal is in it
 	fail    context.CancelCauseFunc
 	stopped chan struct{}
 	err     error // once stopped is closed
@@ -135,7 +136,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 // open opens what is on disk, and GitHub.
 func (s *Server) open(ctx context.Context) (err error) {
 	c := s.opt.Config
-	if err := s.prepareData(); err != nil {
+	if err := errors.Join(s.prepareData(), s.lockData()); err != nil {
 		return err
 	}
 	if s.Client == nil {
@@ -295,7 +296,7 @@ func (s *Server) close() error {
 	if s.Journal != nil {
 		err = errors.Join(err, s.Journal.Close())
 	}
-	return err
+	return errors.Join(err, s.unlockData())
 }
 
 // Wait returns when the server has stopped: nil if it was told to.
