@@ -30,8 +30,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// leadFor is short: who waits for a dead bot's lead does nothing else.
-const leadFor = 1500 * time.Millisecond
+// leadFor is short, for who waits for a dead bot's lead does nothing else, and long enough for a busy machine.
+const leadFor = 2 * time.Second
 
 // nodeEnv makes the test binary a NATS server: its number, its folder and the ports of all.
 const nodeEnv = "KERNELGATE_TEST_NATS"

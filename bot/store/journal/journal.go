@@ -167,7 +167,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
-	return j, nil
+	return j, j.hearOthers()
 }
 
 // embed starts the server in this process and connects to it through memory.

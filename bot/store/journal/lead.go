@@ -100,6 +100,7 @@ type lead struct {
 	asked    bool   // Lead was called: from then on there is a fence
 	holder   string // this process
 	epoch    uint64 // 0 while this process does not lead
+	highest  uint64 // epoch that was read anywhere
 	revision uint64
 	sent     time.Time // when the newest word that the record has was sent
 	lasts    time.Duration
@@ -191,6 +192,7 @@ func (j *Journal) saw(epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.highest = max(l.highest, epoch)
 	if l.epoch > 0 && epoch > l.epoch {
 		l.end(fmt.Errorf("another bot has written with epoch %d, which is newer than %d", epoch, l.epoch))
 	}
@@ -236,14 +238,16 @@ func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
 			if l.other = rec.Name; free {
 				l.other = ""
 			}
+			// The record is forgotten where nobody has led for a month, and events are not.
+			epoch := max(rec.Epoch, l.highest) + 1
 			l.mu.Unlock()
 			// A quarter more than the holder itself counts on, for clocks that go at different speeds.
 			if !free && time.Since(since) < j.opt.LeadFor*5/4 {
 				break
 			}
-			led, err := j.tryLead(ctx, leadRecord{Epoch: rec.Epoch + 1, Holder: l.holder, Name: j.opt.Name}, revision)
+			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name}, revision)
 			if err == nil {
-				j.opt.Log.Info("this bot leads", "epoch", rec.Epoch+1, "before", rec.Name)
+				j.opt.Log.Info("this bot leads", "epoch", epoch, "before", rec.Name)
 				return led, nil
 			}
 			if !isConflict(err) && ctx.Err() == nil {

@@ -283,3 +283,54 @@ func TestOneLeadsAtATime(t *testing.T) {
 	}
 	working.Wait()
 }
+
+// Of what one that stands by accepts the one that leads hears at once, and need not look for it.
+func TestAcceptedElsewhere(t *testing.T) {
+	t.Parallel()
+	url := external(t).ClientURL()
+	a, b := open(t, Options{URL: url, Name: "a"}), open(t, Options{URL: url, Name: "b"})
+	ledA, _ := leading(t, a)
+	next(t, ledA)
+	heard := a.accepted.heard()
+	if _, err := b.Accept(testContext(t), Delivery{ID: "one", Event: "push"}); err != nil {
+		t.Fatal(err)
+	}
+	next(t, heard)
+	handled := make(chan string, 1)
+	processing(t, a, func(_ context.Context, d Delivery) error { handled <- d.ID; return nil })
+	if id := next(t, handled); id != "one" {
+		t.Errorf("handled %s", id)
+	}
+}
+
+// Where the record of who led is gone, and events of that time are not, the next lead has a newer epoch than they have.
+func TestEpochsGrowForGood(t *testing.T) {
+	t.Parallel()
+	url := external(t).ClientURL()
+	a := open(t, Options{URL: url})
+	ctx := testContext(t)
+	believe(a, 57)
+	a.lead.asked = true
+	if _, err := a.Append(ctx, "run", 0, "kind", 1); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, Options{URL: url})
+	ledB, _ := leading(t, b)
+	next(t, ledB)
+	for b.epoch() <= 57 {
+		seq, err := b.ReplayRun(ctx, "run", func(Event) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = b.Append(ctx, "run", seq, "kind", 2); err == nil {
+			break
+		}
+		if !errors.Is(err, ErrNotLeading) {
+			t.Fatal(err)
+		}
+		next(t, ledB)
+	}
+	if b.epoch() != 58 {
+		t.Errorf("the epoch is %d", b.epoch())
+	}
+}
