@@ -175,6 +175,9 @@ func (j *Journal) embed() (err error) {
 	if j.lock, err = lockDir(j.opt.Dir); err != nil {
 		return err
 	}
+	if err := mendBlocks(j.opt.Dir); err != nil {
+		return err
+	}
 	if j.srv, err = startServer(j.opt.Dir, true, j.opt.Log); err != nil {
 		return err
 	}
