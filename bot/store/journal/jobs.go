@@ -95,7 +95,7 @@ func (j *Journal) Enqueue(ctx context.Context, job Job) error {
 		err = errors.Join(err, errors.New("a job needs a bundle, and labels of runners that may take it"))
 	}
 	if err == nil {
-		_, err = j.fence()
+		err = j.knowsJobs()
 	}
 	if err == nil && !j.queue.has(job.ID) {
 		err = j.enqueue(ctx, job)
@@ -239,6 +239,9 @@ func (j *Journal) Cancel(ctx context.Context, id string) (bool, error) {
 	}
 	for {
 		e := j.queue.get(id)
+		if err := j.knowsJobs(); err != nil {
+			return false, fmt.Errorf("cancel job %s: %w", id, err)
+		}
 		if e == nil {
 			return false, nil
 		}

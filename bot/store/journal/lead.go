@@ -89,6 +89,9 @@ func (j *Journal) underLead(ctx, led context.Context, do func(context.Context) e
 		}
 		return err
 	}
+	j.lead.mu.Lock()
+	j.lead.loaded = true
+	j.lead.mu.Unlock()
 	return do(led)
 }
 
@@ -105,6 +108,7 @@ type lead struct {
 	sent     time.Time // when the newest word that the record has was sent
 	lasts    time.Duration
 	led      context.Context // ends with the lead
+	loaded   bool            // the jobs of before are known
 	lost     context.CancelCauseFunc
 	other    string // who leads, as far as is known
 }
@@ -150,10 +154,24 @@ func (j *Journal) fence() (uint64, error) {
 	return l.epoch, nil
 }
 
+// knowsJobs is ErrNotLeading where this process does not lead, or has just begun to and does not know all jobs yet: of one
+// that it does not know it cannot tell whether it is there.
+func (j *Journal) knowsJobs() error {
+	if _, err := j.fence(); err != nil {
+		return err
+	}
+	j.lead.mu.Lock()
+	defer j.lead.mu.Unlock()
+	if j.lead.asked && !j.lead.loaded {
+		return ErrNotLeading
+	}
+	return nil
+}
+
 // whileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
 func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
-	if _, err := j.fence(); err != nil {
+	if err := j.knowsJobs(); err != nil {
 		cancel()
 		return nil, nil, err
 	}
@@ -272,7 +290,7 @@ func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) 
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost
+	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost, l.loaded = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost, false
 	return led, nil
 }
 

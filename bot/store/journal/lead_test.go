@@ -38,7 +38,7 @@ func believe(j *Journal, epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.epoch, l.sent, l.lasts = epoch, time.Now(), time.Hour
+	l.epoch, l.sent, l.lasts, l.loaded = epoch, time.Now(), time.Hour, true
 	l.led, l.lost = context.WithCancelCause(context.Background())
 }
 
@@ -332,5 +332,34 @@ func TestEpochsGrowForGood(t *testing.T) {
 	}
 	if b.epoch() != 58 {
 		t.Errorf("the epoch is %d", b.epoch())
+	}
+}
+
+// Between taking the lead and having read the jobs nobody is told that a job is gone.
+func TestJobsAreReadBeforeTheyAreMissed(t *testing.T) {
+	t.Parallel()
+	url := external(t).ClientURL()
+	a, b := open(t, Options{URL: url, Name: "a"}), open(t, Options{URL: url, Name: "b"})
+	ctx := testContext(t)
+	ledA, stopA := leading(t, a)
+	next(t, ledA)
+	if err := a.Enqueue(ctx, Job{ID: "job", Labels: []string{"cpu"}, Bundle: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := a.Lease(ctx, "runner", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopA()
+	b.lead.asked, b.lead.holder = true, "b"
+	b.queue.clear()
+	if led, err := b.takeLead(ctx); err != nil || led.Err() != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Attach(ctx, "job", lease.Token, "runner"); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("attach before the jobs were read: %v", err)
+	}
+	if _, err := b.Cancel(ctx, "job"); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("cancel before the jobs were read: %v", err)
 	}
 }

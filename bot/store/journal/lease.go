@@ -155,6 +155,9 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 		return nil, ErrLeaseLost
 	}
 	e := j.queue.get(id)
+	if err := j.knowsJobs(); err != nil {
+		return nil, err
+	}
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
