@@ -46,6 +46,8 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 	case Published:
 		s.published(e)
 		return
+	case Doubted:
+		s.Doubted = true
 	}
 	s.Dirty = true
 }
@@ -247,6 +249,6 @@ func (s *State) published(e Published) {
 		}
 	}
 	if e.Complete {
-		s.Dirty = false
+		s.Dirty, s.Doubted = false, false
 	}
 }

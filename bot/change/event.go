@@ -11,7 +11,7 @@ import (
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Finished, Dropped,
-// Published and Beside.
+// Published, Doubted and Beside.
 type Event interface{ kind() string }
 
 // Facts is a change as GitHub tells it.
@@ -261,6 +261,10 @@ type Beside struct {
 	Pull int `json:"pull"`
 }
 
+// Doubted says that GitHub may not show what was published last: a bot that had lost the
+// lead without knowing may have written after its successor.
+type Doubted struct{}
+
 func (Seen) kind() string      { return "seen" }
 func (Planned) kind() string   { return "planned" }
 func (Asked) kind() string     { return "asked" }
@@ -271,6 +275,7 @@ func (Finished) kind() string  { return "finished" }
 func (Dropped) kind() string   { return "dropped" }
 func (Published) kind() string { return "published" }
 func (Beside) kind() string    { return "beside" }
+func (Doubted) kind() string   { return "doubted" }
 
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
@@ -296,6 +301,8 @@ func Decode(kind string, data []byte) (Event, error) {
 		return decode[Dropped](kind, data)
 	case "beside":
 		return decode[Beside](kind, data)
+	case "doubted":
+		return decode[Doubted](kind, data)
 	case "published":
 		return decode[Published](kind, data)
 	}

@@ -49,7 +49,7 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 // anyEvent is an event that may or may not fit the state.
 func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	id := fmt.Sprint("comment-", r.IntN(8))
-	switch r.IntN(12) {
+	switch r.IntN(13) {
 	case 0, 1:
 		f := facts(pick(r, headOne, headTwo, s.Facts.Head))
 		f.Labels = pick(r, nil, []string{}, []string{"perf"})
@@ -76,6 +76,8 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 		return Finished{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Result: Result{Outcome: pick(r, gates.Pass, gates.Defer, gates.Error), P50: map[string]float64{"s": 1.5}}}
 	case 8:
 		return Dropped{Jobs: slices.Clone(s.Dropping)}
+	case 11:
+		return Doubted{}
 	case 9:
 		return Beside{Pull: 1 + r.IntN(3)}
 	case 10:

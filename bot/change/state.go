@@ -32,8 +32,9 @@ type State struct {
 	Dropping      []string          `json:"dropping,omitempty"` // jobs that nobody waits for
 	Checks        map[string]Posted `json:"checks,omitempty"`   // by name@sha
 	Comment       Posted            `json:"comment"`
-	Told          string            `json:"told,omitempty"`  // what pull requests with the same head know of this one
-	Dirty         bool              `json:"dirty,omitempty"` // GitHub does not show everything yet
+	Told          string            `json:"told,omitempty"`    // what pull requests with the same head know of this one
+	Dirty         bool              `json:"dirty,omitempty"`   // GitHub does not show everything yet
+	Doubted       bool              `json:"doubted,omitempty"` // nor need it show what was published: all of it is written again
 }
 
 // A Phase is how far a run is.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +21,13 @@ const childEnv = "KERNELGATE_TEST_BOT"
 
 func TestMain(m *testing.M) {
 	sandbox.Init() // the stages of the attention kernel are compiled
+	if text, ok := os.LookupEnv(nodeEnv); ok {
+		if err := serveNode(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	text, ok := os.LookupEnv(childEnv)
 	if !ok {
 		os.Exit(m.Run())
@@ -49,6 +57,7 @@ func (w *world) spawn(s setup) *victim {
 	v := &victim{cmd: exec.Command(os.Args[0]), log: &bytes.Buffer{}}
 	v.cmd.Env = append(os.Environ(), childEnv+"="+string(text))
 	v.cmd.Stderr = v.log
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	w.no(v.cmd.Start())
 	return v
 }

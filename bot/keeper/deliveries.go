@@ -48,6 +48,9 @@ const noteTime = time.Minute
 func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, noteTime)
 	defer cancel()
+	if d.Event == doubtEvent {
+		return k.noteDoubt(ctx, d.Body)
+	}
 	event, err := webhook.Decode(d.Event, d.Body)
 	if err != nil {
 		// Asking again would bring the same bytes.

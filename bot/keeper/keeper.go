@@ -27,8 +27,6 @@ package keeper
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -137,40 +135,10 @@ func New(c Config) *Keeper {
 		outcomes: newLRU[judged, string](remembered),
 	}
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
-	k.working = &workers[change.ID]{what: "work", do: k.work, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.showing = &workers[change.ID]{what: "show", do: k.show, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.looking = &workers[place]{what: "look", do: k.look, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.working = &workers[change.ID]{what: "work", do: k.work, leads: k.leads, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: k.leads, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.looking = &workers[place]{what: "look", do: k.look, leads: k.leads, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
-}
-
-// Run works until ctx ends. The ledger must be following the journal already.
-func (k *Keeper) Run(ctx context.Context) error {
-	if err := k.Ledger.CaughtUp(ctx); err != nil {
-		return fmt.Errorf("waiting for the ledger: %w", err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	k.working.start(ctx)
-	k.showing.start(ctx)
-	k.looking.start(ctx)
-	var all sync.WaitGroup
-	errs := make(chan error, 2)
-	for _, loop := range []func(context.Context) error{k.reconcileLoop, k.deliveries} {
-		all.Go(func() {
-			defer cancel() // one without the other would be half a bot
-			errs <- loop(ctx)
-		})
-	}
-	all.Wait()
-	k.looking.wait()
-	k.working.wait()
-	k.showing.wait()
-	close(errs)
-	var joined error
-	for err := range errs {
-		joined = errors.Join(joined, err)
-	}
-	return joined
 }
 
 // wake has a change worked on, and what is known of it shown, because there is news.

@@ -40,6 +40,9 @@ type setup struct {
 	Patient           bool          // GitHub's own limits are kept to, in real time
 	Watchful          bool          // what the bot was not told of it finds in seconds
 	Everywhere        bool          // every repository is watched, not olga/kernels alone
+	NATS              string        // servers that the journal is on, with commas between them; embedded unless given
+	Name              string        // of one bot among several there
+	StopAt            string        // method and end of the path: the first such request to GitHub stops the process, right before it is sent
 
 	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
 	now    func() time.Time                   // the client's and the bot's clock
@@ -57,7 +60,7 @@ type server struct {
 }
 
 // client is the bot's way to GitHub. It waits as it is told to, only shorter.
-func (s setup) client() (*client.GitHub, error) {
+func (s setup) client(j *journal.Journal) (*client.GitHub, error) {
 	opt := client.Options{BaseURL: s.GitHub, GitURL: s.GitHub, ContentPerMinute: 1e6, ContentPerHour: 1e6, Sleep: func(ctx context.Context, d time.Duration) error {
 		select {
 		case <-time.After(min(d, 5*time.Millisecond)):
@@ -66,7 +69,10 @@ func (s setup) client() (*client.GitHub, error) {
 			return ctx.Err()
 		}
 	}}
-	opt.Now = s.now
+	opt.Now, opt.MayWrite, opt.UserAgent = s.now, j.Hold, s.Name
+	if s.StopAt != "" {
+		opt.Transport = &stopping{at: s.StopAt}
+	}
 	if s.refuse != nil {
 		opt.Transport = refusing{s.refuse}
 	}
@@ -93,7 +99,11 @@ func (r refusing) RoundTrip(rq *http.Request) (*http.Response, error) {
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	j, err := journal.Open(ctx, journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Log: log})
+	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Log: log}
+	if s.NATS != "" {
+		where.Dir, where.URL, where.Name, where.LeadFor = "", s.NATS, s.Name, leadFor
+	}
+	j, err := journal.Open(ctx, where)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -103,7 +113,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		cancel()
 		return nil, errors.Join(err, j.Close())
 	}
-	client, errClient := s.client()
+	client, errClient := s.client(j)
 	listener, errListen := net.Listen("tcp", s.Addr)
 	if err := errors.Join(errClient, errListen); err != nil {
 		cancel()
@@ -139,6 +149,10 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
 	mux.Handle(protocol.Prefix, runners.Handler())
+	mux.HandleFunc("GET /leads", func(w http.ResponseWriter, _ *http.Request) {
+		leads, _ := j.Leads()
+		fmt.Fprint(w, leads)
+	})
 	web := &http.Server{Handler: mux}
 	failures := make(chan error, 5)
 	var all sync.WaitGroup

@@ -58,6 +58,14 @@ func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
 	return c
 }
 
+// forget drops what is kept: it is read again.
+func (s *states) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries.Purge()
+	s.heads.Purge()
+}
+
 func (s *states) entry(id change.ID) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()

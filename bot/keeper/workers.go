@@ -21,6 +21,7 @@ type workers[K comparable] struct {
 	what    string // for the log
 	do      func(context.Context, K) error
 	account func(context.Context, K) (string, error) // asks nobody outside
+	leads   func() bool                              // whether this bot still does such work
 	within  time.Duration                            // of one piece of work
 	slots   int                                      // of one account
 	backoff time.Duration                            // the first pause
@@ -62,8 +63,9 @@ func (w *workers[K]) start(ctx context.Context) {
 	}
 }
 
-// wait returns when nothing is worked on any more.
-func (w *workers[K]) wait() {
+// end returns, once the work's context has ended, when nothing is worked on any more: with
+// what was, and may have been cut short. Then they may start anew.
+func (w *workers[K]) end() (cut []K) {
 	w.mu.Lock()
 	for _, t := range w.tasks {
 		if t.pause != nil {
@@ -72,6 +74,15 @@ func (w *workers[K]) wait() {
 	}
 	w.mu.Unlock()
 	w.all.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key, t := range w.tasks {
+		if t.running {
+			cut = append(cut, key)
+		}
+	}
+	w.ctx, w.tasks, w.shares = nil, nil, nil
+	return cut
 }
 
 func (w *workers[K]) idle() bool {
@@ -128,7 +139,7 @@ func (w *workers[K]) launch(key K, t *task) {
 func (w *workers[K]) run(key K, t *task) {
 	for {
 		err := w.once(key)
-		if w.ctx.Err() != nil {
+		if !w.leads() || w.ctx.Err() != nil {
 			return
 		}
 		w.mu.Lock()

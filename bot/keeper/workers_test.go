@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,7 @@ func in(t *testing.T, do func(context.Context, string, int) error, test func(*cr
 	synctest.Test(t, func(t *testing.T) {
 		c := &crew{did: map[string][]time.Duration{}, from: time.Now()}
 		c.workers = &workers[string]{
-			what: "test", within: time.Minute, slots: 2, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now,
+			what: "test", within: time.Minute, slots: 2, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now, leads: func() bool { return true },
 			account: func(_ context.Context, key string) (string, error) { return strings.Split(key, "/")[0], nil },
 			do: func(ctx context.Context, key string) error {
 				c.mu.Lock()
@@ -43,7 +44,7 @@ func in(t *testing.T, do func(context.Context, string, int) error, test func(*cr
 		c.start(ctx)
 		test(c)
 		cancel()
-		c.wait()
+		c.end()
 	})
 }
 
@@ -172,7 +173,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d and %d are remembered", k.progress.Len(), k.redelivered.Len())
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &workers[int]{within: time.Minute, slots: 1, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now,
+		w := &workers[int]{within: time.Minute, slots: 1, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now, leads: func() bool { return true },
 			account: func(_ context.Context, key int) (string, error) { return fmt.Sprint(key), nil },
 			do:      func(context.Context, int) error { return nil }}
 		w.start(t.Context())
@@ -183,5 +184,54 @@ func TestMemoryIsBounded(t *testing.T) {
 		if len(w.tasks) > 0 || len(w.shares) > 0 {
 			t.Errorf("%d tasks and %d accounts are left", len(w.tasks), len(w.shares))
 		}
+	})
+}
+
+// What was worked on when the lead was lost is named, whether it then succeeded or failed, and nothing else is: not what
+// was done before, and not what paused. Afterwards the same workers may begin anew.
+func TestWorkThatLosesTheLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leads, release := true, make(chan struct{})
+		w := &workers[string]{within: time.Minute, slots: 9, backoff: time.Hour, log: slog.New(slog.DiscardHandler), now: time.Now,
+			leads:   func() bool { return leads },
+			account: func(context.Context, string) (string, error) { return "", nil },
+			do: func(_ context.Context, key string) error {
+				switch key {
+				case "done":
+					return nil
+				case "pausing":
+					return errors.New("not now")
+				}
+				<-release
+				if key == "fails" {
+					return errors.New("no")
+				}
+				return nil
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		w.start(ctx)
+		for _, key := range []string{"done", "pausing", "succeeds", "fails"} {
+			w.wake(key)
+		}
+		synctest.Wait()
+		leads = false
+		close(release)
+		synctest.Wait()
+		cancel()
+		cut := w.end()
+		slices.Sort(cut)
+		if got := strings.Join(cut, " "); got != "fails succeeds" {
+			t.Errorf("under way when the lead was lost: %q", got)
+		}
+		leads = true
+		ctx, cancel = context.WithCancel(t.Context())
+		w.start(ctx)
+		w.wake("succeeds")
+		synctest.Wait()
+		if !w.idle() {
+			t.Error("the second time it does not come to rest")
+		}
+		cancel()
+		w.end()
 	})
 }

@@ -98,6 +98,7 @@ type worldOptions struct {
 	look     func(planner.Mirrors) planner.Mirrors                                                        // stands between the bot and what it fetches
 	measure  func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // as in setup
 	retold   bool                                                                                         // no statement of the keeper is reached that no other story reaches
+	apart    bool                                                                                         // no bot is started with the world
 	two      bool                                                                                         // otto has a repository of the same kernel, in an installation of its own
 }
 
@@ -158,8 +159,10 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 		w.inst, err = w.app.Install(w.other)
 		w.no(err)
 	}
-	w.start()
-	w.Cleanup(func() { w.no(w.running.stop()) })
+	if !opt.apart {
+		w.start()
+		w.Cleanup(func() { w.no(w.running.stop()) })
+	}
 	if w.app != nil && !watched { // it takes long under the race detector, and nothing else is at work then
 		w.Cleanup(w.checkWebhooks)
 	}

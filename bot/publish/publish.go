@@ -141,7 +141,7 @@ func (w *writer) checks(ctx context.Context, name string) error {
 			failure = errors.Join(failure, err)
 			continue
 		}
-		if have.ID != 0 && have.Digest == c.Digest && !overtaken {
+		if have.ID != 0 && have.Digest == c.Digest && !overtaken && !w.state.Doubted {
 			continue
 		}
 		// That a verdict does not stand any more cannot be left out, nor can anything in a
@@ -181,6 +181,16 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check,
 	if !w.GitHub.UsesChecks() {
 		state, description := c.CommitStatus()
 		return 1, w.GitHub.SetStatus(ctx, repo, c.HeadSHA, client.Status{Context: c.Name, State: state, Description: description, TargetURL: c.DetailsURL})
+	}
+	if w.state.Doubted && have.ID != 0 && !anew {
+		// Of two that say they are this one, GitHub counts the newer.
+		there, err := w.newest(ctx, have, wanted)
+		if err != nil {
+			return 0, err
+		}
+		if there.ID != 0 {
+			have = change.Posted{ID: there.ID, Done: there.Status == "completed"}
+		}
 	}
 	// A concluded check stays as it is: what is measured again gets a new one.
 	if have.ID != 0 && !anew && (!have.Done || c.Status == "completed") {

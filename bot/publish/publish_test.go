@@ -146,6 +146,47 @@ func TestNothingIsSaidTwice(t *testing.T) {
 	w.shows("after somebody deleted the comment", 3)
 }
 
+// What a bot has written that did not know that another leads is put right, once that is known: its check, which is newer,
+// says what it should, and its second comment and reply are gone.
+func TestDoubted(t *testing.T) {
+	w := newWorld(t)
+	h := w.token("gate", nil)
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	w.shows("told", 3)
+	ctx := t.Context()
+	late := client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), ExternalID: w.state.ID.String(), Status: "in_progress", Title: "Reading the change", Summary: "Late."}
+	for _, key := range []string{"kernelgate", "kernelgate / scale"} {
+		have := w.state.Checks[change.CheckKey(key, w.pr.HeadSHA())]
+		w.no(h.UpdateCheck(ctx, "olga/kernels", have.ID, client.Check{Status: "in_progress", Title: "Late", Summary: "Late."}))
+	}
+	_, err := h.CreateCheck(ctx, "olga/kernels", late)
+	w.no(err)
+	w.no(h.EditComment(ctx, "olga/kernels", w.state.Comment.ID, present.Marker(w.state.ID)+"\nLate."))
+	for _, marker := range []string{present.Marker(w.state.ID), present.ReplyMarker("comment-1")} {
+		_, err := h.CreateComment(ctx, "olga/kernels", w.pr.Number(), marker+"\nLate.")
+		w.no(err)
+	}
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	if c, _ := w.repo.Check(w.pr.HeadSHA(), "kernelgate"); c.Title != "Reading the change" {
+		t.Fatalf("nobody has doubts, and the check says %q", c.Title)
+	}
+	w.apply(change.Doubted{})
+	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
+	for _, name := range []string{"kernelgate", "kernelgate / scale"} {
+		if c, _ := w.repo.Check(w.pr.HeadSHA(), name); c.Status != "completed" || c.Conclusion != "success" {
+			t.Errorf("%s is %s %s: %s", name, c.Status, c.Conclusion, c.Title)
+		}
+	}
+	if n := len(w.pr.Comments()); n != 3 || w.state.Dirty || w.state.Doubted {
+		t.Errorf("%d comments, dirty %v, doubted %v", n, w.state.Dirty, w.state.Doubted)
+	}
+	for _, c := range w.pr.Comments() {
+		if strings.Contains(c.Body, "Late.") {
+			t.Errorf("a comment still says %s", c.Body)
+		}
+	}
+}
+
 // A lister counts how often checks are listed.
 type lister struct{ times atomic.Int64 }
 

@@ -15,7 +15,7 @@ import (
 // comment keeps the one sticky comment.
 func (w *writer) comment(ctx context.Context) error {
 	body, digest, have := present.Comment(w.view), present.CommentDigest(w.view), w.state.Comment
-	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest) || w.state.NeedsPlan() || w.state.Current() == nil && have.ID == 0 {
+	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest && !w.state.Doubted) || w.state.NeedsPlan() || w.state.Current() == nil && have.ID == 0 {
 		return nil
 	}
 	if w.Extend != nil {
@@ -25,6 +25,9 @@ func (w *writer) comment(ctx context.Context) error {
 		ctx = client.Spare(ctx)
 	}
 	id, err := w.put(ctx, have.ID, present.Marker(w.state.ID), body)
+	if err == nil {
+		err = w.single(ctx, present.Marker(w.state.ID), id)
+	}
 	if err == nil || gone(err) {
 		w.out.Comment = &change.Posted{ID: id, Digest: digest}
 		return nil
@@ -87,11 +90,29 @@ func (w *writer) ours(ctx context.Context, marker string) (ids []int64, err erro
 	return ids, nil
 }
 
+// single removes what says once more what one comment says, where another bot may have
+// spoken too.
+func (w *writer) single(ctx context.Context, marker string, keep int64) error {
+	if !w.state.Doubted {
+		return nil
+	}
+	all, err := w.ours(ctx, marker)
+	for _, id := range all {
+		if id != keep && err == nil {
+			err = w.GitHub.DeleteComment(ctx, w.state.Facts.Repo, id)
+		}
+	}
+	return err
+}
+
 // replies answers the commands that were decided on. A button has no comment to
 // answer; what it led to shows in the check.
 func (w *writer) replies(ctx context.Context) error {
 	var failure error
 	for _, c := range w.state.Commands {
+		if c.Replied > 0 && !w.noSpeech {
+			failure = errors.Join(failure, w.unsaid(w.single(ctx, present.ReplyMarker(c.ID), c.Replied)))
+		}
 		if !c.Answered || c.Replied != 0 || c.Comment == 0 || w.noSpeech {
 			continue
 		}

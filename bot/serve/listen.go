@@ -46,7 +46,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 	}
 	polls, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.polls, l.all = cancel, &sync.WaitGroup{}
-	runners := endingWith(polls, s.Runners.Handler())
+	runners := endingWith(polls, s.leading(s.Runners.Handler()))
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", s.counts.counted(within(webhookTime, &webhook.Handler{
 		Secrets: s.opt.Secrets.Webhooks, Store: s.store, Now: s.opt.Now, Log: s.log,

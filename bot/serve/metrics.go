@@ -109,6 +109,7 @@ var (
 	connections  = newFigure(prometheus.GaugeValue, "runner_connected", "1 if the runner was heard of lately.", "runner")
 	busyRunners  = newFigure(prometheus.GaugeValue, "runner_busy", "1 if the runner has a job.", "runner")
 	readyNow     = newFigure(prometheus.GaugeValue, "ready", "1 if /readyz says so.")
+	leadsNow     = newFigure(prometheus.GaugeValue, "leads", "1 if this bot does the work, 0 if it stands by.")
 )
 
 // Describe sends nothing: what there is depends on runners and queues.
@@ -121,11 +122,15 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	send := func(f figure, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(f.Desc, f.kind, value, labels...)
 	}
-	o.collectBot(send)
+	leads, _ := o.Journal.Leads()
+	o.collectBot(send, leads)
 	o.collectHub(send)
 	o.collectStores(ctx, send)
-	o.collectRunners(send)
+	if leads { // runners are elsewhere, and are told of there
+		o.collectRunners(send)
+	}
 	send(readyNow, truth(len(o.unready(ctx)) == 0))
+	send(leadsNow, truth(leads))
 }
 
 type sender func(f figure, value float64, labels ...string)
@@ -137,7 +142,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-func (o observer) collectBot(send sender) {
+func (o observer) collectBot(send sender, leads bool) {
 	c := o.Bot.Counts()
 	send(handled, float64(c.Handled))
 	send(failed, float64(c.Failed))
@@ -145,6 +150,9 @@ func (o observer) collectBot(send sender) {
 	send(answered, float64(c.Answered))
 	send(published, float64(c.Published))
 	send(retried, float64(c.Retry))
+	if !leads {
+		return // when it last looked at everything is no news of one that stands by
+	}
 	at := 0.0
 	if !c.Reconciled.IsZero() {
 		at = float64(c.Reconciled.Unix())

@@ -102,6 +102,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	missing := s.unready(ctx)
 	if len(missing) == 0 {
 		fmt.Fprintln(w, "ready")
+		if role := s.role(ctx); role != "" {
+			fmt.Fprintln(w, role)
+		}
 		for _, who := range s.shut() {
 			fmt.Fprintf(w, "%s: an IP allow list refuses this machine (add its address in the organisation's security settings)\n", who)
 		}

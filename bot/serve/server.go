@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,8 @@ type Options struct {
 	Config
 	Secrets Secrets
 
-	Client  *client.GitHub // made from the configuration unless given
+	Client  *client.GitHub    // made from the configuration unless given
+	Wire    http.RoundTripper // to GitHub, as in client.Options
 	Version string
 	Program []string  // command of this program, to start the local runner with; this executable unless given
 	Stderr  io.Writer // the local runner's; os.Stderr unless given
@@ -39,6 +41,7 @@ type Options struct {
 
 	ProgressEvery time.Duration // as in keeper.Config
 	LeaseFor      time.Duration // as in journal.Options
+	LeadFor       time.Duration // as in journal.Options
 	Heartbeat     time.Duration // as in fleet.Server
 	Poll          time.Duration // as in fleet.Server
 	Labels        func() []string
@@ -59,6 +62,7 @@ type Server struct {
 	net     listeners
 	access  *access.Guard
 	parts   parts
+	lock    *os.File // of the data folder; nil where the journal is in it
 	fail    context.CancelCauseFunc
 	stopped chan struct{}
 	err     error // once stopped is closed
@@ -132,11 +136,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 // open opens what is on disk, and GitHub.
 func (s *Server) open(ctx context.Context) (err error) {
 	c := s.opt.Config
-	if err := s.prepareData(); err != nil {
+	if err := errors.Join(s.prepareData(), s.lockData()); err != nil {
 		return err
 	}
 	if s.Client == nil {
-		if s.Client, err = openClient(c.GitHub, s.opt.Secrets, s.opt.Version, s.log); err != nil {
+		if s.Client, err = s.openClient(); err != nil {
 			return err
 		}
 	}
@@ -189,21 +193,27 @@ func (s *Server) prepareData() error {
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{LeaseFor: o.LeaseFor, Log: log, Now: o.Now}
+	j := journal.Options{LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
+	j.Name, _ = os.Hostname() // without one the log says less
 	return j
 }
 
-func openClient(g GitHub, secrets Secrets, version string, log *slog.Logger) (*client.GitHub, error) {
-	opt := client.Options{BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: version, Log: log}
-	if g.AppID != 0 {
-		return client.NewApp(g.AppID, secrets.PrivateKey, opt)
+// openClient makes the way to GitHub, on which the bot that leads alone may write.
+func (s *Server) openClient() (*client.GitHub, error) {
+	g := s.opt.Config.GitHub
+	opt := client.Options{
+		BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: s.opt.Version, Transport: s.opt.Wire, Log: s.log,
+		MayWrite: func(ctx context.Context) error { return s.Journal.Hold(ctx) },
 	}
-	return client.NewToken(secrets.Token, opt)
+	if g.AppID != 0 {
+		return client.NewApp(g.AppID, s.opt.Secrets.PrivateKey, opt)
+	}
+	return client.NewToken(s.opt.Secrets.Token, opt)
 }
 
 // assemble puts the bot together.
@@ -286,7 +296,7 @@ func (s *Server) close() error {
 	if s.Journal != nil {
 		err = errors.Join(err, s.Journal.Close())
 	}
-	return err
+	return errors.Join(err, s.unlockData())
 }
 
 // Wait returns when the server has stopped: nil if it was told to.

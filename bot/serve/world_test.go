@@ -173,7 +173,14 @@ func (w *world) start(o serve.Options) (s *serve.Server, stop func() error) {
 
 func (w *world) get(url string) (int, string) {
 	w.Helper()
-	resp, err := http.Get(url)
+	rq, err := http.NewRequestWithContext(w.ctx, http.MethodGet, url, nil)
+	w.no(err)
+	return w.do(rq)
+}
+
+func (w *world) do(rq *http.Request) (int, string) {
+	w.Helper()
+	resp, err := http.DefaultClient.Do(rq)
 	w.no(err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

@@ -22,6 +22,9 @@ type client struct {
 func (h *GitHub) client(identity string, src source, content bool) *client {
 	e := &env{identity: identity, opt: h.opt, stats: h.stats}
 	var stack http.RoundTripper = &attempt{env: e, next: h.opt.Transport}
+	if content && h.opt.MayWrite != nil {
+		stack = &permit{ask: h.opt.MayWrite, next: stack}
+	}
 	stack = &auth{env: e, next: stack, source: src, api: h.api}
 	var paced *throttle
 	if content {

@@ -74,6 +74,19 @@ func (h *GitHub) CreateComment(ctx context.Context, repo string, pr int, body st
 	return id, err
 }
 
+// DeleteComment removes a comment; one that is not there is no error.
+func (h *GitHub) DeleteComment(ctx context.Context, repo string, id int64) error {
+	o := op{name: fmt.Sprintf("delete comment %d", id), permission: pullsWrite, repeatable: true}
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		_, err := gh.Issues.DeleteComment(ctx, owner, name, id)
+		return err
+	})
+	if NotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // EditComment replaces a comment's text.
 func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body string) error {
 	o := op{name: fmt.Sprintf("edit comment %d", id), permission: pullsWrite, repeatable: true}

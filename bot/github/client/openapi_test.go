@@ -88,6 +88,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		}},
 		{"CreateComment", func() (err error) { comment, err = h.CreateComment(w.ctx, repo, n, "x"); return err }},
 		{"EditComment", func() error { return h.EditComment(w.ctx, repo, comment, "y") }},
+		{"DeleteComment", func() error { return h.DeleteComment(w.ctx, repo, comment) }},
 		{"ListComments", func() error { _, err := h.ListComments(w.ctx, repo, n); return err }},
 		{"React", func() error { return h.React(w.ctx, repo, theirs.ID, "eyes") }},
 		{"ReactOnLine", func() error { return h.ReactOnLine(w.ctx, repo, remark.ID, "eyes") }},

@@ -15,6 +15,8 @@ type Options struct {
 	BaseURL   string            // github.com unless given; Enterprise: https://host or https://host/api/v3
 	GitURL    string            // where repositories are cloned from; follows from BaseURL unless given
 	Transport http.RoundTripper // Go's own with the proxy of the environment unless given
+	// MayWrite is asked before each attempt at a write is sent; its error is the answer then, and nothing was sent.
+	MayWrite  func(context.Context) error
 	UserAgent string
 	Checks    bool // the token is the one of GitHub Actions, which may create check runs
 	Log       *slog.Logger

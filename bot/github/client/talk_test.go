@@ -33,6 +33,12 @@ func TestComments(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("comments (-want +got):\n%s", diff)
 	}
+	for range 2 { // the second finds it gone
+		w.no(w.bot.DeleteComment(w.ctx, repo, id))
+	}
+	if list, err := w.bot.ListComments(w.ctx, repo, n); err != nil || len(list) != 1 {
+		t.Errorf("after one was deleted there are %v (%v)", list, err)
+	}
 	for name, body := range map[string]string{"empty": "", "long": strings.Repeat("x", client.MaxCommentText+1)} {
 		if _, err := w.bot.CreateComment(w.ctx, repo, n, body); err == nil {
 			t.Errorf("%s: no error", name)

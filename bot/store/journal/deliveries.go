@@ -64,7 +64,7 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	defer cancel()
 	err := j.commit.put(ctx, d.message(0))
 	if err == nil {
-		j.accepted.ring()
+		j.tellAccepted()
 		return true, nil
 	}
 	if !isConflict(err) {
@@ -75,6 +75,28 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 		return false, err
 	}
 	return j.revive(ctx, d, dead)
+}
+
+// news is where bots tell each other that there are deliveries. Nothing is stored under it, and what is lost there is found
+// by looking.
+const news = "deliveries.news"
+
+func (j *Journal) tellAccepted() {
+	j.accepted.ring()
+	if leads, _ := j.Leads(); !leads {
+		_ = j.nc.Publish(news, nil)
+	}
+}
+
+// hearOthers has this process look for deliveries that another has accepted.
+func (j *Journal) hearOthers() error {
+	if !j.external() {
+		return nil
+	}
+	if _, err := j.nc.Subscribe(news, func(*nats.Msg) { j.accepted.ring() }); err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	return nil
 }
 
 // acceptIn is how long a delivery may take in all, whoever leads and whatever is lost: 8 s, and 9.5 s for the largest. Then GitHub
@@ -111,7 +133,7 @@ func (j *Journal) revive(ctx context.Context, d Delivery, dead DeadDelivery) (bo
 		return false, nil
 	}
 	if err == nil {
-		j.accepted.ring()
+		j.tellAccepted()
 		err = j.undead(ctx, d.ID)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,13 @@ func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind st
 	msg := nats.NewMsg("events." + run)
 	msg.Data = data
 	msg.Header.Set(headerKind, kind)
+	epoch, err := j.fence()
+	if err != nil {
+		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
+	}
+	if epoch > 0 {
+		msg.Header.Set(headerEpoch, strconv.FormatUint(epoch, 10))
+	}
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
 	var ack *jetstream.PubAck
@@ -69,6 +77,7 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("last event of run %s: %w", run, err)
 	}
+	j.saw(epochOf(msg.Header))
 	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: msg.Time, Data: msg.Data}, nil
 }
 
@@ -114,6 +123,13 @@ func (j *Journal) replay(ctx context.Context, subject string, after uint64, appl
 			return after, ctx.Err()
 		}
 	}
+}
+
+// Newest is the sequence of the last event that there is; 0 where there is none, and of an embedded server, whose events
+// are heard of at once.
+func (j *Journal) Newest(ctx context.Context) (seq uint64, err error) {
+	err = j.again(ctx, func(ctx context.Context) error { seq, err = j.newest(ctx, ""); return err })
+	return seq, err
 }
 
 // newest is the sequence of the last event, of all or of one subject; 0 is none. The embedded server is one that is never
@@ -174,6 +190,7 @@ func (j *Journal) replayOnce(ctx context.Context, subject string, after uint64, 
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
 		m := stored{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, at: meta.Timestamp}
+		j.saw(epochOf(m.header))
 		if err := m.apply(apply); err != nil {
 			return after, err
 		}
@@ -207,6 +224,7 @@ func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) er
 			news = nil
 		}
 		for _, m := range list {
+			j.saw(epochOf(m.header))
 			if err := m.apply(apply); err != nil {
 				return err
 			}

@@ -50,6 +50,27 @@ type leaseRecord struct {
 	Since  time.Time `json:"since,omitzero"`
 
 	Losses []Loss `json:"losses,omitempty"`
+
+	Epoch uint64 `json:"epoch,omitempty"` // of the process that led when it was written
+}
+
+// leaseOf reads who holds a job, for a process that leads.
+func (j *Journal) leaseOf(ctx context.Context, id string) (rec leaseRecord, revision uint64, err error) {
+	if rec, revision, err = getRecord[leaseRecord](ctx, j.leases, id); err != nil {
+		return rec, 0, err
+	}
+	j.saw(rec.Epoch)
+	_, err = j.fence()
+	return rec, revision, err
+}
+
+// writeLease replaces the record of that revision, as writeRecord does.
+func (j *Journal) writeLease(ctx context.Context, id string, rec leaseRecord, revision uint64) (uint64, error) {
+	var err error
+	if rec.Epoch, err = j.fence(); err != nil {
+		return 0, err
+	}
+	return writeRecord(ctx, j.leases, id, rec, revision)
 }
 
 // over tells whether the job of that message has come to its end, and perhaps another of its id has begun.
@@ -72,6 +93,9 @@ func (j *Journal) Enqueue(ctx context.Context, job Job) error {
 	}
 	if len(job.Labels) == 0 || job.Bundle == "" {
 		err = errors.Join(err, errors.New("a job needs a bundle, and labels of runners that may take it"))
+	}
+	if err == nil {
+		err = j.knowsJobs()
 	}
 	if err == nil && !j.queue.has(job.ID) {
 		err = j.enqueue(ctx, job)
@@ -162,7 +186,7 @@ func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
 		j.opt.Log.Error("a message in JOBS is not a job and is removed", "subject", m.subject, "error", err)
 		return false, j.deleteJob(ctx, m.seq)
 	}
-	rec, revision, err := getRecord[leaseRecord](ctx, j.leases, e.ID)
+	rec, revision, err := j.leaseOf(ctx, e.ID)
 	if err != nil {
 		return false, err
 	}
@@ -215,17 +239,20 @@ func (j *Journal) Cancel(ctx context.Context, id string) (bool, error) {
 	}
 	for {
 		e := j.queue.get(id)
+		if err := j.knowsJobs(); err != nil {
+			return false, fmt.Errorf("cancel job %s: %w", id, err)
+		}
 		if e == nil {
 			return false, nil
 		}
-		rec, revision, err := getRecord[leaseRecord](ctx, j.leases, id)
+		rec, revision, err := j.leaseOf(ctx, id)
 		if err != nil {
 			return false, fmt.Errorf("cancel job %s: %w", id, err)
 		}
 		if rec.Seq == e.seq && rec.State == finished {
 			return false, nil
 		}
-		_, err = writeRecord(ctx, j.leases, id, leaseRecord{Seq: e.seq, Token: rec.Token, State: cancelled}, revision)
+		_, err = j.writeLease(ctx, id, leaseRecord{Seq: e.seq, Token: rec.Token, State: cancelled}, revision)
 		if isConflict(err) {
 			continue // a runner took or finished it meanwhile
 		}

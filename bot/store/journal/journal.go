@@ -72,6 +72,8 @@ type Options struct {
 
 	Retry    []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
 	LeaseFor time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
+	LeadFor  time.Duration   // how long the process that leads may stay silent before another does; 6 s
+	Name     string          // of this process among those on one server, for people
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -87,6 +89,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.LeaseFor == 0 {
 		o.LeaseFor = 30 * time.Second
+	}
+	if o.LeadFor == 0 {
+		o.LeadFor = 6 * time.Second
 	}
 	if o.answerIn == 0 {
 		o.answerIn = 5 * time.Second
@@ -121,6 +126,7 @@ type Journal struct {
 	accepted bell // deliveries
 	appended bell // events
 	queue    queue
+	lead     lead
 
 	closing  sync.Once
 	closeErr error
@@ -161,12 +167,15 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
-	return j, nil
+	return j, j.hearOthers()
 }
 
 // embed starts the server in this process and connects to it through memory.
 func (j *Journal) embed() (err error) {
 	if j.lock, err = lockDir(j.opt.Dir); err != nil {
+		return err
+	}
+	if err := mendBlocks(j.opt.Dir); err != nil {
 		return err
 	}
 	if j.srv, err = startServer(j.opt.Dir, true, j.opt.Log); err != nil {

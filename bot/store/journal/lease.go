@@ -34,11 +34,32 @@ func (j *Journal) Lease(ctx context.Context, holder string, labels ...string) (*
 
 // Lost waits for a job that was handed out as often as a job is, every time to a runner that was never heard of again.
 // The lease is for whoever writes down that the job has failed.
-func (j *Journal) Lost(ctx context.Context) (*Lease, error) { return j.lease(ctx, "", nil) }
+// Where this process does not lead, it waits for that first.
+func (j *Journal) Lost(ctx context.Context) (*Lease, error) {
+	for {
+		l, err := j.lease(ctx, "", nil)
+		if !errors.Is(err, ErrNotLeading) {
+			return l, err
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("lease a job: %w", ctx.Err())
+		}
+	}
+}
 
 func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*Lease, error) {
+	waiting, done, err := j.whileLeading(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lease a job: %w", err)
+	}
+	defer done()
 	for {
-		e, err := j.queue.wait(ctx, labels)
+		e, err := j.queue.wait(waiting, labels)
+		if err != nil && ctx.Err() == nil {
+			err = ErrNotLeading
+		}
 		if err != nil {
 			return nil, fmt.Errorf("lease a job: %w", err)
 		}
@@ -61,7 +82,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 		label = e.Labels[i]
 	}
 	for {
-		rec, revision, err := getRecord[leaseRecord](ctx, j.leases, e.ID)
+		rec, revision, err := j.leaseOf(ctx, e.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +100,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 				next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
 			}
 		}
-		revision, err = writeRecord(ctx, j.leases, e.ID, next, revision)
+		revision, err = j.writeLease(ctx, e.ID, next, revision)
 		if isConflict(err) {
 			continue
 		}
@@ -119,7 +140,7 @@ func (j *Journal) Attach(ctx context.Context, id string, token uint64, holder st
 }
 
 func (j *Journal) attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
-	rec, revision, err := getRecord[leaseRecord](ctx, j.leases, id)
+	rec, revision, err := j.leaseOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +155,9 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 		return nil, ErrLeaseLost
 	}
 	e := j.queue.get(id)
+	if err := j.knowsJobs(); err != nil {
+		return nil, err
+	}
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
@@ -153,7 +177,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 
 // check says whether the lease is still this one's.
 func (l *Lease) check(ctx context.Context) error {
-	rec, revision, err := getRecord[leaseRecord](ctx, l.j.leases, l.ID)
+	rec, revision, err := l.j.leaseOf(ctx, l.ID)
 	switch {
 	case err != nil:
 		return err
@@ -191,7 +215,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 
 func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
 	rec.Seq, rec.Token = l.entry.seq, l.Token
-	_, err := writeRecord(ctx, l.j.leases, l.ID, rec, l.revision)
+	_, err := l.j.writeLease(ctx, l.ID, rec, l.revision)
 	if !isConflict(err) {
 		return err
 	}

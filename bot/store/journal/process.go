@@ -25,7 +25,8 @@ const (
 // Deliveries are read from where the last process was, and each is left alone whose mark says that it is done: no lost
 // connection, and no kill, leaves one behind.
 //
-// Only one Process runs on a journal: a second one, by another bot on the same cluster, ends the first with an error.
+// Only one Process runs on a journal, that of the process which leads (Lead). One that does not know of that, of an older
+// version, ends it with an error.
 func (j *Journal) Process(ctx context.Context, handle func(context.Context, Delivery) error) error {
 	p := &processor{j: j, handle: handle}
 	err := p.run(ctx)
@@ -41,7 +42,8 @@ func (j *Journal) Process(ctx context.Context, handle func(context.Context, Deli
 // place is how far deliveries are done, and by whom.
 type place struct {
 	Owner string `json:"owner"`
-	Next  uint64 `json:"next"` // all before it are done or given up
+	Next  uint64 `json:"next"`            // all before it are done or given up
+	Epoch uint64 `json:"epoch,omitempty"` // of the owner's lead
 }
 
 // Delivery ids have no dot, so this cannot be one.
@@ -56,6 +58,7 @@ type processor struct {
 	again []repeat // those that wait for their next attempt
 
 	owner string
+	epoch uint64
 	when  time.Time // how far it is was last noted
 }
 
@@ -115,7 +118,7 @@ func (p *processor) wait(ctx context.Context, news <-chan struct{}) {
 	}
 }
 
-var errTaken = errors.New("another bot has taken over; run only one on a journal")
+var errTaken = errors.New("another bot has taken over the deliveries (is one of an older version on the same NATS server? stop it)")
 
 // claim makes this the processor, in place of any other. It asks for as long as the journal gives no answer: whoever waits
 // for deliveries has nothing better to do.
@@ -137,12 +140,16 @@ func (p *processor) claim(ctx context.Context) error {
 }
 
 func (p *processor) tryClaim(ctx context.Context) error {
-	was, _, err := getRecord[place](ctx, p.j.state, placeKey)
+	was, revision, err := getRecord[place](ctx, p.j.state, placeKey)
 	if err != nil {
 		return err
 	}
+	p.j.saw(was.Epoch)
+	if p.epoch, err = p.j.fence(); err != nil {
+		return err
+	}
 	p.next, p.owner = max(was.Next, 1), nuid.Next()
-	if err := putRecord(ctx, p.j.state, placeKey, place{Owner: p.owner, Next: p.next}); err != nil {
+	if _, err := writeRecord(ctx, p.j.state, placeKey, place{Owner: p.owner, Next: p.next, Epoch: p.epoch}, revision); err != nil {
 		return err
 	}
 	p.when = time.Now()
@@ -159,7 +166,7 @@ func (p *processor) note(ctx context.Context) error {
 		return errTaken
 	}
 	p.when = time.Now()
-	done := place{Owner: p.owner, Next: p.next}
+	done := place{Owner: p.owner, Next: p.next, Epoch: p.epoch}
 	for _, r := range p.again {
 		done.Next = min(done.Next, r.seq)
 	}
@@ -191,6 +198,27 @@ func (p *processor) later(seq uint64, pause time.Duration) {
 	p.again = append(p.again, repeat{seq, time.Now().Add(pause)})
 }
 
+// marked is a delivery's mark as it was read. It is written in place of that alone: a process that was stopped must not undo
+// what another has noted since.
+type marked struct {
+	deliveryState
+	revision uint64
+}
+
+func (p *processor) marked(ctx context.Context, id string) (*marked, error) {
+	state, revision, err := getRecord[deliveryState](ctx, p.j.state, id)
+	return &marked{state, revision}, err
+}
+
+func (p *processor) mark(ctx context.Context, id string, m *marked) error {
+	revision, err := writeRecord(ctx, p.j.state, id, m.deliveryState, m.revision)
+	if err != nil {
+		return fmt.Errorf("mark delivery %s: %w", id, err)
+	}
+	m.revision = revision
+	return nil
+}
+
 // attempt handles a delivery, or has it tried later. A failure of the journal itself says nothing about the delivery, and
 // is not counted.
 func (p *processor) attempt(ctx context.Context, m stored) {
@@ -201,7 +229,7 @@ func (p *processor) attempt(ctx context.Context, m stored) {
 		return
 	}
 	log := p.j.opt.Log.With("delivery", d.ID, "event", d.Event)
-	state, _, err := getRecord[deliveryState](ctx, p.j.state, d.ID)
+	state, err := p.marked(ctx, d.ID)
 	if err != nil {
 		log.Error("cannot read what became of a delivery", "error", err)
 		p.later(m.seq, journalPause)
@@ -211,11 +239,11 @@ func (p *processor) attempt(ctx context.Context, m stored) {
 		return // or it was given up, and a later copy stands for it
 	}
 	if state.Seq != m.seq {
-		state = deliveryState{Seq: m.seq}
+		state.deliveryState = deliveryState{Seq: m.seq}
 	}
 	if state.Attempts <= len(p.j.opt.Retry) {
 		state.Attempts++
-		if err := putRecord(ctx, p.j.state, d.ID, state); err != nil {
+		if err := p.mark(ctx, d.ID, state); err != nil {
 			log.Error("cannot count an attempt", "error", err)
 			p.later(m.seq, journalPause)
 			return
@@ -229,7 +257,7 @@ func (p *processor) attempt(ctx context.Context, m stored) {
 		case ctx.Err() != nil:
 			p.later(m.seq, 0) // by the next process
 			state.Attempts--
-			err = putRecord(note, p.j.state, d.ID, state)
+			err = p.mark(note, d.ID, state)
 		default:
 			p.failed(note, m, d, state, err)
 			return
@@ -248,7 +276,7 @@ func (p *processor) attempt(ctx context.Context, m stored) {
 }
 
 // failed has the delivery tried again, or gives it up.
-func (p *processor) failed(ctx context.Context, m stored, d Delivery, state deliveryState, why error) {
+func (p *processor) failed(ctx context.Context, m stored, d Delivery, state *marked, why error) {
 	state.Error = why.Error()
 	if state.Attempts > len(p.j.opt.Retry) {
 		p.bury(ctx, m, d, state)
@@ -257,7 +285,7 @@ func (p *processor) failed(ctx context.Context, m stored, d Delivery, state deli
 	pause := p.j.opt.Retry[state.Attempts-1]
 	log := p.j.opt.Log.With("delivery", d.ID, "event", d.Event)
 	log.Warn("a delivery failed and will be tried again", "attempt", state.Attempts, "in", pause, "error", why)
-	if err := putRecord(ctx, p.j.state, d.ID, state); err != nil {
+	if err := p.mark(ctx, d.ID, state); err != nil {
 		log.Error("cannot note a failure", "error", err)
 	}
 	p.later(m.seq, pause)
@@ -274,9 +302,9 @@ func (p *processor) call(ctx context.Context, d Delivery) (err error) {
 }
 
 // finish writes the mark that counts.
-func (p *processor) finish(ctx context.Context, m stored, d Delivery, state deliveryState) error {
+func (p *processor) finish(ctx context.Context, m stored, d Delivery, state *marked) error {
 	state.Done, state.Error = true, ""
-	if err := putRecord(ctx, p.j.state, d.ID, state); err != nil {
+	if err := p.mark(ctx, d.ID, state); err != nil {
 		return err
 	}
 	if m.header.Get(headerRevived) == "" {
@@ -286,14 +314,14 @@ func (p *processor) finish(ctx context.Context, m stored, d Delivery, state deli
 }
 
 // bury lists the delivery as dead, then marks it so: in that order, since a copy is accepted of what is listed alone.
-func (p *processor) bury(ctx context.Context, m stored, d Delivery, state deliveryState) {
+func (p *processor) bury(ctx context.Context, m stored, d Delivery, state *marked) {
 	err := putRecord(ctx, p.j.state, deadKey(d.ID), DeadDelivery{
 		ID: d.ID, Event: d.Event, Received: d.Received,
 		Attempts: state.Attempts, Error: state.Error, At: p.j.opt.Now().UTC(), Seq: m.seq,
 	})
 	if err == nil {
 		state.Dead = true
-		err = putRecord(ctx, p.j.state, d.ID, state)
+		err = p.mark(ctx, d.ID, state)
 	}
 	if err != nil {
 		p.j.opt.Log.Error("cannot note that a delivery is given up", "delivery", d.ID, "error", err)

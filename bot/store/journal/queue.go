@@ -91,6 +91,13 @@ func (q *queue) remove(e *entry) {
 	q.jobs = slices.DeleteFunc(q.jobs, func(other *entry) bool { return other == e })
 }
 
+// clear forgets all jobs: another process sees to them. Whoever waits goes on waiting.
+func (q *queue) clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.jobs = nil
+}
+
 // change says what became of a job.
 func (q *queue) change(e *entry, do func(*entry)) {
 	q.mu.Lock()

@@ -23,7 +23,7 @@ type stored struct {
 }
 
 const (
-	// pollEvery is how soon a reader finds what another process has written; what this one writes it hears of at once.
+	// pollEvery is how soon a reader finds what another process has written and it was not told of.
 	pollEvery = time.Second
 	// A page holds no more messages once it has as many bytes.
 	pageBytes = 4 << 20

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,9 @@ func (j *Journal) declare(ctx context.Context) error {
 			return j.declareError("streams", err)
 		}
 	}
+	if err := j.nothingLost(ctx); err != nil {
+		return err
+	}
 	common := jetstream.StreamConfig{Storage: jetstream.FileStorage, AllowDirect: true}
 
 	deliveries := common
@@ -61,10 +65,7 @@ func (j *Journal) declare(ctx context.Context) error {
 	events := common
 	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
 	events.DenyDelete, events.DenyPurge = true, true
-	if !j.external() {
-		// Of a cluster whose servers were killed, compressed blocks have come back unreadable.
-		events.Compression = jetstream.S2Compression
-	}
+	events.Compression = jetstream.NoCompression // see mendBlocks
 
 	for _, s := range []struct {
 		into *jetstream.Stream
@@ -118,6 +119,27 @@ func (j *Journal) declare(ctx context.Context) error {
 			return j.declareError("object store "+b.name, err)
 		}
 		*b.into = &Blobs{name: strings.ToLower(b.name), store: store}
+	}
+	return nil
+}
+
+// order is that in which the streams are made.
+var order = []string{"DELIVERIES", "JOBS", "EVENTS", "KV_DELIVERY_STATE", "KV_LEASES", objects + "BUNDLES", objects + "ARTIFACTS"}
+
+// nothingLost refuses a server that has the later streams and not the earlier ones: it could not read one. To make it anew
+// would bury what may still be on its disk, and begin with nothing as if nothing had ever been.
+func (j *Journal) nothingLost(ctx context.Context) error {
+	missing := ""
+	for _, name := range order {
+		err := j.again(ctx, func(ctx context.Context) error { _, err := j.js.Stream(ctx, name); return err })
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			missing = cmp.Or(missing, name)
+		case err != nil:
+			return j.declareError("stream "+name, err)
+		case missing != "":
+			return fmt.Errorf("open journal: the NATS server has %s and has lost %s: its log says why; restore the journal from a backup", name, missing)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,378 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+)
+
+// ErrNotLeading says that another bot leads, or may lead by now: what was asked for is not this one's to do.
+var ErrNotLeading = errors.New("this bot does not lead (another one does, or is about to)")
+
+// leadRecord says who leads. Every change of it is conditional on the revision that the writer has seen.
+type leadRecord struct {
+	Epoch  uint64 `json:"epoch"`            // grows with every bot that begins to lead
+	Holder string `json:"holder,omitempty"` // empty once the lead was given back
+	Name   string `json:"name"`             // of the holder, for people
+}
+
+// Job ids have no dot, so this cannot be one.
+const leadKey = "lead.bot"
+
+const headerEpoch = "Kernelgate-Epoch"
+
+// Lead calls do while this process leads, until ctx ends or do does. Of several processes on one server one leads at a time;
+// the others wait. The context that do gets ends when the lead is lost, which is no error: once do has returned, the process
+// waits for its turn again. An embedded server has one process, which leads.
+//
+// Whoever leads says so every few seconds. A process that has not heard of that for longer than Options.LeadFor takes the
+// lead, with the next epoch. The one that lost it knows by its own clocks, before anybody else may have it: no clock is
+// compared with another's. And the epoch is a fence: events and lease records bear that of their writer, every write is
+// conditional on the newest that its writer has read, and who reads a newer epoch than its own does not lead any more. So
+// a process that was stopped at any moment writes nothing over what its successor wrote.
+//
+// From the first call on, what belongs to the lead fails with ErrNotLeading where this process does not have it: Append, and
+// all about jobs. Deliveries are accepted by everyone.
+func (j *Journal) Lead(ctx context.Context, do func(context.Context) error) error {
+	if !j.external() {
+		return do(ctx)
+	}
+	l := &j.lead
+	l.mu.Lock()
+	l.asked, l.holder = true, nuid.Next()
+	l.mu.Unlock()
+	for ctx.Err() == nil {
+		led, err := j.takeLead(ctx)
+		if err != nil {
+			return err
+		}
+		if led == nil {
+			return nil // ctx has ended
+		}
+		err = j.underLead(ctx, led, do)
+		if ctx.Err() != nil || led.Err() == nil {
+			j.giveBack(ctx)
+			return err
+		}
+		j.opt.Log.Warn("this bot does not lead any more", "why", context.Cause(led), "error", err)
+		j.queue.clear()
+		select {
+		case <-time.After(j.opt.LeadFor / 12):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// underLead keeps the lead while do is at work.
+func (j *Journal) underLead(ctx, led context.Context, do func(context.Context) error) error {
+	led, stop := context.WithCancel(led)
+	defer stop()
+	keeping := make(chan struct{})
+	renew, enough := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { // beyond the end of ctx: what do ends then is still done under the lead
+		defer close(keeping)
+		j.keepLead(renew)
+	}()
+	defer func() { enough(); <-keeping }()
+	defer context.AfterFunc(ctx, stop)()
+	j.queue.clear() // of what others did meanwhile it knows nothing
+	if err := j.loadJobs(led); err != nil {
+		if led.Err() == nil {
+			j.lead.depose(fmt.Errorf("the jobs cannot be read: %w", err))
+		}
+		return err
+	}
+	j.lead.mu.Lock()
+	j.lead.loaded = true
+	j.lead.mu.Unlock()
+	return do(led)
+}
+
+// A lead is this process's part in who leads.
+type lead struct {
+	turn sync.Mutex // held by whoever changes the record
+
+	mu       sync.Mutex
+	asked    bool   // Lead was called: from then on there is a fence
+	holder   string // this process
+	epoch    uint64 // 0 while this process does not lead
+	highest  uint64 // epoch that was read anywhere
+	revision uint64
+	sent     time.Time // when the newest word that the record has was sent
+	lasts    time.Duration
+	led      context.Context // ends with the lead
+	loaded   bool            // the jobs of before are known
+	lost     context.CancelCauseFunc
+	other    string // who leads, as far as is known
+}
+
+// age is how long ago something was: by the clock that goes on while a process is stopped and by the one that goes on while
+// a machine is.
+func age(at time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
+}
+
+// left is how long this process leads for sure. It is called with the lock held.
+func (l *lead) left() time.Duration {
+	if l.epoch == 0 {
+		return 0
+	}
+	return l.lasts - age(l.sent)
+}
+
+// Leads tells whether this process leads now; if not, who does as far as is known.
+func (j *Journal) Leads() (bool, string) {
+	if !j.external() {
+		return true, ""
+	}
+	_, err := j.fence()
+	j.lead.mu.Lock()
+	defer j.lead.mu.Unlock()
+	return err == nil && j.lead.asked, j.lead.other
+}
+
+// fence is the epoch to write with, or ErrNotLeading. Without Lead there is none, and everybody may write.
+func (j *Journal) fence() (uint64, error) {
+	l := &j.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.asked {
+		return 0, nil
+	}
+	if l.left() <= 0 {
+		l.end(errors.New("it could not say in time that it leads"))
+		return 0, ErrNotLeading
+	}
+	return l.epoch, nil
+}
+
+// knowsJobs is ErrNotLeading where this process does not lead, or has just begun to and does not know all jobs yet: of one
+// that it does not know it cannot tell whether it is there.
+func (j *Journal) knowsJobs() error {
+	if _, err := j.fence(); err != nil {
+		return err
+	}
+	j.lead.mu.Lock()
+	defer j.lead.mu.Unlock()
+	if j.lead.asked && !j.lead.loaded {
+		return ErrNotLeading
+	}
+	return nil
+}
+
+// whileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
+func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), error) {
+	ctx, cancel := context.WithCancel(ctx)
+	if err := j.knowsJobs(); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	j.lead.mu.Lock()
+	defer j.lead.mu.Unlock()
+	if j.lead.led == nil {
+		return ctx, cancel, nil
+	}
+	stop := context.AfterFunc(j.lead.led, cancel)
+	return ctx, func() { stop(); cancel() }, nil
+}
+
+// Hold makes sure that this process leads, and will for a while: at least half of Options.LeadFor. It is asked before
+// something is done elsewhere that no fence protects.
+func (j *Journal) Hold(ctx context.Context) error {
+	if !j.external() {
+		return nil
+	}
+	enough := func() bool {
+		j.lead.mu.Lock()
+		defer j.lead.mu.Unlock()
+		return j.lead.left() >= j.lead.lasts/2 && j.lead.asked && j.lead.epoch > 0
+	}
+	if enough() {
+		return nil
+	}
+	err := j.renewLead(ctx)
+	if err == nil && !enough() {
+		err = ErrNotLeading
+	}
+	return err
+}
+
+// saw takes note of an epoch that was read: a newer one means that another process leads.
+func (j *Journal) saw(epoch uint64) {
+	l := &j.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.highest = max(l.highest, epoch)
+	if l.epoch > 0 && epoch > l.epoch {
+		l.end(fmt.Errorf("another bot has written with epoch %d, which is newer than %d", epoch, l.epoch))
+	}
+}
+
+func epochOf(h nats.Header) uint64 {
+	n, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64) // events of before have none
+	return n
+}
+
+func (l *lead) depose(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end(why)
+}
+
+// end is called with the lock held.
+func (l *lead) end(why error) {
+	if l.epoch > 0 {
+		l.epoch = 0
+		l.lost(why)
+	}
+}
+
+// takeLead waits until this process leads; its context ends with that.
+func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
+	l := &j.lead
+	var seen uint64
+	var since time.Time
+	for {
+		rec, revision, err := getRecord[leadRecord](ctx, j.leases, leadKey)
+		switch {
+		case errors.Is(err, errGarbled):
+			return nil, err
+		case err != nil && ctx.Err() == nil:
+			j.opt.Log.Warn("cannot find out who leads; it is asked again soon", "error", err)
+		case err == nil:
+			free := revision == 0 || rec.Holder == "" || rec.Holder == l.holder
+			if revision != seen {
+				seen, since = revision, time.Now()
+			}
+			l.mu.Lock()
+			if l.other = rec.Name; free {
+				l.other = ""
+			}
+			// The record is forgotten where nobody has led for a month, and events are not.
+			epoch := max(rec.Epoch, l.highest) + 1
+			l.mu.Unlock()
+			// A quarter more than the holder itself counts on, for clocks that go at different speeds.
+			if !free && time.Since(since) < j.opt.LeadFor*5/4 {
+				break
+			}
+			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name}, revision)
+			if err == nil {
+				j.opt.Log.Info("this bot leads", "epoch", epoch, "before", rec.Name)
+				return led, nil
+			}
+			if !isConflict(err) && ctx.Err() == nil {
+				j.opt.Log.Warn("cannot take the lead; it is tried again soon", "error", err)
+			}
+		}
+		select {
+		case <-time.After(j.opt.LeadFor / 12):
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) (context.Context, error) {
+	sent := time.Now()
+	revision, err := writeRecord(ctx, j.leases, leadKey, rec, revision)
+	if err != nil {
+		return nil, err
+	}
+	led, lost := context.WithCancelCause(context.WithoutCancel(ctx))
+	l := &j.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost, l.loaded = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost, false
+	return led, nil
+}
+
+// keepLead says every now and then that this process leads, and ends the lead when that is not heard.
+func (j *Journal) keepLead(ctx context.Context) {
+	for {
+		j.lead.mu.Lock()
+		left := j.lead.left()
+		j.lead.mu.Unlock()
+		if left <= 0 {
+			_, _ = j.fence() // it ends the lead
+			return
+		}
+		select {
+		case <-time.After(min(left, j.opt.LeadFor/4)):
+		case <-ctx.Done():
+			return
+		}
+		if err := j.renewLead(ctx); err != nil && ctx.Err() == nil {
+			j.opt.Log.Warn("cannot say that this bot leads", "error", err)
+		}
+	}
+}
+
+// renewLead says that this process leads.
+func (j *Journal) renewLead(ctx context.Context) error {
+	l := &j.lead
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	for range 2 {
+		l.mu.Lock()
+		rec, revision, left := leadRecord{Epoch: l.epoch, Holder: l.holder, Name: j.opt.Name}, l.revision, l.left()
+		l.mu.Unlock()
+		if left <= 0 {
+			_, err := j.fence()
+			return err
+		}
+		sent := time.Now()
+		try, cancel := context.WithTimeout(ctx, min(left, j.opt.LeadFor/3))
+		now, err := writeRecord(try, j.leases, leadKey, rec, revision)
+		cancel()
+		if err == nil {
+			l.mu.Lock()
+			l.revision, l.sent = now, sent
+			l.mu.Unlock()
+			return nil
+		}
+		if !isConflict(err) {
+			return err
+		}
+		// By another, or by this one: its last answer was lost.
+		is, revision, err := getRecord[leadRecord](ctx, j.leases, leadKey)
+		if err != nil {
+			return err
+		}
+		if is.Holder != rec.Holder || is.Epoch != rec.Epoch {
+			l.depose(fmt.Errorf("%q has taken the lead", is.Name))
+			return ErrNotLeading
+		}
+		l.mu.Lock()
+		l.revision = revision
+		l.mu.Unlock()
+	}
+	return errors.New("the record of who leads changes all the time")
+}
+
+// giveBack lets another lead at once.
+func (j *Journal) giveBack(ctx context.Context) {
+	l := &j.lead
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	epoch, revision := l.epoch, l.revision
+	l.end(errors.New("it was given back"))
+	l.mu.Unlock()
+	j.queue.clear()
+	if epoch == 0 {
+		return
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
+	defer cancel()
+	if _, err := writeRecord(late, j.leases, leadKey, leadRecord{Epoch: epoch, Name: j.opt.Name}, revision); err != nil && !isConflict(err) {
+		j.opt.Log.Warn("cannot give the lead back; another bot takes it when it is missed", "error", err)
+	}
+}
