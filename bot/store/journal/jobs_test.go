@@ -31,7 +31,7 @@ func lease(t *testing.T, j *Journal, label, wantID string, wantToken uint64) *Le
 	return l
 }
 
-func unfinished(j *Journal) int { return len(j.queue.list()) }
+func unfinished(j *Journal) int { return len(j.queue.standings()) }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestLeaseWaitsAndGivesUp(t *testing.T) {
 // waits asks for a job, and returns when it is known to be waiting.
 func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Lease {
 	t.Helper()
-	before := len(waiting(j))
+	before := waiting(j)
 	got := make(chan *Lease, 1)
 	go func() {
 		l, err := j.Lease(testContext(t), holder, labels...)
@@ -124,7 +124,7 @@ func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Le
 		}
 		got <- l
 	}()
-	for ctx := testContext(t); len(waiting(j)) == before; {
+	for ctx := testContext(t); waiting(j) == before; {
 		if ctx.Err() != nil {
 			t.Fatal("nobody waits")
 		}
@@ -133,10 +133,10 @@ func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Le
 	return got
 }
 
-func waiting(j *Journal) []*waiter {
+func waiting(j *Journal) int {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
-	return append([]*waiter{}, j.queue.waiting...)
+	return len(j.queue.waiting)
 }
 
 // A job of several labels goes to whoever waits with the most wanted of them, though another came first, and to any where
