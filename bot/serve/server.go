@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/access"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -189,13 +190,22 @@ func (s *Server) prepareData() error {
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{LeaseFor: o.LeaseFor, Log: log, Now: o.Now}
+	j := journal.Options{LeaseFor: o.LeaseFor, Limits: limits(o.Config), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
 	return j
+}
+
+// limits are the configuration's, as the queue has them.
+func limits(c Config) queue.Limits {
+	all := queue.Limits{}
+	for _, l := range c.Limits {
+		all[strings.ToLower(l.Repository)] = queue.Limit{Jobs: l.Jobs, GPUTime: time.Duration(l.GPUMinutes) * time.Minute}
+	}
+	return all
 }
 
 func openClient(g GitHub, secrets Secrets, version string, log *slog.Logger) (*client.GitHub, error) {

@@ -302,6 +302,13 @@ func (j *Journal) Queues() []Queue {
 // take. Whoever asks tells it to people: how far it was off is counted.
 func (j *Journal) Place(id string) (queue.Place, bool) { return j.queue.place(id) }
 
+// Places is where all jobs stand, for whoever looks which of them have moved.
+func (j *Journal) Places() map[string]queue.Place {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return j.queue.forecast(time.Now())
+}
+
 // Off is how far what Place said was off, since the journal was opened.
 func (j *Journal) Off() queue.Off {
 	j.queue.mu.Lock()

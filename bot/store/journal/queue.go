@@ -157,8 +157,13 @@ func (l *line) place(id string) (queue.Place, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	return l.turns.Tell(id, l.forecast(now), now)
+}
+
+// forecast is called with the lock held. What it returns is never changed.
+func (l *line) forecast(now time.Time) map[string]queue.Place {
 	if l.places == nil || now.Sub(l.placed) > foresight {
 		l.places, l.placed = l.turns.Places(now), now
 	}
-	return l.turns.Tell(id, l.places, now)
+	return l.places
 }
