@@ -37,6 +37,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
@@ -74,8 +75,10 @@ type Keeper struct {
 	unread map[change.ID]bool         // whose reviews are to be read
 	names  map[int64]string           // of the repositories that are watched, as they are called now
 	away   map[int64]bool             // repositories that take no part at present
+	placed time.Time                  // when places in line were last looked at
 
 	progress    *lru.Cache[string, present.Progress] // by job
+	places      *lru.Cache[string, queue.Place]      // that people were told last, by job
 	heard       *lru.Cache[string, time.Time]        // when a head was first to be shown
 	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
 	troubles    *lru.Cache[change.ID, int]           // failures to plan, in a row
@@ -130,7 +133,7 @@ func New(c Config) *Keeper {
 	}
 	k := &Keeper{
 		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]bool{},
-		progress: newLRU[string, present.Progress](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
+		progress: newLRU[string, present.Progress](remembered), places: newLRU[string, queue.Place](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 		outcomes: newLRU[judged, string](remembered),
 	}

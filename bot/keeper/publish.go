@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -62,11 +63,15 @@ func (k *Keeper) view(ctx context.Context, s *change.State, others []*change.Sta
 func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
-		Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID),
+		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID),
 	}
 	for _, run := range slices.Concat(s.Runs, s.Side) {
 		if p, ok := k.progress.Get(run.Job); ok {
 			v.Progress[run.Job] = p
+		}
+		if place, ok := k.place(run); ok {
+			v.Places[run.Job] = place
+			k.places.Add(run.Job, place)
 		}
 	}
 	for _, run := range slices.Concat(s.Runs, s.Side) {
@@ -100,7 +105,7 @@ func (k *Keeper) publishProgress(ctx context.Context, s *change.State, others []
 		return nil
 	}
 	view, err := k.view(ctx, s, others)
-	if err != nil || len(view.Progress) == 0 {
+	if err != nil || len(view.Progress) == 0 && len(view.Places) == 0 {
 		return err
 	}
 	p := publish.Publisher{GitHub: k.GitHub}

@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	measuring "github.com/kernelgate/kernelgate/runners"
@@ -47,6 +48,7 @@ type setup struct {
 	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
+	limits queue.Limits // of repositories
 
 	measure func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // in place of the scripted runner's
 }
@@ -99,7 +101,7 @@ func (r refusing) RoundTrip(rq *http.Request) (*http.Response, error) {
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Log: log}
+	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Limits: s.limits, Log: log}
 	if s.NATS != "" {
 		where.Dir, where.URL, where.Name, where.LeadFor = "", s.NATS, s.Name, leadFor
 	}

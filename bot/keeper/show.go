@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -116,15 +117,59 @@ func (k *Keeper) Progress(job string, p runners.Event) {
 	if last, _ := k.shown.Get(id); k.Now().Sub(last) >= k.ProgressEvery {
 		k.showing.wake(id)
 	}
+	k.movedUp()
 }
 
-func (k *Keeper) forget(job string) { k.progress.Remove(job) }
+// place is where a run stands in line.
+func (k *Keeper) place(r change.Run) (queue.Place, bool) {
+	if r.Phase != change.Queued {
+		return queue.Place{}, false
+	}
+	return k.Journal.Place(r.Job)
+}
+
+// movedUp has those shown that stand elsewhere in line than was told, every now and then while runners are at work: that
+// is when it moves.
+func (k *Keeper) movedUp() {
+	k.mu.Lock()
+	due := k.Now().Sub(k.placed) >= 4*k.ProgressEvery
+	if due {
+		k.placed = k.Now()
+	}
+	k.mu.Unlock()
+	if !due {
+		return
+	}
+	for job, place := range k.Journal.Places() {
+		if id, err := change.OfJob(job); err == nil && k.isNewPlace(job, place) {
+			k.showing.wake(id)
+		}
+	}
+}
+
+// isNewPlace tells whether a job's place is worth a write: it is held back, or is not any more, or half of those before it
+// are gone. So a job of which 64 go first is told of seven times, and not 64.
+func (k *Keeper) isNewPlace(job string, p queue.Place) bool {
+	told, ok := k.places.Get(job)
+	if !ok {
+		return p.Ahead > 0 || p.Held != nil
+	}
+	return (told.Held == nil) != (p.Held == nil) || p.Ahead < told.Ahead && p.Ahead <= told.Ahead/2 || p.Ahead > 2*told.Ahead+1
+}
+
+func (k *Keeper) forget(job string) {
+	k.progress.Remove(job)
+	k.places.Remove(job)
+}
 
 // hasProgress tells whether a runner has said something since the last time that
 // anything was shown.
 func (k *Keeper) hasProgress(s *change.State) bool {
 	last, _ := k.shown.Get(s.ID)
 	return slices.ContainsFunc(s.Wanted(), func(r change.Run) bool {
+		if place, ok := k.place(r); ok && k.isNewPlace(r.Job, place) {
+			return true
+		}
 		p, ok := k.progress.Get(r.Job)
 		return ok && !p.At.Before(last)
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
@@ -87,11 +88,30 @@ func (k *Keeper) enqueue(ctx context.Context, s *change.State) error {
 		if run.Phase != change.Queued {
 			continue
 		}
-		if err := k.Journal.Enqueue(ctx, journal.Job{ID: run.Job, Labels: run.Labels, Kernel: run.Kernel, Bundle: run.Bundle}); err != nil {
+		if err := k.Journal.Enqueue(ctx, journal.Job{
+			ID: run.Job, Labels: run.Labels, Kernel: run.Kernel, Bundle: run.Bundle,
+			Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author,
+		}); err != nil {
 			return fmt.Errorf("queueing %s: %w", run.Job, err)
+		}
+		if place, ok := k.place(run); ok && k.isNewPlace(run.Job, place) {
+			k.showing.wake(s.ID)
 		}
 	}
 	return nil
+}
+
+// classOf is how urgent a run is.
+func classOf(kind change.Kind, r change.Run) queue.Class {
+	switch {
+	case kind == change.Group:
+		return queue.MergeQueue
+	case kind == change.Push:
+		return queue.Push
+	case r.Side != nil || r.Attempt > 1:
+		return queue.Command
+	}
+	return queue.PullRequest
 }
 
 // plan asks the planner, and keeps what is known already.

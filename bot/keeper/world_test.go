@@ -21,6 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
@@ -90,6 +91,7 @@ type worldOptions struct {
 	beat     time.Duration // of the runner, where the usual is too fast
 	lease    time.Duration // as in setup
 	absent   bool          // as in setup
+	quota    queue.Limits  // of repositories
 	forgets  bool          // the runner is of a version that has no attempt counted
 	patient  bool          // the bot keeps to GitHub's own limits, in real time
 	watchful bool          // as in setup
@@ -243,7 +245,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

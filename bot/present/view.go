@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -22,6 +23,7 @@ type View struct {
 	State    *change.State
 	Verdicts map[string]*gates.Verdict // by job; one that is not here is told in its one line
 	Progress map[string]Progress       // live, by job
+	Places   map[string]queue.Place    // in line, by job
 	Tried    map[string][]Tried        // by folder: what other pull requests tried in vain
 	Marks    map[string]string         // by job: a hidden last line of the kernel's check, which is then there from the start
 	Beside   []Beside                  // other open pull requests with the same head
@@ -57,7 +59,7 @@ type RunnerInfo struct {
 // still is the view without what changes from second to second, so that a digest
 // of it tells what is worth a write.
 func (v View) still() View {
-	v.Progress, v.Now = nil, time.Time{}
+	v.Progress, v.Places, v.Now = nil, nil, time.Time{}
 	runners := make([]RunnerInfo, len(v.Runners))
 	for i, r := range v.Runners {
 		runners[i] = RunnerInfo{Name: r.Name, Labels: r.Labels}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 // silence is how old a runner's word may be before it is called old.
@@ -58,6 +59,10 @@ func (v View) waiting(r change.Run) string {
 	if p := v.Progress[r.Job].String(); p != "" {
 		return p
 	}
+	place, placed := v.Places[r.Job]
+	if placed && place.Held != nil {
+		return "Held back: " + place.Held.String()
+	}
 	fit, busy := 0, 0
 	for _, runner := range v.Runners {
 		if slices.ContainsFunc(r.Labels, func(l string) bool { return slices.Contains(runner.Labels, l) }) {
@@ -74,10 +79,28 @@ func (v View) waiting(r change.Run) string {
 	switch {
 	case fit == 0:
 		return text + ": none is connected"
+	case placed && (place.Ahead > 0 || place.Wait > 0):
+		return text + ": " + inLine(place)
 	case busy == 1 && fit == 1:
 		return text + ": it is busy"
 	case busy == fit:
 		return text + fmt.Sprintf(": all %d are busy", fit)
+	}
+	return text
+}
+
+// inLine is where a job stands, and how long it may take until its verdict.
+func inLine(p queue.Place) string {
+	text := "next in line"
+	switch {
+	case p.Ahead == 1:
+		text = "one job goes first"
+	case p.Ahead > 1:
+		text = fmt.Sprintf("%d jobs go first", p.Ahead)
+	}
+	text += ", begins in about " + duration(p.Wait)
+	if p.Took > 0 {
+		text += " and takes about " + duration(p.Took)
 	}
 	return text
 }

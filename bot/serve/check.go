@@ -50,6 +50,7 @@ func (c *checker) check() {
 	c.checkNATS()
 	c.checkLocal()
 	c.checkRemote()
+	c.checkLimits()
 	c.checkPages()
 	if every := time.Duration(c.Reconcile); every < 10*time.Second || every > 24*time.Hour {
 		c.at("reconcile", "%v is not between 10s and 24h (write e.g. 5m)", every)
@@ -226,5 +227,22 @@ func (c *checker) checkRemote() {
 		if secretLike(r.TokenFile) {
 			c.item("runners", i, "token_file is a token, and should be the name of a file that holds it (make a new token)")
 		}
+	}
+}
+
+func (c *checker) checkLimits() {
+	seen := map[string]bool{}
+	for i, l := range c.Limits {
+		key := strings.ToLower(l.Repository)
+		switch {
+		case l.Repository == "": // told by the decoder
+		case l.Repository != "*" && !strict.IsRepository(l.Repository):
+			c.item("limits", i, "%q is not a repository (write owner/name, or \"*\" for each that is not named)", l.Repository)
+		case seen[key]:
+			c.item("limits", i, "%q is named twice (delete one)", l.Repository)
+		case l.GPUMinutes < 0 || l.Jobs < 0:
+			c.item("limits", i, "a limit is a number above 0 (write e.g. gpu_minutes: 600, or leave it out for none)")
+		}
+		seen[key] = true
 	}
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"How many servers of the cluster keep a copy of everything; 0 leaves what is there, and makes one copy of what is new. It is raised at a start, and never lowered."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts itself."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
+	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"What repositories may use of the runners. A check says so when a limit holds its kernels back; what runs is never ended by one."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may look at runs, kernels and changes in a browser; nobody unless it says so."`
 	Reconcile quantity.Duration `yaml:"reconcile" eg:"2m" default:"5m" bounds:"10s to 24h" doc:"How often everything is looked at again, for webhooks that never came."`
 	Log       Log               `yaml:"log" eg:"{level: debug}" doc:"What is logged, and how."`
@@ -59,6 +60,13 @@ type RemoteRunner struct {
 	Labels    []string     `yaml:"labels" required:"true" eg:"[l4]" doc:"Kinds of jobs that it may take."`
 	TokenFile string       `yaml:"token_file" required:"true" eg:"/etc/kernelgate/gpu1.token" doc:"Its token, the same as in its own --token-file."`
 	Token     inlineSecret `yaml:"token" doc:"Refused: use token_file."`
+}
+
+// A Limit is what one repository may use, or each of those that no other limit names.
+type Limit struct {
+	Repository string `yaml:"repository" required:"true" eg:"owner/name" doc:"Which; \"*\" is each that is not named."`
+	GPUMinutes int    `yaml:"gpu_minutes" eg:"600" default:"(as many as there are)" doc:"Minutes on runners with a GPU in a day, which begins at 00:00 UTC. What runs counts for as long as it is expected to."`
+	Jobs       int    `yaml:"jobs" eg:"4" default:"(as many as there are runners)" doc:"Jobs at runners at once."`
 }
 
 // Log is how serve writes to stderr.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -108,6 +109,7 @@ var (
 	cacheBytes   = newFigure(prometheus.GaugeValue, "hub_cache_bytes", "Size of the kept answers.")
 	connections  = newFigure(prometheus.GaugeValue, "runner_connected", "1 if the runner was heard of lately.", "runner")
 	busyRunners  = newFigure(prometheus.GaugeValue, "runner_busy", "1 if the runner has a job.", "runner")
+	estimates    = newFigure(prometheus.UntypedValue, "estimate_off_seconds", "How far off it was when a waiting job was said to begin, and how long it was said to take.", "of")
 	readyNow     = newFigure(prometheus.GaugeValue, "ready", "1 if /readyz says so.")
 	leadsNow     = newFigure(prometheus.GaugeValue, "leads", "1 if this bot does the work, 0 if it stands by.")
 )
@@ -128,9 +130,20 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	o.collectStores(ctx, send)
 	if leads { // runners are elsewhere, and are told of there
 		o.collectRunners(send)
+		off := o.Journal.Off()
+		out <- histogram(off.Began, "begin")
+		out <- histogram(off.Took, "duration")
 	}
 	send(readyNow, truth(len(o.unready(ctx)) == 0))
 	send(leadsNow, truth(leads))
+}
+
+func histogram(h queue.Histogram, of string) prometheus.Metric {
+	within := map[float64]uint64{}
+	for i, bound := range queue.Bounds {
+		within[bound] = h.Within[i]
+	}
+	return prometheus.MustNewConstHistogram(estimates.Desc, h.Count, h.Sum, within, of)
 }
 
 type sender func(f figure, value float64, labels ...string)

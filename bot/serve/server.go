@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/access"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -193,7 +194,7 @@ func (s *Server) prepareData() error {
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Log: log, Now: o.Now}
+	j := journal.Options{LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Limits: limits(o.Config), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
@@ -201,6 +202,15 @@ func journalOptions(o Options, log *slog.Logger) journal.Options {
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
 	j.Name, _ = os.Hostname() // without one the log says less
 	return j
+}
+
+// limits are the configuration's, as the queue has them.
+func limits(c Config) queue.Limits {
+	all := queue.Limits{}
+	for _, l := range c.Limits {
+		all[strings.ToLower(l.Repository)] = queue.Limit{Jobs: l.Jobs, GPUTime: time.Duration(l.GPUMinutes) * time.Minute}
+	}
+	return all
 }
 
 // openClient makes the way to GitHub, on which the bot that leads alone may write.

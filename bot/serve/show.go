@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,12 @@ func (c Config) Show(w io.Writer) error {
 				}
 			}
 			continue
+		case []Limit:
+			var parts []string
+			for _, l := range value {
+				parts = append(parts, l.String())
+			}
+			text = strings.Join(parts, "; ")
 		case map[string]string:
 			var parts []string
 			for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -52,6 +59,17 @@ func (c Config) Show(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+func (l Limit) String() string {
+	var parts []string
+	if l.GPUMinutes > 0 {
+		parts = append(parts, fmt.Sprintf("%d GPU minutes a day", l.GPUMinutes))
+	}
+	if l.Jobs > 0 {
+		parts = append(parts, fmt.Sprintf("%d jobs at once", l.Jobs))
+	}
+	return l.Repository + ": " + cmp.Or(strings.Join(parts, ", "), "no limit")
 }
 
 func unset(path string) string {

@@ -11,14 +11,21 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 // A Job is work for a runner, as it is stored.
 type Job struct {
 	ID     string   `json:"id"`
 	Labels []string `json:"labels"` // of the runners that may take it, most wanted first
-	Kernel string   `json:"kernel"` // for people
+	Kernel string   `json:"kernel"` // as people see it
 	Bundle string   `json:"bundle"` // name in Bundles, which is its SHA-256 in hex
+
+	// What its turn depends on. Jobs of before have none of it.
+	Class  queue.Class `json:"class,omitempty"`
+	Repo   string      `json:"repo,omitempty"`
+	Author string      `json:"author,omitempty"`
 }
 
 // A Queue says how much work there is for the runners of one label. A job of several labels waits in each.
@@ -51,7 +58,8 @@ type leaseRecord struct {
 
 	Losses []Loss `json:"losses,omitempty"`
 
-	Epoch uint64 `json:"epoch,omitempty"` // of the process that led when it was written
+	Uses  []queue.Use `json:"uses,omitempty"`  // what its leases have cost
+	Epoch uint64      `json:"epoch,omitempty"` // of the process that led when it was written
 }
 
 // leaseOf reads who holds a job, for a process that leads.
@@ -71,6 +79,13 @@ func (j *Journal) writeLease(ctx context.Context, id string, rec leaseRecord, re
 		return 0, err
 	}
 	return writeRecord(ctx, j.leases, id, rec, revision)
+}
+
+// used adds what a lease has cost, and forgets the first where a job is handed out without end.
+func (r *leaseRecord) used(before []queue.Use, u queue.Use) {
+	const most = 16
+	r.Uses = append(slices.Clone(before), u)
+	r.Uses = r.Uses[max(0, len(r.Uses)-most):]
 }
 
 // over tells whether the job of that message has come to its end, and perhaps another of its id has begun.
@@ -121,7 +136,7 @@ func (j *Journal) enqueue(ctx context.Context, job Job) error {
 			return err
 		})
 		if err == nil {
-			j.queue.add(&entry{Job: job, seq: ack.Sequence, queued: time.Now()})
+			j.queue.add(&entry{Job: job, seq: ack.Sequence, queued: time.Now()}, nil)
 			return nil
 		}
 		if !isConflict(err) {
@@ -144,6 +159,10 @@ func (j *Journal) enqueue(ctx context.Context, job Job) error {
 
 // loadJobs reads what is unfinished, up to what the server that leads has now.
 func (j *Journal) loadJobs(ctx context.Context) error {
+	j.queue.clear()
+	if err := j.loadUses(ctx); err != nil {
+		return fmt.Errorf("read what jobs have cost: %w", err)
+	}
 	left := uint64(0)
 	if j.external() {
 		info, err := j.jobs.Info(ctx)
@@ -193,15 +212,18 @@ func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
 	if rec.over(m.seq) {
 		return false, j.deleteJob(ctx, m.seq)
 	}
-	if revision > 0 && rec.Seq == m.seq {
-		e.losses = len(rec.Losses)
+	e.heard = rec.Since
+	j.queue.add(e, func(q *queue.Queue) {
+		if revision == 0 || rec.Seq != m.seq {
+			return
+		}
+		q.Lost(e.ID, len(rec.Losses))
 		if rec.State == leased {
 			// Its holder has the whole time from now on: it could not be heard before.
-			e.leased, e.holder, e.label = true, rec.Holder, rec.Label
-			e.heard, e.free = rec.Since, time.Now().Add(j.opt.LeaseFor)
+			now := time.Now()
+			q.Resume(e.ID, rec.Holder, rec.Label, len(rec.Losses), rec.Since, now, now.Add(j.opt.LeaseFor))
 		}
-	}
-	j.queue.add(e)
+	})
 	return true, nil
 }
 
@@ -252,7 +274,11 @@ func (j *Journal) Cancel(ctx context.Context, id string) (bool, error) {
 		if rec.Seq == e.seq && rec.State == finished {
 			return false, nil
 		}
-		_, err = j.writeLease(ctx, id, leaseRecord{Seq: e.seq, Token: rec.Token, State: cancelled}, revision)
+		ended := leaseRecord{Seq: e.seq, Token: rec.Token, State: cancelled, Uses: rec.Uses}
+		if use, ok := j.queue.cost(id); ok {
+			ended.used(rec.Uses, use)
+		}
+		_, err = j.writeLease(ctx, id, ended, revision)
 		if isConflict(err) {
 			continue // a runner took or finished it meanwhile
 		}
@@ -262,7 +288,7 @@ func (j *Journal) Cancel(ctx context.Context, id string) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("cancel job %s: %w", id, err)
 		}
-		j.queue.remove(e)
+		j.queue.remove(e, false)
 		return true, nil
 	}
 }
@@ -281,13 +307,13 @@ func (j *Journal) Queues() []Queue {
 		}
 		return q
 	}
-	for _, e := range j.queue.list() {
-		if e.leased && time.Now().Before(e.free) {
-			count(cmp.Or(e.label, e.Labels[0]), e.queued).Leased++
+	for _, s := range j.queue.standings() {
+		if !s.Waits {
+			count(cmp.Or(s.Label, s.Labels[0]), s.Queued).Leased++
 			continue
 		}
-		for _, label := range e.Labels {
-			count(label, e.queued).Waiting++
+		for _, label := range s.Labels {
+			count(label, s.Queued).Waiting++
 		}
 	}
 	var all []Queue
@@ -296,4 +322,67 @@ func (j *Journal) Queues() []Queue {
 	}
 	slices.SortFunc(all, func(a, b Queue) int { return cmp.Compare(a.Label, b.Label) })
 	return all
+}
+
+// Place is where a job stands in line, and false for one that is at a runner, is not there or that no runner of now would
+// take. Whoever asks tells it to people: how far it was off is counted.
+func (j *Journal) Place(id string) (queue.Place, bool) { return j.queue.place(id) }
+
+// Places is where all jobs stand, for whoever looks which of them have moved.
+func (j *Journal) Places() map[string]queue.Place {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return j.queue.forecast(time.Now())
+}
+
+// Off is how far what Place said was off, since the journal was opened.
+func (j *Journal) Off() queue.Off {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return j.queue.turns.Off()
+}
+
+// usesFor is how far back what jobs have cost is read at a start: enough for the limits of a day, and to know how long
+// kernels take that change once a week.
+const usesFor = 7 * 24 * time.Hour
+
+// loadUses reads what jobs have cost lately.
+func (j *Journal) loadUses(ctx context.Context) error {
+	stream, err := j.js.Stream(ctx, "KV_LEASES")
+	if err != nil {
+		return err
+	}
+	since := time.Now().Add(-usesFor)
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since, InactiveThreshold: missedAfter,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = j.nc.Publish("$JS.API.CONSUMER.DELETE.KV_LEASES."+consumer.CachedInfo().Name, nil) }() // as replayOnce does
+	left := consumer.CachedInfo().NumPending
+	if left == 0 {
+		return nil
+	}
+	iter, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer iter.Stop()
+	for ; left > 0; left-- {
+		msg, err := iter.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		var rec leaseRecord
+		if json.Unmarshal(msg.Data(), &rec) != nil {
+			continue // of something else, or told by whoever asks for it
+		}
+		j.queue.change(func(q *queue.Queue) {
+			for _, u := range rec.Uses {
+				q.Learn(u)
+			}
+		})
+	}
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 func enqueue(t *testing.T, j *Journal, id string, labels ...string) {
@@ -31,7 +33,7 @@ func lease(t *testing.T, j *Journal, label, wantID string, wantToken uint64) *Le
 	return l
 }
 
-func unfinished(j *Journal) int { return len(j.queue.list()) }
+func unfinished(j *Journal) int { return len(j.queue.standings()) }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
@@ -115,7 +117,7 @@ func TestLeaseWaitsAndGivesUp(t *testing.T) {
 // waits asks for a job, and returns when it is known to be waiting.
 func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Lease {
 	t.Helper()
-	before := len(waiting(j))
+	before := waiting(j)
 	got := make(chan *Lease, 1)
 	go func() {
 		l, err := j.Lease(testContext(t), holder, labels...)
@@ -124,7 +126,7 @@ func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Le
 		}
 		got <- l
 	}()
-	for ctx := testContext(t); len(waiting(j)) == before; {
+	for ctx := testContext(t); waiting(j) == before; {
 		if ctx.Err() != nil {
 			t.Fatal("nobody waits")
 		}
@@ -133,10 +135,10 @@ func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Le
 	return got
 }
 
-func waiting(j *Journal) []*waiter {
+func waiting(j *Journal) int {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
-	return append([]*waiter{}, j.queue.waiting...)
+	return len(j.queue.waiting)
 }
 
 // A job of several labels goes to whoever waits with the most wanted of them, though another came first, and to any where
@@ -395,4 +397,55 @@ func TestJobOfBefore(t *testing.T) {
 	if info, err := j.jobs.Info(ctx); err != nil || info.State.Msgs != 1 {
 		t.Errorf("%d messages, %v", info.State.Msgs, err)
 	}
+}
+
+// What jobs have cost is known after a restart: a limit of a day cannot be had twice, and the next job of a kernel is
+// expected to take as long as the last.
+func TestCostsOutliveTheProcess(t *testing.T) {
+	t.Parallel()
+	o := Options{Dir: t.TempDir(), Limits: queue.Limits{"o/r": {GPUTime: time.Nanosecond}}}
+	j := open(t, o)
+	ctx := testContext(t)
+	put := func(id, repo string) {
+		t.Helper()
+		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Bundle: "bundle of " + id, Class: queue.PullRequest, Repo: repo, Author: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", "o/r")
+	if err := lease(t, j, "l4", "a", 1).Done(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put("b", "O/R")
+	put("c", "o/other")
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = open(t, o)
+	c := lease(t, j, "l4", "c", 1) // b came first, and is held back
+	if place, ok := j.Place("b"); !ok || place.Held == nil || place.Held.Until.IsZero() {
+		t.Errorf("b's place: %+v, %v", place, ok)
+	}
+	if c.Repo != "o/other" || c.Author != "ada" || c.Class != queue.PullRequest {
+		t.Errorf("%+v", c.Job)
+	}
+	put("d", "o/r")
+	if ok, err := j.Cancel(ctx, "d"); err != nil || !ok {
+		t.Error(ok, err)
+	}
+}
+
+// A job of one repository does not wait for the many of another that came before it.
+func TestRepositoriesTakeTurns(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	ctx := testContext(t)
+	for _, id := range []string{"a1", "a2", "a3", "b1"} {
+		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Bundle: "bundle of " + id, Repo: "o/" + id[:1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lease(t, j, "l4", "a1", 1)
+	lease(t, j, "l4", "b1", 1)
+	lease(t, j, "l4", "a2", 1)
 }

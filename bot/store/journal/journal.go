@@ -29,8 +29,10 @@
 // # Jobs: the record decides
 //
 // Who holds a job is in its lease record, and every change of that is conditional on the revision that the writer has seen.
-// Which jobs are unfinished and who waits for one is known in memory, from the stream at the start: so a job of several
-// labels goes to whoever waits with the most wanted one, and to one alone. A lease whose holder is not heard runs out; after
+// Which jobs are unfinished and who waits for one is known in memory, from the stream at the start, and package queue decides
+// whose turn it is. It is no consumer's to decide: a subject for each label and class would give the oldest job of the class,
+// whoever's it is, and a job of several labels would be in several lines. What the leases have cost is in the records too, for
+// the limits of a day and to know how long a kernel takes. A lease whose holder is not heard runs out; after
 // three of them the job goes to whoever asks for what is lost, to be written down as failed.
 //
 // # Readers leave nothing behind
@@ -59,6 +61,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 // Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
@@ -74,6 +78,7 @@ type Options struct {
 	LeaseFor time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
 	LeadFor  time.Duration   // how long the process that leads may stay silent before another does; 6 s
 	Name     string          // of this process among those on one server, for people
+	Limits   queue.Limits    // what repositories may use of the runners
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -125,7 +130,7 @@ type Journal struct {
 	commit   *committer
 	accepted bell // deliveries
 	appended bell // events
-	queue    queue
+	queue    *line
 	lead     lead
 
 	closing  sync.Once
@@ -140,7 +145,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if o.Dir != "" && o.Replicas > 1 {
 		return nil, fmt.Errorf("open journal: the embedded server cannot keep %d copies (give the URLs of a cluster)", o.Replicas)
 	}
-	j := &Journal{opt: o.withDefaults()}
+	j := &Journal{opt: o.withDefaults(), queue: newLine(o.Limits)}
 	defer func() {
 		if err != nil {
 			_ = j.Close()

@@ -157,7 +157,7 @@ func TestFence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	jobs := a.queue.list()
+	jobs := []*entry{a.queue.get("job"), a.queue.get("gone")}
 	stopA()
 	ledB, _ := leading(t, b)
 	next(t, ledB)
@@ -181,9 +181,8 @@ func TestFence(t *testing.T) {
 	again := func() {
 		believe(a, 1)
 		a.queue.clear()
-		for i := range jobs {
-			jobs[i].leased, jobs[i].free = false, time.Time{}
-			a.queue.add(&jobs[i])
+		for _, e := range jobs {
+			a.queue.add(e, nil)
 		}
 	}
 	again()

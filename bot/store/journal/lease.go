@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 // A Lease is a runner's right to work on a job. It lasts Options.LeaseFor and as long again with every Extend; when it ran
@@ -22,6 +24,7 @@ type Lease struct {
 	j        *Journal
 	entry    *entry
 	revision uint64
+	uses     []queue.Use // of the leases before
 }
 
 // Lease waits for a job of one of the labels, for a holder that is known by that name.
@@ -66,7 +69,7 @@ func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*L
 		// Half of it would leave the job to nobody until the lease runs out.
 		l, err := j.acquire(context.WithoutCancel(ctx), e, holder, labels)
 		if err != nil {
-			j.queue.change(e, func(e *entry) { e.given, e.free = false, time.Now().Add(journalPause) })
+			j.queue.change(func(q *queue.Queue) { q.Decline(e.ID, time.Now().Add(journalPause)) })
 			return nil, fmt.Errorf("lease job %s: %w", e.ID, err)
 		}
 		if l != nil {
@@ -90,14 +93,17 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 			if err := j.deleteJob(ctx, e.seq); err != nil {
 				return nil, err
 			}
-			j.queue.remove(e)
+			j.queue.remove(e, false)
 			return nil, nil
 		}
 		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Label: label, Since: j.opt.Now().UTC()}
 		if rec.Seq == e.seq {
-			next.Losses = rec.Losses
+			next.Losses, next.Uses = rec.Losses, rec.Uses
 			if rec.State == leased && rec.Holder != "" {
 				next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
+				if use, ok := j.queue.cost(e.ID); ok {
+					next.used(rec.Uses, use)
+				}
 			}
 		}
 		revision, err = j.writeLease(ctx, e.ID, next, revision)
@@ -107,18 +113,19 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 		if err != nil {
 			return nil, err
 		}
-		j.queue.change(e, func(e *entry) {
-			e.given, e.leased, e.holder, e.label, e.losses = false, true, holder, label, len(next.Losses)
-			e.heard, e.free = next.Since, time.Now().Add(j.opt.LeaseFor)
+		j.queue.change(func(q *queue.Queue) {
+			now := time.Now()
+			q.Lease(e.ID, holder, labels, len(next.Losses), now, now.Add(j.opt.LeaseFor))
+			e.heard = next.Since
 		})
-		return &Lease{Job: e.Job, Token: next.Token, Label: label, Losses: next.Losses, j: j, entry: e, revision: revision}, nil
+		return &Lease{Job: e.Job, Token: next.Token, Label: label, Losses: next.Losses, j: j, entry: e, revision: revision, uses: next.Uses}, nil
 	}
 }
 
 // heard is when the holder of a lease was last heard, as far as this process knows.
 func (j *Journal) heard(e *entry, rec leaseRecord) (at time.Time) {
 	at = rec.Since
-	j.queue.change(e, func(e *entry) {
+	j.queue.change(func(*queue.Queue) {
 		if e.heard.After(at) {
 			at = e.heard
 		}
@@ -161,7 +168,7 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
-	return &Lease{Job: e.Job, Token: token, Label: rec.Label, Losses: rec.Losses, j: j, entry: e, revision: revision}, nil
+	return &Lease{Job: e.Job, Token: token, Label: rec.Label, Losses: rec.Losses, j: j, entry: e, revision: revision, uses: rec.Uses}, nil
 }
 
 // Extend says that the runner is alive. The error tells it to stop: ErrCancelled or ErrLeaseLost.
@@ -169,8 +176,10 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("extend lease of job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(l.entry, func(e *entry) {
-		e.heard, e.free = l.j.opt.Now().UTC(), time.Now().Add(l.j.opt.LeaseFor)
+	l.j.queue.change(func(q *queue.Queue) {
+		now := time.Now()
+		q.Extend(l.ID, now, now.Add(l.j.opt.LeaseFor))
+		l.entry.heard = l.j.opt.Now().UTC()
 	})
 	return nil
 }
@@ -200,7 +209,7 @@ func (l *Lease) Done(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("finish job %s: %w", l.ID, err)
 	}
-	l.j.queue.remove(l.entry)
+	l.j.queue.remove(l.entry, true)
 	return nil
 }
 
@@ -209,12 +218,19 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses}); err != nil {
 		return fmt.Errorf("release job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(l.entry, func(e *entry) { e.leased, e.holder, e.label, e.free = false, "", "", time.Now().Add(delay) })
+	l.j.queue.change(func(q *queue.Queue) {
+		now := time.Now()
+		q.Release(l.ID, now, now.Add(delay))
+	})
 	return nil
 }
 
 func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
-	rec.Seq, rec.Token = l.entry.seq, l.Token
+	rec.Seq, rec.Token, rec.Uses = l.entry.seq, l.Token, l.uses
+	if use, ok := l.j.queue.cost(l.ID); ok {
+		use.Whole = rec.State == finished
+		rec.used(l.uses, use)
+	}
 	_, err := l.j.writeLease(ctx, l.ID, rec, l.revision)
 	if !isConflict(err) {
 		return err

@@ -2,191 +2,168 @@ package journal
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
-// leasesAtMost is how often a job is handed out to runners that are never heard of again.
-const leasesAtMost = 3
-
-// A queue knows the unfinished jobs and who waits for one, and brings them together: the oldest job first, and of those who
-// wait, whoever has the label that the job wants most. It says whom to ask the record for a job; the record decides.
-type queue struct {
+// A line is the jobs that are unfinished and those who wait for one, in memory. Package queue says whose turn it is; here
+// is the clock for it, and the way to those who wait. It says whom to ask the record for a job; the record decides.
+type line struct {
 	mu      sync.Mutex
-	jobs    []*entry // in the order in which they came
-	waiting []*waiter
+	turns   *queue.Queue
+	jobs    map[string]*entry
+	waiting map[*queue.Asker]chan *entry // each holds one
 	timer   *time.Timer
 	closed  bool
+
+	places map[string]queue.Place // as of then
+	placed time.Time
 }
 
-// An entry is a job in the queue. Its fields are guarded by the queue's lock, but for Job, seq and queued.
+// An entry is a job in line. But for heard, which the line's lock guards, it never changes.
 type entry struct {
 	Job
 	seq    uint64
 	queued time.Time
-
-	leased bool
-	holder string    // "" for whoever writes down that it failed
-	label  string    // under which the holder got it
 	heard  time.Time // when the holder was last heard, by the clock that people see
-	given  bool      // somebody is asking the record for it
-	free   time.Time // nobody gets it before: the lease lasts, or it was given back for later
-	losses int       // leases that ran out before this one
 }
 
-// A waiter is somebody who wants a job of one of the labels or, with none, one that was lost too often.
-type waiter struct {
-	labels []string
-	got    chan *entry // holds one
+func newLine(limits queue.Limits) *line {
+	return &line{turns: queue.New(limits), jobs: map[string]*entry{}, waiting: map[*queue.Asker]chan *entry{}}
 }
 
-// lost tells how many leases ran out, once the job is free.
-func (e *entry) lost() int {
-	if e.leased && e.holder != "" {
-		return e.losses + 1
+func (l *line) get(id string) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jobs[id]
+}
+
+func (l *line) has(id string) bool { return l.get(id) != nil }
+
+// add takes a job in; one of the same id that came earlier stays. With it comes what is known of its leases.
+func (l *line) add(e *entry, known func(*queue.Queue)) {
+	l.change(func(q *queue.Queue) {
+		if l.jobs[e.ID] != nil {
+			return
+		}
+		l.jobs[e.ID] = e
+		q.Add(queue.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Queued: e.queued})
+		if known != nil {
+			known(q)
+		}
+	})
+}
+
+func (l *line) remove(e *entry, done bool) {
+	l.change(func(q *queue.Queue) {
+		if l.jobs[e.ID] == e {
+			delete(l.jobs, e.ID)
+			q.Remove(e.ID, done, time.Now())
+		}
+	})
+}
+
+// clear forgets all jobs, and what they cost. Whoever waits goes on waiting.
+func (l *line) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs, l.places = map[string]*entry{}, nil
+	l.turns = queue.New(l.turns.Limits)
+	for asker := range l.waiting {
+		l.turns.Ask(asker)
 	}
-	return e.losses
-}
-
-func (q *queue) index(id string) int {
-	return slices.IndexFunc(q.jobs, func(e *entry) bool { return e.ID == id })
-}
-
-func (q *queue) get(id string) *entry {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if i := q.index(id); i >= 0 {
-		return q.jobs[i]
-	}
-	return nil
-}
-
-func (q *queue) has(id string) bool { return q.get(id) != nil }
-
-// list is the jobs as they are now.
-func (q *queue) list() []entry {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var all []entry
-	for _, e := range q.jobs {
-		all = append(all, *e)
-	}
-	return all
-}
-
-// add takes a job in; one of the same id that came earlier stays.
-func (q *queue) add(e *entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.index(e.ID) < 0 {
-		q.jobs = append(q.jobs, e)
-	}
-	q.match()
-}
-
-func (q *queue) remove(e *entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.jobs = slices.DeleteFunc(q.jobs, func(other *entry) bool { return other == e })
-}
-
-// clear forgets all jobs: another process sees to them. Whoever waits goes on waiting.
-func (q *queue) clear() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.jobs = nil
 }
 
 // change says what became of a job.
-func (q *queue) change(e *entry, do func(*entry)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	do(e)
-	q.match()
+func (l *line) change(do func(*queue.Queue)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do(l.turns)
+	l.match()
 }
 
 // wait returns a job for one of the labels, which the caller must then ask the record for.
-func (q *queue) wait(ctx context.Context, labels []string) (*entry, error) {
-	w := &waiter{labels: labels, got: make(chan *entry, 1)}
-	q.mu.Lock()
-	q.waiting = append(q.waiting, w)
-	q.match()
-	q.mu.Unlock()
+func (l *line) wait(ctx context.Context, labels []string) (*entry, error) {
+	asker, got := &queue.Asker{Labels: labels}, make(chan *entry, 1)
+	l.change(func(q *queue.Queue) {
+		l.waiting[asker] = got
+		q.Ask(asker)
+	})
 	select {
-	case e := <-w.got:
+	case e := <-got:
 		return e, nil
 	case <-ctx.Done():
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
-	select {
-	case e := <-w.got: // at the last moment: it is the next one's
-		e.given = false
-		q.match()
-	default:
-	}
+	l.change(func(q *queue.Queue) {
+		delete(l.waiting, asker)
+		q.Leave(asker)
+		select {
+		case e := <-got: // at the last moment: it is the next one's
+			q.Decline(e.ID, time.Time{})
+		default:
+		}
+	})
 	return nil, ctx.Err()
 }
 
 // match is called with the lock held.
-func (q *queue) match() {
-	if q.closed {
+func (l *line) match() {
+	if l.closed {
 		return
 	}
+	offers, again := l.turns.Match(time.Now())
+	for _, o := range offers {
+		l.waiting[o.To] <- l.jobs[o.Job]
+		delete(l.waiting, o.To)
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	if !again.IsZero() {
+		l.timer = time.AfterFunc(time.Until(again), func() { l.change(func(*queue.Queue) {}) })
+	}
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+func (l *line) standings() []queue.Standing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.turns.Standings(time.Now())
+}
+
+// cost is what a job's lease has cost until now, for the record.
+func (l *line) cost(id string) (use queue.Use, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.turns.Cost(id, time.Now())
+}
+
+// foresight is how long a forecast is good for.
+const foresight = 5 * time.Second
+
+// place is where a job stands, and that it was told so.
+func (l *line) place(id string) (queue.Place, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
-	var soonest time.Time
-	for _, e := range q.jobs {
-		if len(q.waiting) == 0 {
-			break
-		}
-		if e.given {
-			continue
-		}
-		if now.Before(e.free) {
-			if soonest.IsZero() || e.free.Before(soonest) {
-				soonest = e.free
-			}
-			continue
-		}
-		if i := q.first(e); i >= 0 {
-			e.given = true
-			q.waiting[i].got <- e
-			q.waiting = slices.Delete(q.waiting, i, i+1)
-		}
-	}
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil
-	}
-	if !soonest.IsZero() {
-		q.timer = time.AfterFunc(soonest.Sub(now), func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.match()
-		})
-	}
+	return l.turns.Tell(id, l.forecast(now), now)
 }
 
-// first is who gets the job, of all who wait.
-func (q *queue) first(e *entry) int {
-	if e.lost() >= leasesAtMost {
-		return slices.IndexFunc(q.waiting, func(w *waiter) bool { return len(w.labels) == 0 })
+// forecast is called with the lock held. What it returns is never changed.
+func (l *line) forecast(now time.Time) map[string]queue.Place {
+	if l.places == nil || now.Sub(l.placed) > foresight {
+		l.places, l.placed = l.turns.Places(now), now
 	}
-	for _, label := range e.Labels {
-		if i := slices.IndexFunc(q.waiting, func(w *waiter) bool { return slices.Contains(w.labels, label) }); i >= 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	if q.timer != nil {
-		q.timer.Stop()
-	}
+	return l.places
 }

@@ -1,0 +1,337 @@
+// Package queue decides which job a runner gets: in what order jobs go, who gets one, when a lease has run out, and what
+// holds a job back. It is a state without clock, lock or disk: every call is told the time, so that a day of a fleet can be
+// played in a second. What is true of a job is the journal's; this is the journal's memory of it.
+//
+// # The order
+//
+// Jobs go by class: the merge queue's first, then those of pull requests, of commands, of pushes, of sweeps. A job that waits
+// rises by a class an hour, up to the pull requests': so nothing waits for good, and a backlog never stands before the merge
+// queue. Where the merge queue alone would fill the runners, every eighth job is another's.
+//
+// Among equals, whoever has had least of the runners goes first: between repositories, and within one between authors.
+// What counts is the time at runners of one kind (those that take the same labels), as it is expected when a job is handed
+// out and corrected when it ends. Who had nothing to do for a while has no more of a claim than the others. An author's own
+// jobs go in the order in which they came.
+package queue
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// leasesAtMost is how often a job is handed out to runners that are never heard of again.
+const leasesAtMost = 3
+
+// A Job is work for a runner, in what its turn depends on.
+type Job struct {
+	ID     string
+	Class  Class
+	Repo   string
+	Author string
+	Kernel string   // within the repository
+	Labels []string // of the runners that may take it, most wanted first
+	Queued time.Time
+}
+
+// An Asker waits for a job of one of the labels or, with none, for one that was lost too often.
+type Asker struct {
+	Labels []string
+}
+
+// An Offer is a job for somebody who asked. It is nobody else's until Lease or Decline.
+type Offer struct {
+	To  *Asker
+	Job string
+}
+
+// A Queue knows the unfinished jobs and who waits for one.
+type Queue struct {
+	Limits Limits
+	Rise   time.Duration // how long a job waits before it goes up a class; an hour unless given
+
+	jobs   []*item // in the order in which they came
+	byID   map[string]*item
+	asking []*Asker
+	shares map[turn]*shares
+	streak map[string]int // by kind: jobs of the merge queue in a row, while others waited
+	spent  map[string]spent
+	past   map[work]durations
+	off    Off
+}
+
+// An item is a job and who has it.
+type item struct {
+	Job
+	offered *charge   // nil while nobody decides on an offer of it
+	free    time.Time // nobody gets it before: the lease lasts, or it was given back for later
+	lease   *lease    // nil while nobody has it
+	losses  int       // leases that ran out before this one
+	told    time.Time // when it was first said to begin; zero if nobody asked
+	asked   time.Time // when that was said
+}
+
+// A lease is a runner's hold on a job. Nobody holds what is written down as failed.
+type lease struct {
+	holder string
+	labels []string
+	label  string // under which it got it
+	since  time.Time
+	heard  time.Time
+
+	charge
+}
+
+// New is a queue without jobs.
+func New(limits Limits) *Queue {
+	return &Queue{
+		Limits: limits, Rise: time.Hour, byID: map[string]*item{}, shares: map[turn]*shares{}, streak: map[string]int{},
+		spent: map[string]spent{}, past: map[work]durations{},
+	}
+}
+
+// lost tells how many leases ran out, once the job is free.
+func (i *item) lost() int {
+	if i.lease != nil && i.lease.holder != "" {
+		return i.losses + 1
+	}
+	return i.losses
+}
+
+// waits tells whether nobody works on it.
+func (i *item) waits(now time.Time) bool { return i.lease == nil || !now.Before(i.free) }
+
+// Has tells whether a job of that id is unfinished.
+func (q *Queue) Has(id string) bool { return q.byID[id] != nil }
+
+// Add takes a job in; one of the same id that came earlier stays.
+func (q *Queue) Add(j Job) {
+	if q.Has(j.ID) {
+		return
+	}
+	i := &item{Job: j}
+	q.byID[j.ID] = i
+	q.jobs = append(q.jobs, i)
+}
+
+// Remove says that a job was finished, or that nobody wants it any more, and returns what its last lease cost.
+func (q *Queue) Remove(id string, finished bool, now time.Time) (Use, bool) {
+	i := q.byID[id]
+	if i == nil {
+		return Use{}, false
+	}
+	l := i.lease
+	use, used := q.end(i, now)
+	if used && finished {
+		use.Whole = true
+		if l.measured > 0 {
+			q.off.Took.add(l.measured, use.Took)
+		}
+		q.learn(use)
+	}
+	q.takeBack(i)
+	q.forget(i)
+	return use, used
+}
+
+func (q *Queue) forget(i *item) {
+	delete(q.byID, i.ID)
+	q.jobs = slices.DeleteFunc(q.jobs, func(other *item) bool { return other == i })
+}
+
+// Ask has somebody wait for a job, until an offer or Leave.
+func (q *Queue) Ask(a *Asker) { q.asking = append(q.asking, a) }
+
+// Leave ends that.
+func (q *Queue) Leave(a *Asker) {
+	q.asking = slices.DeleteFunc(q.asking, func(other *Asker) bool { return other == a })
+}
+
+// Asking is how many wait.
+func (q *Queue) Asking() int { return len(q.asking) }
+
+// Lease says that the offer was taken up, and until when the holder may be silent.
+func (q *Queue) Lease(id, holder string, labels []string, losses int, now, until time.Time) {
+	i := q.byID[id]
+	if i == nil {
+		return
+	}
+	q.end(i, now) // of whoever was lost
+	if i.offered == nil {
+		i.offered = q.charge(i, labels, now)
+	}
+	i.lease = &lease{holder: holder, labels: labels, label: labelFor(i.Labels, labels), since: now, heard: now, charge: *i.offered}
+	i.offered, i.losses, i.free = nil, losses, until
+	if holder != "" {
+		if !i.told.IsZero() {
+			q.off.Began.add(i.told.Sub(i.asked), now.Sub(i.asked))
+			i.told = time.Time{}
+		}
+	}
+}
+
+// Resume says that a job was handed out before this process began.
+func (q *Queue) Resume(id, holder, label string, losses int, since, now, until time.Time) {
+	q.Lease(id, holder, []string{label}, losses, now, until)
+	if i := q.byID[id]; i != nil {
+		i.lease.label, i.lease.since = label, since
+	}
+}
+
+// Lost says that leases of a job ran out before this process began.
+func (q *Queue) Lost(id string, losses int) {
+	if i := q.byID[id]; i != nil {
+		i.losses = losses
+	}
+}
+
+// Extend says that the holder was heard.
+func (q *Queue) Extend(id string, now, until time.Time) {
+	if i := q.byID[id]; i != nil && i.lease != nil {
+		i.free, i.lease.heard = until, now
+	}
+}
+
+// Release says that the holder gave the job back, to be handed out from then on, and returns what the lease cost.
+func (q *Queue) Release(id string, now, from time.Time) (Use, bool) {
+	i := q.byID[id]
+	if i == nil {
+		return Use{}, false
+	}
+	use, used := q.end(i, now)
+	i.free = from
+	return use, used
+}
+
+// Decline says that an offer was not taken up.
+func (q *Queue) Decline(id string, from time.Time) {
+	if i := q.byID[id]; i != nil {
+		q.takeBack(i)
+		if from.After(i.free) {
+			i.free = from
+		}
+	}
+}
+
+// A Standing is an unfinished job and whether anybody works on it.
+type Standing struct {
+	Job
+	Waits bool
+	Label string    // under which its holder got it
+	Free  time.Time // nobody else gets it before
+}
+
+// Standings lists all jobs in the order in which they came.
+func (q *Queue) Standings(now time.Time) []Standing {
+	var all []Standing
+	for _, i := range q.jobs {
+		s := Standing{Job: i.Job, Waits: i.waits(now), Free: i.free}
+		if i.lease != nil {
+			s.Label = i.lease.label
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Cost is what the job's lease has cost until now, and false if it has none.
+func (q *Queue) Cost(id string, now time.Time) (Use, bool) {
+	if i := q.byID[id]; i != nil && i.lease != nil && i.lease.holder != "" {
+		return i.use(now), true
+	}
+	return Use{}, false
+}
+
+// end takes the lease away and books what it cost.
+func (q *Queue) end(i *item, now time.Time) (Use, bool) {
+	if i.lease == nil {
+		return Use{}, false
+	}
+	l := i.lease
+	use := i.use(now)
+	i.lease = nil
+	if l.holder == "" {
+		q.correct(i, l.charge, -l.expected)
+		return Use{}, false
+	}
+	q.correct(i, l.charge, use.Took-l.expected)
+	q.Book(use)
+	return use, true
+}
+
+// use is what the lease has cost: up to the last word, where it has run out.
+func (i *item) use(now time.Time) Use {
+	until := now
+	if !now.Before(i.free) {
+		until = i.lease.heard
+	}
+	return Use{Repo: i.Repo, Kernel: i.Kernel, Label: i.lease.label, Ended: until, Took: max(0, until.Sub(i.lease.since))}
+}
+
+// Match brings jobs and askers together: whoever asks gets the job whose turn it is, unless another who waits has a label
+// that the job wants more. It also says when to look again though nothing was heard; never is zero.
+func (q *Queue) Match(now time.Time) (offers []Offer, again time.Time) {
+	nothing := map[string]bool{} // for runners of this kind
+	for n := 0; n < len(q.asking); {
+		kind := kindOf(q.asking[n].Labels)
+		if nothing[kind] {
+			n++
+			continue
+		}
+		i := q.next(q.asking[n].Labels, now)
+		if i == nil {
+			nothing[kind] = true
+			n++
+			continue
+		}
+		to := q.asking[q.first(i, n)]
+		q.took(i, kind, now)
+		i.offered = q.charge(i, to.Labels, now)
+		q.Leave(to)
+		offers = append(offers, Offer{To: to, Job: i.ID})
+		n = 0
+	}
+	if len(q.asking) == 0 {
+		return offers, time.Time{}
+	}
+	used := q.inUse(now)
+	for _, i := range q.jobs {
+		at := i.free
+		if held := q.held(i, used, now); held != nil && i.offered == nil && i.waits(now) {
+			at = held.Until // what else may end it is heard of
+		}
+		if i.offered == nil && now.Before(at) && (again.IsZero() || at.Before(again)) {
+			again = at
+		}
+	}
+	return offers, again
+}
+
+// first is who gets the job, of all who wait: n asked for it.
+func (q *Queue) first(i *item, n int) int {
+	if i.lost() >= leasesAtMost {
+		return n
+	}
+	for _, label := range i.Labels {
+		if slices.Contains(q.asking[n].Labels, label) {
+			return n
+		}
+		if at := slices.IndexFunc(q.asking, func(a *Asker) bool { return slices.Contains(a.Labels, label) }); at >= 0 {
+			return at
+		}
+	}
+	return n
+}
+
+// labelFor is the label that the job wants most of those that a runner has.
+func labelFor(wanted, has []string) string {
+	if i := slices.IndexFunc(wanted, func(l string) bool { return slices.Contains(has, l) }); i >= 0 {
+		return wanted[i]
+	}
+	return ""
+}
+
+// kindOf is what runners of the same labels have in common.
+func kindOf(labels []string) string {
+	return strings.Join(slices.Sorted(slices.Values(labels)), ",")
+}
