@@ -182,7 +182,10 @@ func edit(t *testing.T, text string, pairs ...string) string {
 // tells what was built as a candidate.
 func (w *world) compiling(server, token string) (built func() []string) {
 	w.Helper()
-	cache, state := w.TempDir(), w.TempDir()
+	cache, state := filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds"), w.TempDir()
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		w.Fatal(err)
+	}
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	one := func(ctx context.Context, arch string, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
