@@ -45,6 +45,9 @@ func TestSeveralBots(t *testing.T) {
 	all := b.crowd(2)
 	stops, servers, late := 0, 0, time.Duration(0)
 	for i := range kills {
+		if long && i%20 == 19 {
+			t.Logf("%d faults", i)
+		}
 		if long && i%5 == 4 {
 			all = append(all, b.crowd(4)...)
 		}

@@ -261,7 +261,7 @@ func (c *cluster) killed(t *testing.T) {
 				select {
 				case <-enough:
 					return
-				default:
+				case <-time.After(10 * time.Millisecond): // a server that comes back must be able to catch up
 				}
 				d := Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, 2000)}
 				for { // as GitHub's redelivery does

@@ -13,7 +13,7 @@
 //	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept for 30 days
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
 //	EVENTS      facts about runs, for good           events.<run>
-//	DELIVERY_STATE, LEASES                           what became of each delivery, and how far they are done; who holds which job
+//	DELIVERY_STATE, LEASES                           what became of each delivery, and how far they are done; who holds which job, and who leads
 //	BUNDLES, ARTIFACTS                               source for runners, what they bring back
 //
 // # Deliveries: processed, not seen
@@ -34,6 +34,11 @@
 // whoever's it is, and a job of several labels would be in several lines. What the leases have cost is in the records too, for
 // the limits of a day and to know how long a kernel takes. A lease whose holder is not heard runs out; after
 // three of them the job goes to whoever asks for what is lost, to be written down as failed.
+//
+// # Several processes
+//
+// On an external server several processes share a journal. All accept deliveries and read; one leads (Lead), and it alone
+// writes events, hands out jobs and processes deliveries. Its epoch is a fence against those that led before.
 //
 // # Readers leave nothing behind
 //

@@ -1,0 +1,160 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// leadRecord says who leads. Every change of it is conditional on the revision that the writer has seen.
+type leadRecord struct {
+	Epoch  uint64 `json:"epoch"`            // grows with every bot that begins to lead
+	Holder string `json:"holder,omitempty"` // empty once the lead was given back
+	Name   string `json:"name"`             // of the holder, for people
+}
+
+// Job ids have no dot, so this cannot be one.
+const leadKey = "lead.bot"
+
+// takeLead waits until this process leads; its context ends with that.
+func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
+	l := &j.lead
+	var seen uint64
+	var since time.Time
+	for {
+		rec, revision, err := getRecord[leadRecord](ctx, j.leases, leadKey)
+		switch {
+		case errors.Is(err, errGarbled):
+			return nil, err
+		case err != nil && ctx.Err() == nil:
+			j.opt.Log.Warn("cannot find out who leads; it is asked again soon", "error", err)
+		case err == nil:
+			free := revision == 0 || rec.Holder == "" || rec.Holder == l.holder
+			if revision != seen {
+				seen, since = revision, time.Now()
+			}
+			l.mu.Lock()
+			if l.other = rec.Name; free {
+				l.other = ""
+			}
+			// The record is forgotten where nobody has led for a month, and events are not.
+			epoch := max(rec.Epoch, l.highest) + 1
+			l.mu.Unlock()
+			// A quarter more than the holder itself counts on, for clocks that go at different speeds.
+			if !free && time.Since(since) < j.opt.LeadFor*5/4 {
+				break
+			}
+			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name}, revision)
+			if err == nil {
+				j.opt.Log.Info("this bot leads", "epoch", epoch, "before", rec.Name)
+				return led, nil
+			}
+			if !isConflict(err) && ctx.Err() == nil {
+				j.opt.Log.Warn("cannot take the lead; it is tried again soon", "error", err)
+			}
+		}
+		select {
+		case <-time.After(j.opt.LeadFor / 12):
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) (context.Context, error) {
+	sent := time.Now()
+	revision, err := writeRecord(ctx, j.leases, leadKey, rec, revision)
+	if err != nil {
+		return nil, err
+	}
+	led, lost := context.WithCancelCause(context.WithoutCancel(ctx))
+	l := &j.lead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost, l.loaded = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost, false
+	return led, nil
+}
+
+// keepLead says every now and then that this process leads, and ends the lead when that is not heard.
+func (j *Journal) keepLead(ctx context.Context) {
+	for {
+		j.lead.mu.Lock()
+		left := j.lead.left()
+		j.lead.mu.Unlock()
+		if left <= 0 {
+			_, _ = j.fence() // it ends the lead
+			return
+		}
+		select {
+		case <-time.After(min(left, j.opt.LeadFor/4)):
+		case <-ctx.Done():
+			return
+		}
+		if err := j.renewLead(ctx); err != nil && ctx.Err() == nil {
+			j.opt.Log.Warn("cannot say that this bot leads", "error", err)
+		}
+	}
+}
+
+// renewLead says that this process leads.
+func (j *Journal) renewLead(ctx context.Context) error {
+	l := &j.lead
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	for range 2 {
+		l.mu.Lock()
+		rec, revision, left := leadRecord{Epoch: l.epoch, Holder: l.holder, Name: j.opt.Name}, l.revision, l.left()
+		l.mu.Unlock()
+		if left <= 0 {
+			_, err := j.fence()
+			return err
+		}
+		sent := time.Now()
+		try, cancel := context.WithTimeout(ctx, min(left, j.opt.LeadFor/3))
+		now, err := writeRecord(try, j.leases, leadKey, rec, revision)
+		cancel()
+		if err == nil {
+			l.mu.Lock()
+			l.revision, l.sent = now, sent
+			l.mu.Unlock()
+			return nil
+		}
+		if !isConflict(err) {
+			return err
+		}
+		// By another, or by this one: its last answer was lost.
+		is, revision, err := getRecord[leadRecord](ctx, j.leases, leadKey)
+		if err != nil {
+			return err
+		}
+		if is.Holder != rec.Holder || is.Epoch != rec.Epoch {
+			l.depose(fmt.Errorf("%q has taken the lead", is.Name))
+			return ErrNotLeading
+		}
+		l.mu.Lock()
+		l.revision = revision
+		l.mu.Unlock()
+	}
+	return errors.New("the record of who leads changes all the time")
+}
+
+// giveBack lets another lead at once.
+func (j *Journal) giveBack(ctx context.Context) {
+	l := &j.lead
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	epoch, revision := l.epoch, l.revision
+	l.end(errors.New("it was given back"))
+	l.mu.Unlock()
+	j.queue.clear()
+	if epoch == 0 {
+		return
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
+	defer cancel()
+	if _, err := writeRecord(late, j.leases, leadKey, leadRecord{Epoch: epoch, Name: j.opt.Name}, revision); err != nil && !isConflict(err) {
+		j.opt.Log.Warn("cannot give the lead back; another bot takes it when it is missed", "error", err)
+	}
+}
