@@ -1,6 +1,9 @@
 package kernels
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // cTypes are the C types of elements. Formats that C lacks are passed as their
 // bits.
@@ -64,23 +67,52 @@ func (m *Manifest) ReferencePrototypeAs(name string) string {
 		return ""
 	}
 	var params []string
-	for _, a := range m.Arguments {
+	for _, p := range m.ReferenceSignature() {
+		params = append(params, p.declared())
+	}
+	return declaration(name, params)
+}
+
+// A CParameter is one that a reference in C is called with.
+type CParameter struct {
+	Name  string
+	Field string // of the manifest that it comes from
+	Type  string // such as const double *
+}
+
+func (p CParameter) declared() string {
+	if strings.HasSuffix(p.Type, "*") {
+		return p.Type + p.Name
+	}
+	return p.Type + " " + p.Name
+}
+
+// ReferenceSignature is what a reference in C is called with, in order.
+func (m *Manifest) ReferenceSignature() []CParameter {
+	if m.Reference == nil || m.ReferenceOnDevice() {
+		return nil
+	}
+	var params []CParameter
+	for i, a := range m.Arguments {
+		field := fmt.Sprintf("arguments[%d]", i)
 		switch {
 		case a.ScaleOf != "" || !a.inReference():
 		case a.Access == Scalar:
-			params = append(params, parameter(cTypes[a.DType], a))
+			params = append(params, CParameter{a.Name, field, cTypes[a.DType]})
 		case a.Structs():
-			for _, f := range a.Fields {
-				params = append(params, "const double *"+a.Name+"_"+f.Name)
+			for j, f := range a.Fields {
+				params = append(params, CParameter{a.Name + "_" + f.Name, fmt.Sprintf("%s.fields[%d]", field, j), "const double *"})
 			}
+		case a.Access == In:
+			params = append(params, CParameter{a.Name, field, "const double *"})
 		default:
-			params = append(params, parameter("double", a))
+			params = append(params, CParameter{a.Name, field, "double *"})
 		}
 	}
-	for _, dim := range m.Reference.Dims {
-		params = append(params, cTypes[DimType]+" "+dim)
+	for i, dim := range m.Reference.Dims {
+		params = append(params, CParameter{dim, fmt.Sprintf("reference.dims[%d]", i), cTypes[DimType]})
 	}
-	return declaration(name, params)
+	return params
 }
 
 func declaration(entry string, params []string) string {

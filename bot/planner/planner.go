@@ -28,6 +28,8 @@ type Mirrors interface {
 	// FetchHead need not fetch a head that was brought along since Soon announced it.
 	FetchHead(ctx context.Context, repo, head string, refs ...string) (*checkout.Repo, error)
 	Soon(repo, head, ref string)
+	// Submodule is another repository with a commit, by the address that a submodule of the first has.
+	Submodule(ctx context.Context, of, address, commit string) (*checkout.Repo, error)
 }
 
 // Bundles keeps bundles for runners.
@@ -150,6 +152,7 @@ func (s *survey) settle(ctx context.Context) (err error) {
 		return err
 	}
 	s.out.Base = s.base
+	s.repo = s.repo.WithSubmodules(s.submodule)
 	if s.scratch, err = os.MkdirTemp(s.planner.Scratch, "kernelgate-plan-"); err != nil {
 		return fmt.Errorf("making a scratch folder: %w", err)
 	}

@@ -116,6 +116,10 @@ func (h here) FetchHead(ctx context.Context, repo, _ string, refs ...string) (*c
 
 func (here) Soon(string, string, string) {}
 
+func (here) Submodule(context.Context, string, string, string) (*checkout.Repo, error) {
+	return nil, mirror.Unreadable{Why: "there is no other repository here"}
+}
+
 type origin struct{ base string }
 
 func (o origin) CloneURL(repo string) string { return o.base + "/" + repo + ".git" }

@@ -28,6 +28,8 @@ type Repo struct {
 	readers *readers // likewise
 	limits  *Limits  // of what is written; nil in a user's own work tree
 	written int64    // by exports
+
+	modules func(context.Context, Submodule) (*Repo, error) // where a bare repository's submodules come from; nil is nowhere
 }
 
 // workTree is the revision that stands for the files as they are, committed or

@@ -2,7 +2,9 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
@@ -76,11 +78,10 @@ func (r *Repo) submoduleWorkTree(ctx context.Context, folder string) (*Submodule
 }
 
 // ExportSubmodule is Export of a folder in a submodule, as it is checked out beside the
-// other files. Nothing is fetched: where it would come from is the author's word. What is
-// not there is NotHere.
+// other files, or from where WithSubmodules says. What is not there is NotHere.
 func (r *Repo) ExportSubmodule(ctx context.Context, s Submodule, to string) error {
 	if r.limits != nil {
-		return NotHere{s, "submodules are not fetched for pull requests (keep the headers in the repository, or name them as a set that the runner has: include: [<name>])"}
+		return r.exportFetched(ctx, s, to)
 	}
 	top, err := filepath.EvalSymlinks(r.dir)
 	if err != nil {
@@ -96,4 +97,55 @@ func (r *Repo) ExportSubmodule(ctx context.Context, s Submodule, to string) erro
 		}
 	}
 	return sub.Export(ctx, s.Commit, s.Below, to, func(string) bool { return true })
+}
+
+// WithSubmodules is a bare repository whose submodules are looked for: where one comes from is nothing that a commit may
+// decide which nobody has looked at.
+func (r *Repo) WithSubmodules(find func(context.Context, Submodule) (*Repo, error)) *Repo {
+	with := *r
+	with.modules = find
+	return &with
+}
+
+// exportFetched writes a submodule's files, within the limits of the repository that it is in.
+func (r *Repo) exportFetched(ctx context.Context, s Submodule, to string) error {
+	if r.modules == nil {
+		return NotHere{s, "submodules are not fetched here (keep the headers in the repository, or name them as a set that the runner has: include: [<name>])"}
+	}
+	sub, err := r.modules(ctx, s)
+	if err != nil {
+		return err
+	}
+	sub.written = r.written
+	err = sub.Export(ctx, s.Commit, s.Below, to, func(string) bool { return true })
+	r.written = sub.written
+	return err
+}
+
+// SubmoduleURL is the address that a revision gives a submodule; "" where it gives none. Git reads its own file: no other does
+// it in the same way.
+func (r *Repo) SubmoduleURL(ctx context.Context, rev, folder string) (string, error) {
+	const file = ".gitmodules"
+	if _, err := r.Read(ctx, rev, file); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return "", err
+	}
+	out, err := r.git(ctx, "config", "--no-includes", "--blob", rev+":"+file, "--null", "--list")
+	if err != nil {
+		return "", Refused{File: file, Why: fmt.Sprintf("git cannot read it (%v)", err)}
+	}
+	name, urls := "", map[string]string{}
+	for _, line := range split(out) {
+		key, value, _ := strings.Cut(line, "\n")
+		of, isPath := strings.CutSuffix(key, ".path")
+		if isPath && value == folder {
+			name = of
+		}
+		if of, ok := strings.CutSuffix(key, ".url"); ok {
+			urls[of] = value
+		}
+	}
+	return urls[name], nil
 }

@@ -165,6 +165,9 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, setupFault(err, "the reference %s of the base does not compile: %w", m.Reference.Source, err)
 	}
+	if err := w.checkSignature(ctx); err != nil {
+		return nil, err
+	}
 	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
 	if err != nil {
 		return nil, err

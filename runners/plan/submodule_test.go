@@ -73,7 +73,7 @@ func TestSubmodule(t *testing.T) {
 		t.Fatalf("%v %v", keys, err)
 	}
 	job, err := p.Job(t.Context(), "k")
-	if err != nil || !strings.Contains(job.Unready, "submodules are not fetched for pull requests (keep the headers in the repository, or name them as a set that the runner has") {
+	if err != nil || !strings.Contains(job.Unready, "submodules are not fetched here (keep the headers in the repository, or name them as a set that the runner has") {
 		t.Errorf("%v %q", err, job.Unready)
 	}
 }

@@ -1,0 +1,143 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+)
+
+// Unreadable says that a submodule is not fetched, and why. Asking again does not help.
+type Unreadable struct{ Why string }
+
+func (u Unreadable) Error() string { return u.Why }
+
+// Submodule is a copy of another repository of the same host, with a commit of one of its branches or tags. The address is as a
+// submodule of a repository has it. A copy that has the commit already is not fetched again, and one that would be larger than a
+// pull request's commits may be is not kept.
+func (s *Store) Submodule(ctx context.Context, of, address, commit string) (*checkout.Repo, error) {
+	repo, err := s.named(of, address)
+	if err != nil {
+		return nil, err
+	}
+	m := s.mirrored(repo)
+	if has(ctx, m.repo, commit) {
+		return m.repo.Again(), nil
+	}
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("fetching %s: %w", repo, context.Cause(ctx))
+	}
+	if !has(ctx, m.repo, commit) { // somebody may have fetched it meanwhile
+		if err := s.fetchBounded(ctx, repo); err != nil {
+			return nil, err
+		}
+	}
+	if !has(ctx, m.repo, commit) {
+		return nil, Unreadable{fmt.Sprintf("no branch and no tag of %s has the commit %.12s (push it there)", repo, commit)}
+	}
+	return m.repo.Again(), nil
+}
+
+// has tells whether a branch or a tag leads to a commit. A mirror may also have what strangers have proposed.
+func has(ctx context.Context, r *checkout.Repo, commit string) bool {
+	reached, err := r.Reached(ctx, commit)
+	return err == nil && reached
+}
+
+// fetchBounded brings the branches and tags of a repository, if they are not too much.
+func (s *Store) fetchBounded(ctx context.Context, repo string) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 5*time.Minute))
+	defer cancel()
+	dir, most := s.dir(repo), cmp.Or(s.Most, 512<<20)
+	if err := s.prepare(ctx, dir); err != nil {
+		return fmt.Errorf("mirroring %s: %w", repo, err)
+	}
+	user, token, denied := s.Origin.GitCredential(ctx, repo)
+	if denied != nil {
+		user, token = "", "" // it may be public
+	}
+	err := git(ctx, dir, most, header(user, token), "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head",
+		s.Origin.CloneURL(repo), "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+	if err == nil {
+		return nil
+	}
+	err = errors.Join(err, sweep(dir))
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("fetching %s: %w", repo, err)
+	case tooLarge(err):
+		return Unreadable{fmt.Sprintf("%s has more than %d MiB, and no more are fetched (name its headers as a set that the runner has: include: [<name>])", repo, most>>20)}
+	case denied != nil || refusedByHost(err):
+		return Unreadable{fmt.Sprintf("%s is not there, or not to be read from here (install the App on it, or name its headers as a set that the runner has: include: [<name>])", repo)}
+	}
+	return fmt.Errorf("fetching %s: %w", repo, err)
+}
+
+// refusedByHost tells a repository that is not shown from a host that does not answer.
+func refusedByHost(err error) bool {
+	text := err.Error()
+	for _, sign := range []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// named is the repository of this host that a submodule's address stands for: as git resolves it beside the repository that it
+// is in, and whatever protocol it is written for.
+func (s *Store) named(of, address string) (string, error) {
+	own, err := url.Parse(s.Origin.CloneURL(of))
+	if err != nil {
+		return "", fmt.Errorf("the address of %s: %w", of, err)
+	}
+	above := strings.TrimSuffix(own.Path, of+".git") // what a host has in front of its repositories
+	host, way := "", ""
+	switch at := strings.Index(address, "://"); {
+	case strings.HasPrefix(address, "./"), strings.HasPrefix(address, "../"):
+		host, way = own.Hostname(), path.Join(own.Path, address)
+	case at > 0:
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "git" {
+			return "", Unreadable{fmt.Sprintf("%q is no address that is fetched from (write https://%s/OWNER/NAME, or ../NAME)", shown(address), own.Host)}
+		}
+		host, way = u.Hostname(), u.Path
+		if u.Scheme == own.Scheme && u.Port() != own.Port() {
+			host = u.Host
+		}
+		if u.Scheme == "ssh" || u.Scheme == "git" {
+			way = above + strings.TrimPrefix(way, "/")
+		}
+	default: // git@host:owner/name.git
+		from, rest, _ := strings.Cut(address, ":")
+		_, host, _ = strings.Cut(from, "@")
+		way = above + strings.TrimPrefix(rest, "/")
+	}
+	if !strings.EqualFold(host, own.Hostname()) {
+		return "", Unreadable{fmt.Sprintf("it comes from %q, and only repositories of %s are fetched (name its headers as a set that the runner has: include: [<name>])", shown(address), own.Host)}
+	}
+	name, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(way, "/"), ".git"), above)
+	if !ok || !strict.IsRepository(name) {
+		return "", Unreadable{fmt.Sprintf("%q is no repository of %s (write ../NAME, or https://%s/OWNER/NAME)", shown(address), own.Host, own.Host)}
+	}
+	return name, nil
+}
+
+// shown is an address for a message: whoever made it chose it.
+func shown(address string) string {
+	const most = 200
+	if len(address) > most {
+		address = address[:most] + "…"
+	}
+	return strings.ToValidUTF8(address, "\uFFFD")
+}

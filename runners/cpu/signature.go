@@ -1,0 +1,130 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// A reference is called by what the manifest says of its parameters, and a C program that is called with others than it has runs
+// all the same. So the compiler is asked, in a source that reads the reference and points at it by the type that it must have.
+
+// signatureOf is the type of a pointer to the reference, up to and behind its name.
+func signatureOf(params []kernels.CParameter, changes func(kernels.CParameter) string) (before, behind string) {
+	types := make([]string, len(params))
+	for i, p := range params {
+		types[i] = changes(p)
+	}
+	if len(types) == 0 {
+		types = []string{"void"}
+	}
+	return "void (*", ")(" + strings.Join(types, ", ") + ")"
+}
+
+func asDeclared(p kernels.CParameter) string { return p.Type }
+
+// withoutConst is what many write: it changes nothing of the call.
+func withoutConst(p kernels.CParameter) string { return strings.TrimPrefix(p.Type, "const ") }
+
+// checkSignature sees to it that the base's reference takes what it is called with.
+func (w *Worker) checkSignature(ctx context.Context) error {
+	m := w.job.Manifest
+	entry, err := kernels.ParseEntry(m.Reference.Entry)
+	if err != nil {
+		return err
+	}
+	params := m.ReferenceSignature()
+	refusal, err := w.tryType(ctx, entry, params, asDeclared)
+	if err != nil || refusal == nil {
+		return err
+	}
+	if lenient, err := w.tryType(ctx, entry, params, withoutConst); err != nil || lenient == nil {
+		return err
+	}
+	return runners.SetupErrorf("the reference %s of the base does not take what the manifest passes: %s; declare it as %s", m.Reference.Source, mismatch(params, refusal), m.ReferencePrototype())
+}
+
+// tryType compiles a pointer to the reference of a type; the refusal is nil where it has that type.
+func (w *Worker) tryType(ctx context.Context, entry kernels.Entry, params []kernels.CParameter, changes func(kernels.CParameter) string) (*toolchain.CompileError, error) {
+	m := w.job.Manifest
+	out, err := w.folder("reference", "signature")
+	if err != nil {
+		return nil, err
+	}
+	before, behind := signatureOf(params, changes)
+	address, name := entry.Base(), language(m.Reference.Source)
+	if name == "c++" {
+		address = entry.Address()
+	}
+	file := filepath.Join(out, "signature.c")
+	source := fmt.Sprintf("#include <stdbool.h>\n#include <stdint.h>\nextern %skernelgate_signature%s;\n%skernelgate_signature%s = %s;\n", before, behind, before, behind, address)
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		return nil, fmt.Errorf("writing the source that asks for the reference's type: %w", err)
+	}
+	args := []string{"-fsyntax-only", "-Werror=incompatible-pointer-types", "-include", m.Reference.Source, "-x", name, file}
+	_, err = w.cc.Run(ctx, toolchain.Compile{Dir: w.job.Trusted, Args: args, Out: out, Timeout: compileTimeout})
+	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		return refusal, nil
+	}
+	return nil, err
+}
+
+// has is the type that a compiler says the reference has, as gcc and clang put it.
+var has = regexp.MustCompile(`(?:from incompatible pointer type|invalid conversion from|with an expression of type) ['‘]void ?\(?\*?\)?\(([^'’]*)\)['’]`)
+
+// mismatch names the first parameter that is another, where the compiler tells.
+func mismatch(params []kernels.CParameter, refusal *toolchain.CompileError) string {
+	found := has.FindStringSubmatch(refusal.Log)
+	if found == nil {
+		return refusal.Summary
+	}
+	var own []string
+	if found[1] != "void" && found[1] != "" {
+		own = strings.Split(found[1], ", ")
+	}
+	for i := range own {
+		own[i] = strings.TrimSpace(own[i])
+	}
+	for i := range max(len(own), len(params)) {
+		switch {
+		case i >= len(own):
+			return fmt.Sprintf("it has %d parameters and the manifest %d; the first that is missing is %s (%s, %s)", len(own), len(params), params[i].Name, params[i].Type, params[i].Field)
+		case i >= len(params):
+			return fmt.Sprintf("it has %d parameters and the manifest %d; its parameter %d, %s, is passed nothing", len(own), len(params), i+1, own[i])
+		case !alike(own[i], params[i].Type):
+			return fmt.Sprintf("its parameter %d is %s, and %s (%s) is %s", i+1, own[i], params[i].Name, params[i].Field, params[i].Type)
+		}
+	}
+	for i, p := range params { // the same but for who writes what
+		if strings.HasPrefix(own[i], "const ") != strings.HasPrefix(p.Type, "const ") {
+			return fmt.Sprintf("its parameter %d is %s, and %s (%s) is %s", i+1, own[i], p.Name, p.Field, p.Type)
+		}
+	}
+	return refusal.Summary
+}
+
+// sameTypes are names of one type: a compiler shows whichever the source used.
+var sameTypes = [][]string{{"int32_t", "int"}, {"int64_t", "long int", "long"}, {"uint32_t", "unsigned int"}, {"uint64_t", "long unsigned int", "unsigned long"}, {"int16_t", "short int", "short"},
+	{"uint16_t", "short unsigned int", "unsigned short"}, {"int8_t", "signed char"}, {"uint8_t", "unsigned char"}, {"bool", "_Bool"}}
+
+func alike(own, want string) bool {
+	plain := func(t string) string {
+		t = strings.TrimSpace(strings.ReplaceAll(strings.ReplaceAll(t, "const ", ""), " *", "*"))
+		for _, names := range sameTypes {
+			if slices.Contains(names, t) {
+				return names[0]
+			}
+		}
+		return t
+	}
+	return plain(own) == plain(want)
+}
