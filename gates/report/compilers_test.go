@@ -27,7 +27,9 @@ func TestCompilers(t *testing.T) {
 	as := func(*gates.Verdict) {}
 	other := rebuilt("untouched", 10, 10, func(v *gates.Verdict) { v.Builds[1].Compiler = v.Builds[0].Compiler })
 	all := []*gates.Verdict{
-		rebuilt("same", 0, 0, func(v *gates.Verdict) { v.Builds[1].Code, v.MachineCode, v.Builds[1].Resources = "a", nil, v.Builds[0].Resources }),
+		rebuilt("same", 0, 0, func(v *gates.Verdict) {
+			v.Builds[1].Code, v.MachineCode, v.Builds[1].Resources = "a", nil, v.Builds[0].Resources
+		}),
 		rebuilt("shorter", 200, 150, as),
 		rebuilt("longer", 100, 180, as),
 		nil, other,
@@ -57,7 +59,9 @@ func TestCompilers(t *testing.T) {
 	if got := Compilers([]*gates.Verdict{all[1], other, nil}); got != "" {
 		t.Errorf("one kernel has a table of its own: %s", got)
 	}
-	pinned := rebuilt("pinned", 1, 1, func(v *gates.Verdict) { v.Builds[1].Compiler, v.Builds[1].Digest = v.Builds[0].Compiler, "sha256:0123456789abcdef" })
+	pinned := rebuilt("pinned", 1, 1, func(v *gates.Verdict) {
+		v.Builds[1].Compiler, v.Builds[1].Digest = v.Builds[0].Compiler, "sha256:0123456789abcdef"
+	})
 	if !Recompiled(pinned) || Recompiled(nil) || Recompiled(&gates.Verdict{}) {
 		t.Error("another digest is another compiler, and nothing is none")
 	}
