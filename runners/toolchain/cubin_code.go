@@ -22,6 +22,8 @@ import (
 //   - .debug_*, .nv_debug_* and their relocations, unless they are allocated: lines, the PTX and frames for debuggers and
 //     profilers. They change with a comment in the source.
 //   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools. What else they made shows.
+//   - the version of the toolkit, in the header of older cubins and in one attribute: what it made shows. Else no two compilers
+//     could be found to make the same. A number that is no version is taken in.
 //   - tables of strings and symbols as such: a symbol is taken in by what it stands for, where it is defined and where it is
 //     used, and not by its number. The names of variables and device functions are the source's affair; those of entries and
 //     of what the driver supplies are taken in.
@@ -73,7 +75,17 @@ func (c codeHash) hashHeader(h hash.Hash) {
 	if c.abi >= 8 {
 		flags, note = flags&0xffffff, c.sectionName(int(flags>>24)) // the number of .note.nv.cuinfo
 	}
-	fmt.Fprintf(h, "%x %#x %q %x\n", c.header[:32], flags, note, c.header[52:60])
+	head := slices.Clone(c.header[:32])
+	if version := head[20:24]; c.abi < 8 && isToolkit(version) {
+		clear(version)
+	}
+	fmt.Fprintf(h, "%x %#x %q %x\n", head, flags, note, c.header[52:60])
+}
+
+// isToolkit tells whether a word can be the version of a CUDA toolkit: 128 is 12.8.
+func isToolkit(word []byte) bool {
+	const oldest, newest = 90, 199
+	return len(word) == 4 && binary.LittleEndian.Uint32(word) >= oldest && binary.LittleEndian.Uint32(word) <= newest
 }
 
 // hashSegment tells a segment by the sections in it. Between them is room that depends on where in the file they lie.
@@ -205,6 +217,9 @@ const (
 	attributeRegisters     = 0x2f
 )
 
+// attributeToolkit is the version of the toolkit.
+const attributeToolkit = 0x37
+
 // hashAttributes takes the list of attributes in .nv.info.
 func (c codeHash) hashAttributes(h hash.Hash, s elfSection) error {
 	list, err := attributes(s.data)
@@ -215,6 +230,9 @@ func (c codeHash) hashAttributes(h hash.Hash, s elfSection) error {
 		fmt.Fprintf(h, "%x ", a.head)
 		value := a.data
 		if !a.sized {
+			value = nil
+		}
+		if a.kind == attributeToolkit && isToolkit(value) {
 			value = nil
 		}
 		numbers := 0

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -103,6 +104,9 @@ func loadedBytes(t *testing.T, image []byte) (loaded, noise map[int]string) {
 		default:
 			if s.kind != sectionNoBits {
 				mark(loaded, int(s.offset), len(s.data), "content of "+s.name)
+			}
+			if at := bytes.Index(s.data, []byte{4, attributeToolkit, 4, 0}); at >= 0 && strings.Contains(s.name, ".nv.info.") {
+				delete(loaded, int(s.offset)+at+4) // the version of the toolkit, see TestMachineCodeOfAnotherToolkit
 			}
 			if s.isRelocation() && s.size == 0 {
 				continue
@@ -260,4 +264,30 @@ func FuzzMachineCode(f *testing.F) {
 		}
 		c.foreign()
 	})
+}
+
+// Another release that makes the same is no other code; what is no release is.
+func TestMachineCodeOfAnotherToolkit(t *testing.T) {
+	for arch, image := range recordedCubins(t) {
+		whole, err := machineCode(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := readCubin(image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == ".nv.info.scale" })
+		record := bytes.Index(f.sections[i].data, []byte{4, attributeToolkit, 4, 0})
+		if record < 0 {
+			t.Fatalf("%s does not tell its toolkit", arch)
+		}
+		for version, same := range map[uint32]bool{129: true, 134: true, 0: false, 12: false, 1 << 20: false} {
+			edited := slices.Clone(image)
+			binary.LittleEndian.PutUint32(edited[int(f.sections[i].offset)+record+4:], version)
+			if code, err := machineCode(edited); err != nil || (code == whole) != same {
+				t.Errorf("%s of toolkit %d: the same code is %v, want %v (%v)", arch, version, code == whole, same, err)
+			}
+		}
+	}
 }
