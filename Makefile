@@ -74,6 +74,11 @@ test: setup lint
 	go test $(LEAN) $(PLAIN)
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
+# The README's pictures: the demo, measured on this machine, in a headless Chromium.
+.PHONY: screenshots
+screenshots: setup
+	go test -count=1 -timeout=30m ./bot/demo -run '^TestScreenshots$$' -screenshots $(CURDIR)/.github
+
 # Speeds and sizes, as ratios within one run.
 bench:
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'

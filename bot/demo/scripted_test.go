@@ -67,7 +67,7 @@ func script(source string) string {
 
 // measured is of this machine's CPU, but for the story's kernel, which would take minutes.
 func measured(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
-	if job.Manifest.Name == "sdpa_cpu" {
+	if _, err := os.Stat(filepath.Join(os.TempDir(), "measure-all")); err != nil && job.Manifest.Name == "sdpa_cpu" {
 		return measureScripted(ctx, job, dir, p)
 	}
 	if err := held("begin"); err != nil {

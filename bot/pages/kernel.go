@@ -89,7 +89,8 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	p := &KernelPage{Repo: repo, Kernel: latest[0].Kernel, Folder: folder, Branch: true}
 	for _, r := range latest {
 		p.Runs = append(p.Runs, rowOf(r, repo))
-		if r.Outcome == gates.Defer && !r.Side && r.Change.Kind == change.Pull {
+		told := slices.ContainsFunc(p.Lost, func(l Row) bool { return l.Change == r.Change.String() }) // its last attempt is
+		if r.Outcome == gates.Defer && !r.Side && r.Change.Kind == change.Pull && !told {
 			p.Lost = append(p.Lost, rowOf(r, repo))
 		}
 	}

@@ -17,7 +17,7 @@ type Look struct {
 	Width, Height int // 1200 × 800 unless given
 	Dark          bool
 	NoScript      bool
-	Scale         float64 // pixels of the screen for one of the page
+	Scale         float64 // for pictures: pixels of the screen for one of the page, and no scroll bars
 }
 
 // A Tab shows one page at a time.
@@ -91,6 +91,8 @@ func (t *Tab) Look(look Look) {
 	t.no(chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale))))
 	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	t.no(err)
+	_, err = chromedp.Call(t.ctx, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: look.Scale > 0})
+	t.no(err)
 	_, err = chromedp.Call(t.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.NoScript})
 	t.no(err)
 }
@@ -161,10 +163,10 @@ const (
 	KeyEnter = kb.Enter
 )
 
-// Picture is a PNG of the page from its top to its end, or of one element.
+// Picture is a PNG of what the tab shows, or of one element.
 func (t *Tab) Picture(selector string) []byte {
 	t.Helper()
-	take := chromedp.FullScreenshot(100)
+	take := chromedp.CaptureScreenshot()
 	if selector != "" {
 		take = chromedp.Screenshot(chromedp.CSS(selector))
 	}
