@@ -51,6 +51,7 @@ func (c *checker) check() {
 	c.checkLocal()
 	c.checkRemote()
 	c.checkPages()
+	c.checkNotify()
 	if every := time.Duration(c.Reconcile); every < 10*time.Second || every > 24*time.Hour {
 		c.at("reconcile", "%v is not between 10s and 24h (write e.g. 5m)", every)
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +22,13 @@ func (c Config) Show(w io.Writer) error {
 		case []RemoteRunner:
 			for i, r := range value {
 				if _, err := fmt.Fprintf(w, "%-28s %s: labels %s, token in %s\n", fmt.Sprintf("%s[%d]", k.Path, i), r.Name, strings.Join(r.Labels, ", "), r.TokenFile); err != nil {
+					return err
+				}
+			}
+			continue
+		case []Notify:
+			for i, n := range value {
+				if _, err := fmt.Fprintf(w, "%-28s %s: %s, address in %s\n", fmt.Sprintf("%s[%d]", k.Path, i), n.Name, cmp.Or(n.Form, "plain"), n.URLFile); err != nil {
 					return err
 				}
 			}
