@@ -151,7 +151,7 @@ func (s *Server) pageAt(repo, path string) string {
 
 // pages serves what the stores hold.
 func (s *Server) pages(done <-chan struct{}) (http.Handler, error) {
-	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done}
+	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done, Act: s.Bot}
 	return site.Handler()
 }
 
