@@ -321,3 +321,28 @@ func TestWhatStands(t *testing.T) {
 		t.Errorf("what did not work: %q, not %q", lost, want)
 	}
 }
+
+// The kernel's page has other implementations beside ours, from the newest run that
+// timed them, and names the variant of each commit.
+func TestRivals(t *testing.T) {
+	w := newWorld(t)
+	for i, name := range []string{"stage1", "stage2"} {
+		e, v := recorded(t, name)
+		if i == 0 {
+			ours := v.Comparisons[0]
+			twice := *ours.Candidate
+			twice.P50 *= 2
+			v.Rivals = []gates.Rival{{Name: "theirs", Shape: ours.Shape, Stats: twice}, {Name: "broken <b>", Failure: "no <i>such</i> library"}}
+		}
+		w.finish(w.open(change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat(name[5:], 40)}, "org/kernels", "", "sdpa"), e, v)
+	}
+	w.settle()
+	site := w.site(pages.Everybody{}).URL
+	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
+	for _, want := range []string{"theirs", "2.00 × as long", "broken &lt;b&gt;", "no &lt;i&gt;such", "variant stage2"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	crawl(w, site)
+}
