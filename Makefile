@@ -17,8 +17,8 @@ build:
 	@go build -ldflags="$(COMMIT)" -o $(BIN) .
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
-# 13 compiler and Triton from PyPI, GitHub's example payloads and API description from npm, and
-# Google Benchmark from Debian, each into a cache.
+# 13 compiler and Triton from PyPI, GitHub's example payloads and API description, a headless
+# Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
 setup:
@@ -28,6 +28,7 @@ setup:
 	@bot/github/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
 	@bot/github/embedded/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
 	@runners/command/testdata/fetch-googlebenchmark.sh >/dev/null || test -z "$$CI"
+	@bot/pages/browser/fetch-browser.sh >/dev/null || test -z "$$CI"
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that one can look around.
@@ -47,7 +48,7 @@ lint:
 # ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
 # reach no statement which others do not reach, run here alone.
 PLAIN := ./runners/cpu ./bot/keeper . ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
-	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/chart ./bot/pages/folder \
+	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart ./bot/pages/folder \
 	./bot/planner ./bot/present ./bot/publish ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/nvtool ./runners/plan ./runners/replay ./runners/sanitize ./runners/scripted ./runners/tensor ./runners/toolchain
@@ -72,6 +73,11 @@ test: setup lint
 	go test $(RACE) ./bot/keeper ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 	go test $(LEAN) $(PLAIN)
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
+
+# The README's pictures: the demo, measured on this machine, in a headless Chromium.
+.PHONY: screenshots
+screenshots: setup
+	go test -count=1 -timeout=30m ./bot/demo -run '^TestScreenshots$$' -screenshots $(CURDIR)/.github
 
 # Speeds and sizes, as ratios within one run.
 bench:

@@ -32,8 +32,9 @@ type Options struct {
 	Live   Live
 	Render func(*gates.Verdict) string
 
-	patience time.Duration   // for one verdict; five minutes unless given
-	key      *rsa.PrivateKey // the App's, made unless given
+	patience time.Duration     // for one verdict; five minutes unless given
+	key      *rsa.PrivateKey   // the App's, made unless given
+	files    map[string]string // of the first commit, the story's unless given
 }
 
 // Live shows what the runner is at. It can be taken away before something else is

@@ -29,6 +29,7 @@ const required = "kernelgate"
 type world struct {
 	ctx      context.Context // ends with the caller's, and when the bot dies
 	dir      string
+	listen   string        // the bot's address
 	patience time.Duration // for one verdict
 	hub      *embedded.Server
 	repo     *embedded.Repo
@@ -46,6 +47,9 @@ type world struct {
 func newWorld(ctx context.Context, dir string, opt Options, t *teller) (_ *world, err error) {
 	w := &world{dir: dir, patience: opt.patience}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	if w.listen, err = freeAddress(w.ctx); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())
@@ -90,14 +94,16 @@ func (w *world) openHub(opt Options) (err error) {
 			return err
 		}
 	}
-	files, err := firstCommit()
-	if err != nil {
-		return err
+	files := opt.files
+	if files == nil {
+		if files, err = firstCommit(); err != nil {
+			return err
+		}
 	}
 	if _, err := w.repo.Push("main", files, "FP8 attention for the CPU, scalar"); err != nil {
 		return err
 	}
-	if w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: opt.key}); err != nil {
+	if w.app, err = w.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: opt.key, Site: "http://" + w.listen}); err != nil {
 		return err
 	}
 	if _, err := w.app.Install(w.repo); err != nil {
@@ -110,9 +116,7 @@ func (w *world) openHub(opt Options) (err error) {
 func (w *world) openBot(opt Options, t *teller) (err error) {
 	c := serve.Defaults(opt.Getenv)
 	c.Data = w.data()
-	if c.Listen, err = freeAddress(w.ctx); err != nil {
-		return err
-	}
+	c.Listen = w.listen
 	c.URL, c.Pages.Public = "http://"+c.Listen, []string{w.repo.FullName()} // so that checks lead to its pages
 	c.GitHub = serve.GitHub{AppID: w.app.ID(), APIURL: w.hub.URL(), GitURL: w.hub.URL()}
 	c.Runner.Labels = []string{"cpu"}

@@ -31,6 +31,8 @@ type ChangePage struct {
 	Commits  []Commit           `json:"commits"`
 	Commands []Command          `json:"commands,omitempty"`
 	Override *Override          `json:"override,omitempty"`
+	Buttons  *Buttons           `json:"-"`
+	Noted    string             `json:"-"` // what was asked for just now
 }
 
 // A PlannedKernel is a kernel that the change touches, and the rule that it is judged
@@ -96,6 +98,10 @@ func (s *Server) change(ctx context.Context, v *visit) (any, error) {
 			at, p.Commits = len(p.Commits), append(p.Commits, Commit{Head: r.Head})
 		}
 		p.Commits[at].Runs = append(p.Commits[at].Runs, rowOf(r, repo))
+	}
+	p.Buttons = s.buttons(v, state, f.Head, "")
+	if noted := v.URL.Query().Get("noted"); p.Buttons != nil && (noted == "rebench" || noted == "cancel") {
+		p.Noted = noted
 	}
 	p.Commands, p.Override, err = s.commands(ctx, state.ID, "")
 	return p, err

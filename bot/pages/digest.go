@@ -33,6 +33,9 @@ type digest struct {
 	Provenance struct {
 		Host  string            `json:"host"`
 		Tools map[string]string `json:"tools"`
+		Head  struct {
+			Variant string `json:"variant"`
+		} `json:"head"`
 	} `json:"provenance"`
 	Device struct {
 		Driver string `json:"driver"`
@@ -41,9 +44,11 @@ type digest struct {
 		Shape     string `json:"shape"`
 		Candidate *struct {
 			Min float64 `json:"min"`
+			P50 float64 `json:"p50"`
 			P90 float64 `json:"p90"`
 		} `json:"candidate"`
 	} `json:"comparisons"`
+	Rivals []gates.Rival `json:"rivals"`
 }
 
 // digest is of a stored verdict; nil where there is none.
@@ -72,6 +77,24 @@ func (d *digest) spread(shape string) (low, high float64) {
 		}
 	}
 	return 0, 0
+}
+
+// rivals are other implementations beside the candidate of the same run.
+func (d *digest) rivals() []RivalRow {
+	if d == nil {
+		return nil
+	}
+	var list []RivalRow
+	for _, r := range d.Rivals {
+		row := RivalRow{Name: r.Name, Shape: r.Shape, P50: r.Stats.P50, Failure: r.Failure}
+		for _, c := range d.Comparisons {
+			if c.Shape == r.Shape && c.Candidate != nil && c.Candidate.P50 > 0 && r.Failure == "" {
+				row.Ours, row.Factor = c.Candidate.P50, r.Stats.P50/c.Candidate.P50
+			}
+		}
+		list = append(list, row)
+	}
+	return list
 }
 
 // moved names what changed around the kernel between two runs.

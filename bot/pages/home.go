@@ -41,6 +41,15 @@ type KernelRow struct {
 	Last   Row           `json:"last"`
 }
 
+// P50 is the newest time on the line, or 0. The last run may have none, or be of a
+// change that did not get in.
+func (r KernelRow) P50() float64 {
+	if len(r.Values) == 0 {
+		return 0
+	}
+	return r.Values[len(r.Values)-1]
+}
+
 // A Live is a run that is not finished.
 type Live struct {
 	Row

@@ -24,13 +24,15 @@ const (
 
 // A KernelPage is how a kernel's speed went.
 type KernelPage struct {
-	Repo   string    `json:"repository"`
-	Kernel string    `json:"kernel"` // as it is shown
-	Folder string    `json:"folder"`
-	Branch bool      `json:"default_branch"` // the history is of the default branch; else of every attempt
-	Shapes []History `json:"history"`
-	Runs   []Row     `json:"runs"`
-	Lost   []Row     `json:"negative_results,omitempty"`
+	Repo   string     `json:"repository"`
+	Kernel string     `json:"kernel"` // as it is shown
+	Folder string     `json:"folder"`
+	Branch bool       `json:"default_branch"` // the history is of the default branch; else of every attempt
+	Shapes []History  `json:"history"`
+	Rivals []RivalRow `json:"rivals,omitempty"`    // of the newest run that timed any
+	Timed  string     `json:"rivals_in,omitempty"` // that run
+	Runs   []Row      `json:"runs"`
+	Lost   []Row      `json:"negative_results,omitempty"`
 }
 
 // A History is one shape's times, oldest first.
@@ -43,6 +45,16 @@ type History struct {
 	Chart  template.HTML `json:"-"`
 }
 
+// A RivalRow is another implementation's time.
+type RivalRow struct {
+	Name    string  `json:"name"`
+	Shape   string  `json:"shape,omitempty"`
+	P50     float64 `json:"p50_us,omitempty"`
+	Ours    float64 `json:"ours_us,omitempty"`
+	Factor  float64 `json:"factor,omitempty"` // how much longer it takes than ours
+	Failure string  `json:"failure,omitempty"`
+}
+
 // A Past is one commit's time.
 type Past struct {
 	Job     string        `json:"job"`
@@ -51,6 +63,7 @@ type Past struct {
 	Min     float64       `json:"min_us,omitempty"`
 	P90     float64       `json:"p90_us,omitempty"`
 	Outcome gates.Outcome `json:"outcome"`
+	Variant string        `json:"variant,omitempty"`
 }
 
 func (s *Server) kernel(ctx context.Context, v *visit) (any, error) {
@@ -89,7 +102,8 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	p := &KernelPage{Repo: repo, Kernel: latest[0].Kernel, Folder: folder, Branch: true}
 	for _, r := range latest {
 		p.Runs = append(p.Runs, rowOf(r, repo))
-		if r.Outcome == gates.Defer && !r.Side && r.Change.Kind == change.Pull {
+		told := slices.ContainsFunc(p.Lost, func(l Row) bool { return l.Change == r.Change.String() }) // its last attempt is
+		if r.Outcome == gates.Defer && !r.Side && r.Change.Kind == change.Pull && !told {
 			p.Lost = append(p.Lost, rowOf(r, repo))
 		}
 	}
@@ -100,6 +114,12 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	if len(main) == 0 {
 		p.Branch = false
 		main = slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Side })
+	}
+	for _, r := range main {
+		if p.Rivals = s.digest(ctx, r.Verdict).rivals(); len(p.Rivals) > 0 {
+			p.Timed = r.Job
+			break
+		}
 	}
 	slices.Reverse(main)
 	p.Shapes = s.histories(ctx, main)
@@ -131,6 +151,10 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 			}
 			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome}
 			point := chart.Point{Value: p50, Class: outcomeOf(r.Outcome, r.Reason).Class, Hint: report.Short(r.Head) + ": " + micros(p50), Link: "/runs/" + r.Job}
+			if d := verdicts[i]; d != nil && d.Provenance.Head.Variant != "" {
+				past.Variant = d.Provenance.Head.Variant
+				point.Hint += ", variant " + past.Variant
+			}
 			if past.Min, past.P90 = verdicts[i].spread(h.Shape); past.Min > 0 && past.P90 >= past.Min {
 				point.Lower, point.Upper = &past.Min, &past.P90
 			}

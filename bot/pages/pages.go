@@ -1,8 +1,8 @@
 // Package pages shows what is known of runs, kernels and changes to people: pages
 // that the server writes, with pictures of package chart, and the same as JSON. They
 // work without a script; a small one lets a run that is under way speak. Nothing is
-// fetched from elsewhere, nothing is decided or changed here, and whatever a name, a
-// log or a compiler says stays text.
+// fetched from elsewhere, nothing is decided here: what somebody asks for by a button is
+// passed on. Whatever a name, a log or a compiler says stays text.
 //
 // What is shown comes from a Source: the bot's stores, or a folder of results. Who
 // may see what is an Access: what somebody may not see answers as what is not there.
@@ -30,6 +30,7 @@ type Server struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 	Done    <-chan struct{} // closed when the server stops: ends what is live
+	Act     Actor           // nil where nobody can ask for anything
 
 	templates *template.Template
 	assets    map[string]asset
@@ -72,6 +73,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	mux.HandleFunc("GET /runs/{job}/evidence.json", s.download("evidence"))
 	mux.HandleFunc("GET /runs/{job}/verdict.json", s.download("verdict"))
 	mux.HandleFunc("GET /runs/{job}/live", s.watch)
+	mux.HandleFunc("POST /changes/{change}/press", s.press)
 	mux.HandleFunc("GET /badge/{owner}/{repo}/{kernel...}", s.badge)
 	mux.HandleFunc("GET /feed.atom", s.feed)
 	mux.HandleFunc("GET /api/v1/openapi.json", s.openapi)

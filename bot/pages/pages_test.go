@@ -290,3 +290,63 @@ func TestBlobsThatAreGone(t *testing.T) {
 		}
 	}
 }
+
+// The time on the first page is the newest of the line beside it, though the last run
+// was wrong and has none; what did not work is told once for each change.
+func TestWhatStands(t *testing.T) {
+	w := newWorld(t)
+	story(w)
+	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 30}, "org/kernels", "Wrong twice", "sdpa")
+	e, v := recorded(t, "broken")
+	w.finish(s, e, v)
+	w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa", Bundle: "b2"}}})
+	last := w.finish(s, e, v)
+	w.settle()
+	site := w.site(pages.Everybody{}).URL
+	var home pages.HomePage
+	_, text := w.get(site + "/api/v1")
+	w.no(json.Unmarshal([]byte(text), &home))
+	row := home.Kernels[0]
+	if row.Last.Job != last || len(row.Last.P50) != 0 || row.P50() != row.Values[len(row.Values)-1] || row.P50() <= 0 {
+		t.Fatalf("%+v", row)
+	}
+	_, body := w.get(site + "/")
+	if want := regexp.MustCompile(`<td class="figure">[0-9.]+ [µm]s <span class="note">` + row.Shape); !want.MatchString(body) {
+		t.Errorf("no time of %s in\n%s", row.Shape, body)
+	}
+	var kernel pages.KernelPage
+	_, text = w.get(site + "/api/v1/kernels/org/kernels/kernels/sdpa")
+	w.no(json.Unmarshal([]byte(text), &kernel))
+	var lost []string
+	for _, r := range kernel.Lost {
+		lost = append(lost, r.Change)
+	}
+	if want := []string{"pr-1-30", "pr-1-7"}; !slices.Equal(lost, want) || kernel.Lost[0].Job != last {
+		t.Errorf("what did not work: %q, not %q", lost, want)
+	}
+}
+
+// The kernel's page has other implementations beside ours, from the newest run that
+// timed them, and names the variant of each commit.
+func TestRivals(t *testing.T) {
+	w := newWorld(t)
+	for i, name := range []string{"stage1", "stage2"} {
+		e, v := recorded(t, name)
+		if i == 0 {
+			ours := v.Comparisons[0]
+			twice := *ours.Candidate
+			twice.P50 *= 2
+			v.Rivals = []gates.Rival{{Name: "theirs", Shape: ours.Shape, Stats: twice}, {Name: "broken <b>", Failure: "no <i>such</i> library"}}
+		}
+		w.finish(w.open(change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat(name[5:], 40)}, "org/kernels", "", "sdpa"), e, v)
+	}
+	w.settle()
+	site := w.site(pages.Everybody{}).URL
+	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
+	for _, want := range []string{"theirs", "2.00 × as long", "broken &lt;b&gt;", "no &lt;i&gt;such", "variant stage2"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	crawl(w, site)
+}

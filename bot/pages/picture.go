@@ -123,7 +123,7 @@ func forest(v *gates.Verdict) template.HTML {
 			continue // of a new kernel there is a time, and no speedup
 		}
 		row := chart.Interval{
-			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: statusOf(c.Status).Class,
+			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
 			Text: signed(c.Speedup.Value),
 		}
 		if c.Goal != "" {

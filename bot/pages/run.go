@@ -81,6 +81,7 @@ type RunPage struct {
 	Attempts []Row           `json:"attempts,omitempty"`
 	Commands []Command       `json:"commands,omitempty"`
 	Override *Override       `json:"override,omitempty"`
+	Buttons  *Buttons        `json:"-"`
 	Occupied []Occupancy     `json:"occupancy,omitempty"`
 	Files    map[string]bool `json:"files,omitempty"`
 
@@ -145,6 +146,13 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	}
 	if row.Change.Kind == "" {
 		return p, nil
+	}
+	if s.Act != nil && v.Login != "" {
+		state, err := s.Source.Change(ctx, row.Change)
+		if err != nil {
+			return nil, err
+		}
+		p.Buttons = s.buttons(v, state, row.Head, row.Folder)
 	}
 	return p, s.story(ctx, p, row)
 }

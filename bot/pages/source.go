@@ -51,6 +51,7 @@ type Access interface {
 type Viewer struct {
 	Login   string // "" for nobody in particular
 	Member  bool   // has logged in, by whatever way
+	Proof   string // what a form of this session bears; "" where there is none
 	MayRead func(ctx context.Context, repo string) bool
 }
 

@@ -26,6 +26,10 @@ func (s *Server) functions() template.FuncMap {
 		"short":   report.Short,
 		"brief":   brief,
 		"status":  statusOf,
+		"gate":    gateSign,
+		"row":     rowSign,
+		"plain":   func(text string) string { return strings.ReplaceAll(text, "`", "") }, // of Markdown
+		"device":  deviceName,
 		"outcome": outcomeOf,
 		"kernel":  kernelPath,
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -59,6 +63,29 @@ func statusOf(s gates.Status) sign {
 		return sign{"?", "missing", "open"}
 	}
 	return sign{"–", "not run", "none"}
+}
+
+// gateSign tells a gate that proved something wrong from one to which too little was
+// shown.
+func gateSign(g gates.GateResult) sign {
+	if g.Status == gates.Failed && g.Reason != "" && !g.Reason.ProvenWrong() {
+		return sign{"◷", "not yet", "open"}
+	}
+	return statusOf(g.Status)
+}
+
+// rowSign is the same of a shape: short of its goal is not slower than before.
+func rowSign(c gates.Comparison) sign {
+	if c.Status == gates.Failed && c.Role == gates.RoleTarget {
+		return sign{"◷", "not yet", "open"}
+	}
+	return statusOf(c.Status)
+}
+
+// deviceName is a device's name without what every maker writes into it.
+func deviceName(name string) string {
+	name = strings.NewReplacer("(R)", "", "(TM)", "", " Processor", "", " CPU", "", " @ ", " ").Replace(name)
+	return strings.Join(strings.Fields(name), " ")
 }
 
 // outcomeOf tells what is proven wrong from what is not proven yet.

@@ -34,6 +34,8 @@ type world struct {
 	mu      sync.Mutex
 	blobs   map[string][]byte
 	runners []pages.Runner
+
+	actor pages.Actor // of the sites
 }
 
 func newWorld(t testing.TB) *world {
@@ -237,7 +239,7 @@ var judged sync.Map
 func (w *world) site(access pages.Access) *httptest.Server {
 	w.Helper()
 	done := make(chan struct{})
-	s := &pages.Server{Source: w, Access: access, Version: "kernelgate test", Now: func() time.Time { return epoch.Add(time.Hour) }, Done: done}
+	s := &pages.Server{Source: w, Access: access, Version: "kernelgate test", Now: func() time.Time { return epoch.Add(time.Hour) }, Done: done, Act: w.actor}
 	h, err := s.Handler()
 	w.no(err)
 	server := httptest.NewServer(h)

@@ -2,6 +2,9 @@ package serve_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/notify"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -17,13 +21,22 @@ import (
 )
 
 // TestLocalRunner: the server's own runner is a process that knows nothing of the
-// bot's, takes a job, is started again when it dies, and ends with the server.
+// bot's, takes a job, is started again when it dies, and ends with the server. Whoever
+// is to be told hears of the verdict.
 func TestLocalRunner(t *testing.T) {
 	t.Setenv("KERNELGATE_GITHUB_TOKEN", "must stay here")
 	w := newWorld(t)
 	o := w.options()
 	o.Runner.Local, o.Runner.Labels = true, []string{"cpu"}
 	o.Program = []string{os.Args[0], asRunner}
+	told := make(chan string, 10)
+	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // what did not come is not what was sent
+		told <- r.Header.Get(notify.HeaderEvent) + " " + r.Header.Get(notify.HeaderSignature) + " " + string(body)
+	}))
+	t.Cleanup(chat.Close)
+	o.Notify = []serve.Notify{{Name: "team"}}
+	o.Secrets.Notify = map[string]serve.NotifySecret{"team": {URL: chat.URL, Secret: []byte("sixteen or more of them")}}
 	s, stop := w.start(o)
 	w.no(s.Ready(w.ctx))
 	w.app.SetHook(s.URL()+"/webhook", secret)
@@ -34,6 +47,9 @@ func TestLocalRunner(t *testing.T) {
 	}
 	if support := sandbox.Probe(); support.Works() && !strings.Contains(strings.ToLower(c.Title), "build") {
 		t.Errorf("the check's title is %q", c.Title)
+	}
+	if news := <-told; !strings.HasPrefix(news, "verdict sha256=") || !strings.Contains(news, `"repository":"olga/kernels"`) || !strings.Contains(news, `"outcome":"`) {
+		t.Errorf("the team hears %s", news)
 	}
 	facts, err := os.ReadFile(filepath.Join(o.Data, "runner", "home", "facts"))
 	w.no(err)

@@ -136,6 +136,7 @@ runners:
 runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 `},
 		{name: "pages", file: good + "pages: {public: [nonsense, a/b, A/B], token: x, token_file: ghp_hidden, client_id: Iv1}\n"},
+		{name: "notify", file: good + "notify:\n  - {name: a b, form: teams, url_file: 'https://hooks.example/hidden', secret: hidden, on: [pass], repositories: [x]}\n  - {name: b, form: slack, url_file: /k/u, secret_file: ghp_hidden}\n  - {name: b, url: hidden}\n"},
 		{name: "pages-without-url", file: good + "pages: {client_id: Iv1, client_secret_file: /k/s}\n"},
 		{name: "runner-names", file: good + "runners: [{name: local, labels: [], token_file: /k/a}, {name: b, labels: [l4], token_file: /k/b}, {name: b, labels: [l4], token_file: /k/c}]\n"},
 		{name: "app-without-key", file: "github: {app_id: 7}\n"},
@@ -210,6 +211,15 @@ func TestSecrets(t *testing.T) {
 	s, err = serve.Config{}.ReadSecrets(func(name string) string { return env[name] }, func(string) {})
 	if err != nil || s.Token != "ghp_x" || len(s.Webhooks) != 1 {
 		t.Errorf("from the environment: %+v, %v", s, err)
+	}
+
+	told := serve.Config{GitHub: c.GitHub, Notify: []serve.Notify{{Name: "team", URLFile: write("url", "https://chat.example/hooks/1\n", 0o600), SecretFile: write("sign", long, 0o600)}}}
+	if s, err := told.ReadSecrets(func(string) string { return "" }, func(string) {}); err != nil || s.Notify["team"].URL != "https://chat.example/hooks/1" || string(s.Notify["team"].Secret) != long {
+		t.Errorf("who is told: %+v, %v", s.Notify, err)
+	}
+	told.Notify[0].URLFile = write("nowhere", "file:///etc/passwd", 0o600)
+	if _, err := told.ReadSecrets(func(string) string { return "" }, func(string) {}); err == nil || !strings.Contains(err.Error(), "does not hold an address") || strings.Contains(err.Error(), "passwd") {
+		t.Errorf("an address of a file: %v", err)
 	}
 
 	c.GitHub.WebhookSecretFile = serve.Words{write("short", "short", 0o600), write("empty", " \n", 0o600), filepath.Join(dir, "gone")}

@@ -136,15 +136,22 @@ func (s *Server) sessionKey() ([]byte, error) {
 
 // pageOf is where a change can be looked at, or "" where nobody could.
 func (s *Server) pageOf(repo string, id change.ID) string {
+	return s.pageAt(repo, "/changes/"+id.String())
+}
+
+// pageOfRun is the same of a run.
+func (s *Server) pageOfRun(repo, job string) string { return s.pageAt(repo, "/runs/"+job) }
+
+func (s *Server) pageAt(repo, path string) string {
 	if s.opt.Config.URL == "" || s.access == nil || !s.access.Readable(repo) {
 		return ""
 	}
-	return strings.TrimSuffix(s.opt.Config.URL, "/") + "/changes/" + id.String()
+	return strings.TrimSuffix(s.opt.Config.URL, "/") + path
 }
 
 // pages serves what the stores hold.
 func (s *Server) pages(done <-chan struct{}) (http.Handler, error) {
-	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done}
+	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done, Act: s.Bot}
 	return site.Handler()
 }
 

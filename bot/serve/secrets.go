@@ -19,6 +19,8 @@ type Secrets struct {
 
 	Pages        string // token that lets its bearer read all pages
 	ClientSecret string // of the App, to log people in
+
+	Notify map[string]NotifySecret // by the name of who is told
 }
 
 // Names of secrets in the environment, for hosts that hand them over that way.
@@ -63,6 +65,12 @@ func (c Config) ReadSecrets(getenv func(string) string, warn func(text string)) 
 	}
 	if file := c.Pages.ClientSecretFile; file != "" {
 		s.ClientSecret = string(r.file("pages.client_secret_file", file, 0))
+	}
+	for i, n := range c.Notify {
+		if s.Notify == nil {
+			s.Notify = map[string]NotifySecret{}
+		}
+		s.Notify[n.Name] = r.readNotify(fmt.Sprintf("notify[%d]", i), n)
 	}
 	return s, r.problems.err()
 }

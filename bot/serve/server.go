@@ -71,7 +71,7 @@ type Server struct {
 
 // parts are what works behind the listeners, each with what ends it.
 type parts struct {
-	follow, bot, fleet, child part
+	follow, bot, fleet, child, notify part
 }
 
 type part struct {
@@ -251,6 +251,9 @@ func (s *Server) work(ctx context.Context, child *child) {
 	s.parts.follow = s.begin(ctx, "following the journal", func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) })
 	s.parts.bot = s.begin(ctx, "the bot", s.Bot.Run)
 	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
+	if t := s.teller(); t != nil {
+		s.parts.notify = s.begin(ctx, "the notifications", t.Run)
+	}
 	if child != nil {
 		s.parts.child = s.begin(ctx, "the local runner", child.run)
 	}
@@ -299,6 +302,7 @@ func (s *Server) close() error {
 	err := s.net.close()
 	s.parts.fleet.end()
 	s.parts.bot.end()
+	s.parts.notify.end()
 	s.parts.follow.end()
 	if s.Ledger != nil {
 		err = errors.Join(err, s.Ledger.Close())

@@ -32,6 +32,13 @@ func (c Config) Show(w io.Writer) error {
 				parts = append(parts, l.String())
 			}
 			text = strings.Join(parts, "; ")
+		case []Notify:
+			for i, n := range value {
+				if _, err := fmt.Fprintf(w, "%-28s %s: %s, address in %s\n", fmt.Sprintf("%s[%d]", k.Path, i), n.Name, cmp.Or(n.Form, "plain"), n.URLFile); err != nil {
+					return err
+				}
+			}
+			continue
 		case map[string]string:
 			var parts []string
 			for _, name := range slices.Sorted(maps.Keys(value)) {

@@ -240,7 +240,8 @@ func rendered(text string) template.HTML {
 		}
 		return escapedBracket.Replace(tag)
 	})
-	return template.HTML(text)
+	// What scrolls in a box of its own must be in reach of the keyboard.
+	return template.HTML(strings.NewReplacer("<table>", `<table tabindex="0">`, "<pre>", `<pre tabindex="0">`).Replace(text))
 }
 
 // mark is a check's state as one sign.

@@ -1,17 +1,19 @@
 // Package access says who may read which pages: everybody where a repository was
 // declared public, whoever has the token, and whoever can read the repository at
 // GitHub. All else is private. It shows no difference between what somebody may not
-// read and what is not there, gives nobody the right to change anything, and keeps
-// nothing of GitHub's but a name in a signed cookie.
+// read and what is not there, gives nobody the right to change anything (a name is all
+// that it vouches for), and keeps nothing of GitHub's but that name in a signed cookie.
 package access
 
 import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +64,11 @@ func (g *Guard) Viewer(r *http.Request) pages.Viewer {
 	if bearer, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); given && g.isToken(bearer) {
 		all = true
 	}
-	return pages.Viewer{Login: s.Login, Member: ok, MayRead: func(ctx context.Context, repo string) bool {
+	proof := ""
+	if ok {
+		proof = base64.RawURLEncoding.EncodeToString(g.sign("form", s.Login+"\x00"+strconv.FormatInt(s.Until, 10)))
+	}
+	return pages.Viewer{Login: s.Login, Member: ok, Proof: proof, MayRead: func(ctx context.Context, repo string) bool {
 		return all || g.isPublic(repo) || s.Login != "" && g.canRead(ctx, repo, s.Login)
 	}}
 }

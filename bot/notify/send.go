@@ -1,0 +1,171 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// How often something is tried, and how long.
+const (
+	timeout    = 10 * time.Second
+	tries      = 8
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// Headers of the plain form.
+const (
+	HeaderEvent     = "X-Kernelgate-Event"
+	HeaderDelivery  = "X-Kernelgate-Delivery"      // the same for every try
+	HeaderSignature = "X-Kernelgate-Signature-256" // sha256= and the HMAC of the body, in hex
+)
+
+// News is one verdict, as the plain form has it.
+type News struct {
+	ID      string        `json:"id"`
+	Event   string        `json:"event"`
+	Repo    string        `json:"repository"`
+	Kernel  string        `json:"kernel"`
+	Folder  string        `json:"folder"`
+	Change  string        `json:"change"`
+	Pull    int           `json:"pull_request,omitempty"`
+	Title   string        `json:"title,omitempty"`
+	Head    string        `json:"head"`
+	Attempt int           `json:"attempt"`
+	Outcome gates.Outcome `json:"outcome"`
+	Reason  gates.Reason  `json:"reason,omitempty"`
+	Line    string        `json:"line"`
+	Device  string        `json:"device,omitempty"`
+	Job     string        `json:"job"`
+	Page    string        `json:"page,omitempty"`
+	At      time.Time     `json:"at"`
+}
+
+// send tries until the news have arrived, cannot arrive, or are not worth more tries.
+func (t *Teller) send(ctx context.Context, h Hook, n *News) {
+	wait := firstPause
+	for try := 1; ; try++ {
+		after, err := t.post(ctx, h, n)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if final := (*refusal)(nil); errors.As(err, &final) || try == tries {
+			t.Log.Error("a notification was not taken", "hook", h.Name, "news", n.ID, "tries", try, "err", err)
+			return
+		}
+		t.Log.Warn("a notification was not taken; it is sent again", "hook", h.Name, "news", n.ID, "err", err)
+		if t.Pause(ctx, min(max(wait, after), lastPause)) != nil {
+			return
+		}
+		wait *= 2
+	}
+}
+
+// A refusal is an answer that will be the same next time.
+type refusal struct{ status string }
+
+func (r *refusal) Error() string {
+	return "it answers " + r.status + " (look at url_file)"
+}
+
+// post sends once. Its error says nothing of the address.
+func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration, err error) {
+	body, err := h.body(n)
+	if err != nil {
+		return 0, &refusal{err.Error()}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, &refusal{"nothing, for its address cannot be read"}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "kernelgate")
+	if !h.Slack {
+		r.Header.Set(HeaderEvent, n.Event)
+		r.Header.Set(HeaderDelivery, n.ID)
+		if len(h.Secret) > 0 {
+			r.Header.Set(HeaderSignature, Sign(h.Secret, body))
+		}
+	}
+	answer, err := t.client.Do(r)
+	if err != nil {
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err // without the address
+		}
+		return 0, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be used again
+	switch code := answer.StatusCode; {
+	case code >= 200 && code < 300:
+		return 0, nil
+	case code == http.StatusTooManyRequests || code >= 500:
+		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
+		return time.Duration(min(max(seconds, 0), 3600)) * time.Second, fmt.Errorf("it answers %s", answer.Status)
+	}
+	return 0, &refusal{answer.Status}
+}
+
+// Sign is a body's signature, in the form of GitHub's webhooks.
+func Sign(secret, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+func (h Hook) body(n *News) ([]byte, error) {
+	if h.Slack {
+		return json.Marshal(map[string]string{"text": n.slack()})
+	}
+	return json.Marshal(n)
+}
+
+// slackText is a text for Slack, of one line and no great length, that is no link and
+// calls nobody.
+func slackText(text string) string {
+	const most = 500
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\n", " ", "\r", " ").Replace(text)
+}
+
+// slack is the news in one line.
+func (n *News) slack() string {
+	mark := map[gates.Outcome]string{gates.Pass: ":white_check_mark:", gates.Defer: ":double_vertical_bar:", gates.Error: ":warning:"}[n.Outcome]
+	if n.Outcome == gates.Defer && n.Reason.ProvenWrong() {
+		mark = ":x:"
+	}
+	where := slackText(n.Repo)
+	if n.Pull > 0 {
+		where += fmt.Sprintf(" #%d", n.Pull)
+	} else {
+		where += " " + report.Short(n.Head)
+	}
+	if n.Page != "" {
+		where = "<" + n.Page + "|" + strings.ReplaceAll(where, "|", "∣") + ">"
+	}
+	if n.Event == Regression {
+		where = "on the default branch of " + where
+	}
+	text := mark + " " + slackText(n.Line) + " — " + where
+	if n.Title != "" && n.Pull > 0 {
+		text += " " + slackText(n.Title)
+	}
+	return text
+}

@@ -1,0 +1,112 @@
+package browser
+
+import (
+	"strings"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Unfold opens whatever can be opened, so that all of the page is looked at.
+func (t *Tab) Unfold() {
+	t.Helper()
+	Eval[chromedp.Void](t, "document.querySelectorAll('details').forEach(d => { d.open = true; })")
+}
+
+// Sideways is what reaches over the page's right edge, so that the whole page scrolls
+// sideways. What scrolls in a box of its own does not count.
+func (t *Tab) Sideways() []string {
+	t.Helper()
+	return Eval[[]string](t, `(() => {
+		const page = document.scrollingElement, width = page.clientWidth, boxed = e => {
+			for (let p = e.parentElement; p && p !== page; p = p.parentElement)
+				if (p !== document.body && getComputedStyle(p).overflowX !== "visible") return true;
+			return false;
+		};
+		if (page.scrollWidth <= width) return [];
+		const wide = [...document.body.querySelectorAll("*")].filter(e => !(e.ownerSVGElement) && e.getBoundingClientRect().right > width + 0.5 && !boxed(e));
+		return wide.map(e => e.outerHTML.slice(0, 120)).concat(["the page is " + page.scrollWidth + " wide and shows " + width]).slice(-4);
+	})()`)
+}
+
+// Axe is what axe-core finds serious or critical.
+func (t *Tab) Axe() []string {
+	t.Helper()
+	Eval[chromedp.Void](t, "if (!window.axe) { "+t.axe+" }")
+	return Eval[[]string](t, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
+		.filter(v => v.impact === "serious" || v.impact === "critical")
+		.map(v => v.impact + " " + v.id + ": " + v.help + "; " + v.nodes.slice(0, 3).map(n => n.target.join(" ") + " " + n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | ")))`)
+}
+
+// Keyboard walks through the page with the Tab key alone, from its top to its end, and
+// tells what cannot be reached, and what does not show that it was.
+func (t *Tab) Keyboard() []string {
+	t.Helper()
+	controls := Eval[int](t, `(() => {
+		window.reached = []; window.unseen = [];
+		document.addEventListener("focusin", e => {
+			const style = getComputedStyle(e.target), box = e.target.getBoundingClientRect();
+			reached.push(e.target);
+			if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1) unseen.push("no outline: " + e.target.outerHTML.slice(0, 120));
+			if (box.bottom < 0 || box.top > innerHeight || box.right < 0 || box.left > innerWidth) unseen.push("out of sight: " + e.target.outerHTML.slice(0, 120));
+		});
+		window.controls = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]")]
+			.filter(e => e.tabIndex >= 0 && e.checkVisibility());
+		document.activeElement?.blur?.();
+		return controls.length;
+	})()`)
+	// Boxes that scroll take the focus too: there may be more stops than controls.
+	for range 3 {
+		for range controls + 1 {
+			t.Press(KeyTab)
+		}
+		if Eval[bool](t, "controls.every(e => reached.includes(e))") {
+			break
+		}
+	}
+	return Eval[[]string](t, `controls.filter(e => !reached.includes(e)).map(e => "not reached: " + e.outerHTML.slice(0, 120)).concat(unseen).slice(0, 10)`)
+}
+
+// Everything looks at a page in all the ways that its readers may: on the smallest
+// phone and on a desk, in light and in dark, by keyboard alone, without scripts, folded
+// and unfolded. What is wrong fails the test. It returns what the page says.
+func (b *Browser) Everything(url string) string {
+	b.Helper()
+	if b.with == nil {
+		b.with, b.without = b.Tab(Look{}), b.Tab(Look{NoScript: true})
+	}
+	phone := Look{Width: 320, Height: 640}
+	t := b.with
+	t.Look(phone)
+	t.Go(url)
+	t.nothing(url+" at 320 pixels", t.Sideways())
+	says := t.Text("body")
+	t.Unfold()
+	t.nothing(url+" at 320 pixels, unfolded", t.Sideways())
+	t.nothing(url+" in light", t.Axe())
+	t.nothing(url+" by keyboard", t.Keyboard())
+	t.Look(Look{Dark: true})
+	t.nothing(url+" in dark", t.Axe())
+	t.nothing(url+" at 1200 pixels", t.Sideways())
+	t.nothing(url, t.Complaints())
+	phone.NoScript = true
+	b.without.Look(phone)
+	b.without.Go(url)
+	if got := b.without.Text("body"); plain(got) != plain(says) {
+		b.Errorf("%s says without scripts\n%s\nand with them\n%s", url, got, says)
+	}
+	b.without.nothing(url+" without scripts", b.without.Complaints())
+	return says
+}
+
+// plain is a text without its space, and without what is for readers without scripts.
+func plain(text string) string {
+	return strings.Join(strings.Fields(strings.Replace(text, "Load the page again to see how far it is.", "", 1)), " ")
+}
+
+// nothing fails the test with whatever was found.
+func (t *Tab) nothing(what string, found []string) {
+	t.Helper()
+	for _, f := range found {
+		t.Errorf("%s: %s", what, f)
+	}
+}

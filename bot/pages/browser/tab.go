@@ -1,0 +1,176 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A Look is how somebody looks at a page.
+type Look struct {
+	Width, Height int // 1200 × 800 unless given
+	Dark          bool
+	NoScript      bool
+	Scale         float64 // for pictures: pixels of the screen for one of the page, and no scroll bars
+}
+
+// A Tab shows one page at a time.
+type Tab struct {
+	*Browser
+	ctx context.Context
+
+	mu    sync.Mutex
+	heard *sync.Cond
+	said  []string
+	marks int
+}
+
+// Tab opens a tab.
+func (b *Browser) Tab(look Look) *Tab {
+	b.Helper()
+	ctx, end := chromedp.NewContext(b.ctx)
+	b.Cleanup(end)
+	t := &Tab{Browser: b, ctx: ctx}
+	t.heard = sync.NewCond(&t.mu)
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				break
+			}
+			t.hear(m)
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.marks = 1 << 30 // nothing more is heard: nobody waits for it
+		t.heard.Broadcast()
+	}()
+	t.Look(look)
+	return t
+}
+
+const mark = "heard until here "
+
+// hear keeps what a page complains of.
+func (t *Tab) hear(m chromedp.ConsoleMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n, ok := strings.CutPrefix(m.Text, mark); ok {
+		t.marks, _ = strconv.Atoi(n)
+		t.heard.Broadcast()
+		return
+	}
+	if m.IsException() || m.Type == "error" || m.Type == "warning" || m.Type == "assert" {
+		t.said = append(t.said, strings.TrimSpace(fmt.Sprintf("%s %s %s", m.Source, m.Text, m.URL)))
+	}
+}
+
+// Look changes how the page is looked at. NoScript is for what is loaded from then on.
+func (t *Tab) Look(look Look) {
+	t.Helper()
+	scheme := "light"
+	if look.Dark {
+		scheme = "dark"
+	}
+	width, height, scale := int64(1200), int64(800), 1.0
+	if look.Width > 0 {
+		width = int64(look.Width)
+	}
+	if look.Height > 0 {
+		height = int64(look.Height)
+	}
+	if look.Scale > 0 {
+		scale = look.Scale
+	}
+	t.no(chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale))))
+	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	t.no(err)
+	_, err = chromedp.Call(t.ctx, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: look.Scale > 0})
+	t.no(err)
+	_, err = chromedp.Call(t.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.NoScript})
+	t.no(err)
+}
+
+// Go loads a page.
+func (t *Tab) Go(url string) {
+	t.Helper()
+	t.no(chromedp.Do(t.ctx, chromedp.Navigate(url)))
+}
+
+// Eval is the value of an expression on the page.
+func Eval[T any](t *Tab, expression string) T {
+	t.Helper()
+	value, err := chromedp.Run(t.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	t.no(err)
+	return value
+}
+
+// Until waits for an expression to be true.
+func (t *Tab) Until(expression string) {
+	t.Helper()
+	_, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingMutation(), chromedp.WithPollingTimeout(patience)))
+	if err != nil {
+		t.Fatalf("waiting for %s: %v; the page says\n%s", expression, err, t.Text("body"))
+	}
+}
+
+// Text is what an element shows.
+func (t *Tab) Text(selector string) string {
+	t.Helper()
+	return Eval[string](t, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
+}
+
+// Complaints is what the console said of errors since it was asked last, of what the
+// Content-Security-Policy refused too.
+func (t *Tab) Complaints() []string {
+	t.Helper()
+	t.mu.Lock()
+	wait := t.marks + 1
+	t.mu.Unlock()
+	Eval[chromedp.Void](t, fmt.Sprintf("console.debug(%q)", mark+strconv.Itoa(wait)))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.marks < wait {
+		t.heard.Wait()
+	}
+	said := t.said
+	t.said = nil
+	return said
+}
+
+// Press types keys: letters, or those that package kb names.
+func (t *Tab) Press(keys string) {
+	t.Helper()
+	t.no(chromedp.Do(t.ctx, chromedp.KeyEvent(keys)))
+}
+
+// Follow types keys that lead to another page, and waits for that.
+func (t *Tab) Follow(keys string) {
+	t.Helper()
+	_, err := chromedp.RunResponse(t.ctx, chromedp.KeyEvent(keys))
+	t.no(err)
+}
+
+// Keys that tests press.
+const (
+	KeyTab   = kb.Tab
+	KeyEnter = kb.Enter
+)
+
+// Picture is a PNG of what the tab shows, or of one element.
+func (t *Tab) Picture(selector string) []byte {
+	t.Helper()
+	take := chromedp.CaptureScreenshot()
+	if selector != "" {
+		take = chromedp.Screenshot(chromedp.CSS(selector))
+	}
+	png, err := chromedp.Run(t.ctx, take)
+	t.no(err)
+	return png
+}

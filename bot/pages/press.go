@@ -1,0 +1,86 @@
+package pages
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+)
+
+// An Actor passes on what somebody asks for on a page. Whether they may is decided
+// there, by the role that the command needs.
+type Actor interface {
+	Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error
+}
+
+// Buttons are what one can ask for about a change.
+type Buttons struct {
+	Change string
+	Head   string
+	Folder string // one kernel; "" is all of them
+	Press  string // a number for this form: sent twice, it is asked once
+	Proof  string // that the form is of this session
+	Cancel bool   // something is under way
+}
+
+// buttons are for people whose name GitHub told, on a pull request that is open.
+func (s *Server) buttons(v *visit, state *change.State, head, folder string) *Buttons {
+	if s.Act == nil || v.Login == "" || v.Proof == "" || state == nil || state.ID.Kind != change.Pull || !state.Facts.Open || state.Facts.Head != head {
+		return nil
+	}
+	busy := func(r change.Run) bool { return r.Phase == change.Queued || r.Phase == change.Running }
+	return &Buttons{Change: state.ID.String(), Head: head, Folder: folder, Press: rand.Text(), Proof: v.Proof, Cancel: slices.ContainsFunc(state.Runs, busy)}
+}
+
+var pressPattern = regexp.MustCompile(`^[A-Z2-7]{20,40}$`)
+
+// press takes a form. What its sender may not read is not there; whoever may read it
+// must be known by name, and have been given the form.
+func (s *Server) press(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
+	v := s.visit(r)
+	state, _, err := s.changeOf(r.Context(), v, r.PathValue("change"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	refuse := func(status int, title, text string) { s.write(w, status, "sorry", v, sorry{title, text}) }
+	form := func(name string) string { return r.PostFormValue(name) }
+	var asked command.Command
+	switch form("what") {
+	case "rebench":
+		again := command.Rebench{}
+		if folder := form("kernel"); folder != "" {
+			again.Kernels = []string{folder}
+		}
+		asked = again
+	case "cancel":
+		asked = command.Cancel{}
+	}
+	planned := func(k change.Kernel) bool { return k.Folder == form("kernel") }
+	switch {
+	case s.Act == nil || v.Login == "" || v.Proof == "":
+		refuse(http.StatusForbidden, "Not by you", "Only who logged in with GitHub can ask for this: the bot must know your role in the repository.")
+		return
+	case subtle.ConstantTimeCompare([]byte(form("proof")), []byte(v.Proof)) != 1 || !pressPattern.MatchString(form("press")):
+		refuse(http.StatusForbidden, "Not from here", "This was not sent by a form of this session. Load the page again and press its button.")
+		return
+	case asked == nil || form("kernel") != "" && (state.Plan == nil || !slices.ContainsFunc(state.Plan.Kernels, planned)):
+		refuse(http.StatusBadRequest, "Not understood", "There is no such thing to ask for. Load the page again.")
+		return
+	case s.buttons(v, state, form("head"), "") == nil:
+		refuse(http.StatusConflict, "Too late", "The change is closed, or has another head by now. Load its page again.")
+		return
+	}
+	if err := s.Act.Press(r.Context(), state.ID, form("press"), v.Login, form("head"), asked); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/changes/"+url.PathEscape(state.ID.String())+"?noted="+form("what")+"#asked", http.StatusSeeOther)
+}

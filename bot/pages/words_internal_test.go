@@ -1,0 +1,38 @@
+package pages
+
+import (
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// What is proven wrong looks otherwise than what was not shown yet, of a gate and of a
+// shape as of the verdict.
+func TestSigns(t *testing.T) {
+	for name, c := range map[string]struct {
+		got  sign
+		want string
+	}{
+		"too slow":           {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonTooSlow}), "open"},
+		"inconclusive":       {gateSign(gates.GateResult{Status: gates.Open, Reason: gates.ReasonInconclusive}), "open"},
+		"slower than before": {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonRegression}), "fail"},
+		"wrong":              {gateSign(gates.GateResult{Status: gates.Failed, Reason: gates.ReasonCorrectness}), "fail"},
+		"passed":             {gateSign(gates.GateResult{Status: gates.Passed}), "pass"},
+		"target not reached": {rowSign(gates.Comparison{Role: gates.RoleTarget, Status: gates.Failed}), "open"},
+		"guard broken":       {rowSign(gates.Comparison{Role: gates.RoleGuard, Status: gates.Failed}), "fail"},
+	} {
+		if c.got.Class != c.want || c.got.Mark == "" || c.got.Word == "" {
+			t.Errorf("%s: %+v, not %s", name, c.got, c.want)
+		}
+	}
+}
+
+func TestDeviceName(t *testing.T) {
+	for name, want := range map[string]string{
+		"Intel(R) Xeon(R) Processor @ 2.50GHz": "Intel Xeon 2.50GHz", "NVIDIA H200": "NVIDIA H200", "AMD EPYC 7763 64-Core Processor": "AMD EPYC 7763 64-Core", "": "",
+	} {
+		if got := deviceName(name); got != want {
+			t.Errorf("%q is %q, not %q", name, got, want)
+		}
+	}
+}

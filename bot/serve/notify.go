@@ -1,0 +1,94 @@
+package serve
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/notify"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Notify is an address that is told of verdicts.
+type Notify struct {
+	Name         string       `yaml:"name" required:"true" eg:"team" doc:"A name for the log."`
+	Form         string       `yaml:"form" eg:"slack" default:"(plain)" doc:"slack, which many chats understand, or plain: JSON with a signature."`
+	URLFile      string       `yaml:"url_file" required:"true" eg:"/etc/kernelgate/slack.url" doc:"A file with the address, which for a chat is the secret itself. Redirects are not followed."`
+	SecretFile   string       `yaml:"secret_file" eg:"/etc/kernelgate/notify.secret" doc:"For plain: the key of the HMAC-SHA256 in X-Kernelgate-Signature-256."`
+	On           []string     `yaml:"on" eg:"[regression]" default:"(both)" doc:"verdict: of pull requests and merge groups. regression: what is proven wrong or slower on the default branch."`
+	Repositories []string     `yaml:"repositories" eg:"[owner/name]" default:"(all)" doc:"Repositories whose verdicts it is told."`
+	URL          inlineSecret `yaml:"url" doc:"Refused: use url_file."`
+	Secret       inlineSecret `yaml:"secret" doc:"Refused: use secret_file."`
+}
+
+// A NotifySecret is what the files of a Notify hold.
+type NotifySecret struct {
+	URL    string
+	Secret []byte
+}
+
+func (c *checker) checkNotify() {
+	names := map[string]bool{}
+	for i, n := range c.Notify {
+		switch {
+		case n.Name == "": // told by the decoder
+		case !strict.IsName(n.Name):
+			c.item("notify", i, "%q is not a name (write letters, digits, '.', '_' and '-')", n.Name)
+		case names[n.Name]:
+			c.item("notify", i, "another is called %q too (choose another name)", n.Name)
+		}
+		names[n.Name] = true
+		if !slices.Contains([]string{"", "plain", "slack"}, n.Form) {
+			c.item("notify", i, "form: %q is not one of plain, slack", n.Form)
+		}
+		if n.Form == "slack" && n.SecretFile != "" {
+			c.item("notify", i, "secret_file is of no use to slack, which looks at no signature (delete it)")
+		}
+		for _, on := range n.On {
+			if on != notify.Verdict && on != notify.Regression {
+				c.item("notify", i, "on: %q is not one of verdict, regression", on)
+			}
+		}
+		for _, repo := range n.Repositories {
+			if !strict.IsRepository(repo) {
+				c.item("notify", i, "repositories: %q is not a repository (write owner/name)", repo)
+			}
+		}
+		if strings.Contains(n.URLFile, "://") {
+			c.item("notify", i, "url_file is an address, and should be the name of a file that holds it (for a chat, whoever knows the address may write)")
+		}
+		if secretLike(n.SecretFile) {
+			c.item("notify", i, "secret_file is a secret, and should be the name of a file that holds it (make a new one)")
+		}
+	}
+}
+
+// readNotify reads the files of a Notify.
+func (r *secretReader) readNotify(key string, n Notify) NotifySecret {
+	s := NotifySecret{URL: string(r.file(key+".url_file", n.URLFile, 0))}
+	if n.SecretFile != "" {
+		s.Secret = r.file(key+".secret_file", n.SecretFile, minSecret)
+	}
+	if u, err := url.Parse(s.URL); s.URL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+		r.problems.add("%s.url_file: %s does not hold an address (write e.g. https://chat.example.com/hooks/1)", key, n.URLFile)
+	}
+	return s
+}
+
+// teller is what the hooks are told by, or nil where there are none.
+func (s *Server) teller() *notify.Teller {
+	if len(s.opt.Notify) == 0 {
+		return nil
+	}
+	t := &notify.Teller{
+		Journal: s.Journal, Ledger: s.Ledger, Dir: filepath.Join(s.opt.Data, "notify"), Page: s.pageOfRun, Now: s.opt.Now, Log: s.log,
+	}
+	for _, n := range s.opt.Notify {
+		secret := s.opt.Secrets.Notify[n.Name]
+		t.Hooks = append(t.Hooks, notify.Hook{
+			Name: n.Name, URL: secret.URL, Slack: n.Form == "slack", Secret: secret.Secret, On: n.On, Repositories: n.Repositories,
+		})
+	}
+	return t
+}
