@@ -16,6 +16,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -67,6 +68,8 @@ type Server struct {
 	Journal *journal.Journal
 	Results Results
 	Tokens  map[string]Credential // by runner's name
+	// Operator is the hash of the token with which runners are drained and returned; nil lets nobody.
+	Operator *[sha256.Size]byte
 
 	LeaseFor  time.Duration // as in the journal's options; 30 s
 	Heartbeat time.Duration // how often runners report; 2 s
@@ -77,6 +80,9 @@ type Server struct {
 	once sync.Once
 	mu   sync.Mutex
 	seen map[string]*RunnerState // by name; those in Tokens alone are let in
+
+	duties map[string]Duty                // as they were read last
+	polls  map[string]*context.CancelFunc // of those who wait for a job
 }
 
 // A RunnerState is what is known of a runner since the bot was started.

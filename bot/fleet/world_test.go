@@ -87,7 +87,12 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.http = httptest.NewUnstartedServer(w.server.Handler())
+	sum := sha256.Sum256([]byte("operator's"))
+	w.server.Operator = &sum
+	mux := http.NewServeMux()
+	mux.Handle(protocol.Prefix, w.server.Handler())
+	mux.Handle(OperatorPrefix, w.server.OperatorHandler())
+	w.http = httptest.NewUnstartedServer(mux)
 	w.http.Listener.Close()
 	w.http.Listener = listener
 	w.http.Start()
@@ -199,7 +204,7 @@ func (w *world) run(name string, m measure, change ...func(*agent.Config)) (stop
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx())
 	c := agent.Config{
-		Server: "unix://" + w.socket, Token: name + "'s", Name: name, Labels: []string{"l4"}, StateDir: w.t.TempDir(),
+		Servers: []string{"unix://" + w.socket}, Token: name + "'s", Name: name, Labels: []string{"l4"}, StateDir: w.t.TempDir(),
 		Version: "v1", Host: "box", Measure: m, After: hurried,
 	}
 	for _, f := range change {

@@ -171,7 +171,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 			return nil
 		}
 		return agent.Run(ctx, agent.Config{
-			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
+			Servers: []string{"http://" + s.Addr}, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
 			Measure: measure, Log: log, Host: "host",
 		})
 	})

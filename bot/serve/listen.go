@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -57,6 +58,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), Timeout: webhookTime,
 	}))
 	mux.Handle(protocol.Prefix, runners)
+	mux.Handle(fleet.OperatorPrefix, s.Runners.OperatorHandler())
 	site, err := s.pages(polls.Done())
 	if err != nil {
 		cancel()

@@ -232,9 +232,8 @@ func (o observer) lag(ctx context.Context) (int, error) {
 }
 
 func (o observer) collectRunners(send sender) {
-	now := o.opt.Now()
 	for _, r := range o.Runners.Runners() {
-		send(connections, truth(!r.LastSeen.IsZero() && now.Sub(r.LastSeen) < away), r.Name)
+		send(connections, truth(o.here(r.LastSeen)), r.Name)
 		send(busyRunners, truth(r.Job != ""), r.Name)
 	}
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -231,6 +232,10 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	s.Runners = &fleet.Server{
 		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
+	}
+	if s.opt.Secrets.Operator != "" {
+		sum := sha256.Sum256([]byte(s.opt.Secrets.Operator))
+		s.Runners.Operator = &sum
 	}
 	s.counts = newCounters(s)
 }
