@@ -5,7 +5,8 @@
 // A lease is looked up in the journal at every call, and never remembered here:
 // a runner that is measuring does not notice that the bot was started again. A job
 // whose runner is not heard any more goes to another, three times in all; then Run
-// ends it as a fault of its runners. A runner that gives its job back is no loss.
+// ends it as a fault of its runners. A runner that gives its job back is no loss. One
+// whose connection breaks has a few beats to be heard again, not the whole lease.
 //
 // A result goes to Results.Finished first, then the job is taken off the queue,
 // then the runner is told. After a crash in between the runner delivers again,
@@ -118,6 +119,7 @@ func (s *Server) Handler() http.Handler {
 	serve("POST", "lease", s.lease)
 	serve("GET", "jobs/{id}/bundle", s.bundle)
 	serve("POST", "jobs/{id}/beat", s.beat)
+	serve("GET", "jobs/{id}/hold", s.hold)
 	serve("POST", "jobs/{id}/earlier", s.earlier)
 	serve("POST", "jobs/{id}/begin", s.begin)
 	serve("PUT", "jobs/{id}/artifacts/{name}", s.artifact)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -116,10 +117,11 @@ func within(limit time.Duration, h http.Handler) http.Handler {
 }
 
 // endingWith has runners that wait for a job told that there is none when the
-// server stops; other requests are let through to their end.
+// server stops, and lets go of those that hold one; other requests are let through to
+// their end.
 func endingWith(polls context.Context, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != protocol.Prefix+"lease" {
+		if r.URL.Path != protocol.Prefix+"lease" && !strings.HasSuffix(r.URL.Path, "/hold") {
 			h.ServeHTTP(w, r)
 			return
 		}

@@ -224,6 +224,17 @@ func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, p *runners.Ev
 	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", protocol.Beat{Token: l.Token, Progress: p}, nil)
 }
 
+// hold keeps a request open by which the server knows that this process is there.
+func (c *client) hold(ctx context.Context, l protocol.LeaseAnswer) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodGet, "jobs/"+l.Job+"/hold?token="+strconv.FormatUint(l.Token, 10), nil, nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
 func (c *client) release(ctx context.Context, l protocol.LeaseAnswer) error {
 	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/release", protocol.Release{Token: l.Token}, nil)
 }
