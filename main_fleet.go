@@ -36,7 +36,8 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 		Short: "List a bot's runners, drain them and return them",
 		Long: "Asks a bot about its runners, with the token that operator_token_file in its configuration names.\n" +
 			"A runner that is drained finishes what it has and takes no more, until it is returned; restarts of\n" +
-			"bot and runner do not change that.\n\n" +
+			"bot and runner do not change that. One that is in quarantine, since verdicts in a row were its\n" +
+			"fault, is returned in the same way.\n\n" +
 			"Exit status: 0 done, 2 bad input, 3 the bot cannot be reached or refuses.",
 		Example: "  kernelgate fleet list --server https://kernelgate.example.com\n  kernelgate fleet drain gpu1 --why 'new driver'\n  kernelgate fleet return gpu1",
 	}
@@ -119,6 +120,9 @@ func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 		}
 		if l.Drained != nil {
 			note = fmt.Sprintf("drained %s: %s", l.Drained.At.Format("2006-01-02 15:04"), l.Drained.Why)
+		}
+		if l.Quarantined != nil {
+			note = fmt.Sprintf("quarantined %s: %s", l.Quarantined.At.Format("2006-01-02 15:04"), l.Quarantined.Why)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, l.State(now), strings.Join(l.Labels, ","), cmp.Or(l.Host, "-"), heard, at, note)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -13,13 +14,14 @@ import (
 
 // A Duty is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
 type Duty struct {
-	Drained *Word `json:"drained,omitempty"` // by an operator, until one returns it
+	Drained     *Word `json:"drained,omitempty"`     // by an operator, until one returns it
+	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after repeated faults, until an operator returns it
 
 	seq uint64 // of the last event
 }
 
 // Takes tells whether the runner gets jobs.
-func (d Duty) Takes() bool { return d.Drained == nil }
+func (d Duty) Takes() bool { return d.Drained == nil && d.Quarantined == nil }
 
 // A Word is somebody's decision on a runner.
 type Word struct {
@@ -29,8 +31,9 @@ type Word struct {
 
 // The kinds of a runner's events, for good.
 const (
-	drainedKind  = "drained"
-	returnedKind = "returned"
+	drainedKind     = "drained"
+	quarantinedKind = "quarantined"
+	returnedKind    = "returned"
 )
 
 // dutyRun is a runner's name as a subject of the journal.
@@ -47,8 +50,10 @@ func (d *Duty) apply(e journal.Event) error {
 	switch e.Kind {
 	case drainedKind:
 		d.Drained = &w
+	case quarantinedKind:
+		d.Quarantined = &w
 	case returnedKind:
-		d.Drained = nil
+		d.Drained, d.Quarantined = nil, nil
 	}
 	return nil
 }
@@ -89,6 +94,42 @@ func (s *Server) Drain(ctx context.Context, name, why string) error {
 // Return has a runner take jobs again.
 func (s *Server) Return(ctx context.Context, name string) error {
 	return s.decide(ctx, name, returnedKind, "", func(d Duty) bool { return !d.Takes() })
+}
+
+// faultsInARow is how many verdicts in a row must be the runner's fault. One kernel alone can fail on every runner: they must
+// be of two at least.
+const faultsInARow = 3
+
+// Judged says what became of a runner's last result: whose kernel it was, and why the runner is at fault, "" if it is not.
+// A runner that is at fault again and again is put into quarantine.
+func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
+	if _, known := s.Tokens[name]; !known {
+		return
+	}
+	s.mu.Lock()
+	if s.faults == nil {
+		s.faults = map[string][]string{}
+	}
+	of := append(s.faults[name], kernel)
+	if fault == "" {
+		of = nil
+	}
+	s.faults[name] = of[max(0, len(of)-faultsInARow):]
+	of = s.faults[name]
+	s.mu.Unlock()
+	if len(of) < faultsInARow || len(slices.Compact(slices.Sorted(slices.Values(of)))) < 2 {
+		return
+	}
+	why := fmt.Sprintf("%d verdicts in a row were its fault, the last on %s: %s", faultsInARow, kernel, fault)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
+	if err := s.decide(ctx, name, quarantinedKind, why, func(d Duty) bool { return d.Quarantined == nil }); err != nil {
+		s.Log.Error("a runner that is at fault again and again could not be put into quarantine", "runner", name, "error", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[name] = nil // it begins anew once it is returned
 }
 
 func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Duty) bool) error {

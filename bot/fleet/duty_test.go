@@ -127,3 +127,50 @@ func TestListedAsJSON(t *testing.T) {
 		t.Errorf("%s, want %s", text, want)
 	}
 }
+
+// A runner that is at fault three times in a row is given no more jobs until somebody returns it; a result in between, or a
+// kernel that fails everywhere, is no reason.
+func TestQuarantine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	judged := func(name string, kernels ...string) {
+		for _, k := range kernels {
+			fault := "the GPU has fallen off the bus"
+			if k == "fine" {
+				fault = ""
+			}
+			w.server.Judged(w.ctx(), name, "o/r "+k, fault)
+		}
+	}
+	judged("ann", "a", "b", "fine", "a", "b") // no three in a row
+	judged("bob", "a", "a", "a", "a")         // one kernel
+	judged("nobody", "a", "b", "c")
+	for _, name := range []string{"ann", "bob"} {
+		if l, state := w.listed(name); !l.Takes() {
+			t.Errorf("%s is %s: %+v", name, state, l.Quarantined)
+		}
+	}
+	judged("ann", "c")
+	l, _ := w.listed("ann")
+	const why = "3 verdicts in a row were its fault, the last on o/r c: the GPU has fallen off the bus"
+	if l.Takes() || l.Quarantined == nil || l.Quarantined.Why != why {
+		t.Fatalf("ann: %+v", l.Quarantined)
+	}
+	w.put("job", "none", "l4")
+	w.stop()
+	w.poll = 300 * time.Millisecond
+	w.start()
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
+	w.expect("ann asks", http.StatusNoContent, status, answer)
+	if _, state := w.listed("ann"); state != "quarantined" {
+		t.Errorf("ann is %s", state)
+	}
+	w.stop()
+	w.poll = hang
+	w.start()
+	if err := w.remote("operator's").Return(w.ctx(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	judged("ann", "a", "b")
+	w.lease("ann", "l4", "job", 1)
+}

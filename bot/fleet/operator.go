@@ -35,6 +35,8 @@ func (l Listed) State(now time.Time) string {
 	switch {
 	case l.LastSeen.IsZero() || now.Sub(l.LastSeen) > Away:
 		return "away"
+	case l.Quarantined != nil:
+		return "quarantined"
 	case l.Drained != nil && l.Job != "":
 		return "draining"
 	case l.Drained != nil:

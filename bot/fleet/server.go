@@ -84,6 +84,7 @@ type Server struct {
 
 	duties map[string]Duty                // as they were read last
 	polls  map[string]*context.CancelFunc // of those who wait for a job
+	faults map[string][]string            // in a row: the kernels, by runner
 }
 
 // A RunnerState is what is known of a runner since the bot was started.
@@ -94,6 +95,7 @@ type RunnerState struct {
 	Since    time.Time      // when it got the job
 	LastSeen time.Time      // zero if it never came
 	Progress *runners.Event // of the job; nil before there is any
+	Duty     Duty           // as it was read last
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
@@ -150,6 +152,7 @@ func (s *Server) Runners() []RunnerState {
 		if known := s.seen[name]; known != nil {
 			state = *known
 		}
+		state.Duty = s.duties[name]
 		all = append(all, state)
 	}
 	slices.SortFunc(all, func(a, b RunnerState) int { return cmp.Compare(a.Name, b.Name) })

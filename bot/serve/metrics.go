@@ -109,6 +109,7 @@ var (
 	cacheBytes   = newFigure(prometheus.GaugeValue, "hub_cache_bytes", "Size of the kept answers.")
 	connections  = newFigure(prometheus.GaugeValue, "runner_connected", "1 if the runner was heard of lately.", "runner")
 	busyRunners  = newFigure(prometheus.GaugeValue, "runner_busy", "1 if the runner has a job.", "runner")
+	onDuty       = newFigure(prometheus.GaugeValue, "runner_on_duty", "0 if the runner is drained or in quarantine.", "runner")
 	estimates    = newFigure(prometheus.UntypedValue, "estimate_off_seconds", "How far off it was when a waiting job was said to begin, and how long it was said to take.", "of")
 	readyNow     = newFigure(prometheus.GaugeValue, "ready", "1 if /readyz says so.")
 )
@@ -235,5 +236,6 @@ func (o observer) collectRunners(send sender) {
 	for _, r := range o.Runners.Runners() {
 		send(connections, truth(o.here(r.LastSeen)), r.Name)
 		send(busyRunners, truth(r.Job != ""), r.Name)
+		send(onDuty, truth(r.Duty.Takes()), r.Name)
 	}
 }

@@ -149,11 +149,11 @@ func (s *Server) here(seen time.Time) bool {
 	return !seen.IsZero() && s.opt.Now().Sub(seen) < fleet.Away
 }
 
-// connected is the runners that were heard of lately.
+// connected is the runners that were heard of lately and take jobs.
 func (s *Server) connected() []present.RunnerInfo {
 	var list []present.RunnerInfo
 	for _, r := range s.Runners.Runners() {
-		if s.here(r.LastSeen) {
+		if s.here(r.LastSeen) && (r.Duty.Takes() || r.Job != "") {
 			list = append(list, present.RunnerInfo{Name: r.Name, Labels: r.Labels, Busy: r.Job != ""})
 		}
 	}

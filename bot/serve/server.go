@@ -228,6 +228,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
 		Runners: s.connected, Page: s.pageOf, Log: s.log, Now: s.opt.Now,
+		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
 		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
