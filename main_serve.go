@@ -143,11 +143,13 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.Server == "" || tokenFile == "" {
+			if len(c.Servers) == 0 || tokenFile == "" {
 				return strict.Mistakef("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
 			}
-			if !strings.HasPrefix(c.Server, "unix://") && !strings.HasPrefix(c.Server, "https://") && !strings.HasPrefix(c.Server, "http://") {
-				return strict.Mistakef("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", c.Server)
+			for _, server := range c.Servers {
+				if !strings.HasPrefix(server, "unix://") && !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://") {
+					return strict.Mistakef("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", server)
+				}
 			}
 			token, err := os.ReadFile(tokenFile)
 			if err != nil {
@@ -172,7 +174,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 			}
 			c.Measure = here.Measure
 			secondSignalKills(cmd.Context())
-			c.Log.Info("runner starts", "server", c.Server, "name", c.Name, "labels", c.Labels, "includes", here.Includes.Names(), "state", c.StateDir)
+			c.Log.Info("runner starts", "servers", c.Servers, "name", c.Name, "labels", c.Labels, "includes", here.Includes.Names(), "state", c.StateDir)
 			err = agent.Run(cmd.Context(), c)
 			if errors.Is(err, agent.ErrRefused) {
 				return strict.Mistake{Err: err}
@@ -181,7 +183,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Server, "server", "", "the bot: https://host, or unix:///path/to/runner.sock on its own host (required)")
+	f.StringSliceVar(&c.Servers, "server", nil, "the bot: https://host, or unix:///path/to/runner.sock on its own host; several where several bots share a journal (required)")
 	f.StringVar(&c.CA, "ca", "", "file with certificates to trust beside the system's")
 	f.StringVar(&tokenFile, "token-file", "", "file with this runner's token (required)")
 	f.StringVar(&c.Name, "name", "", "the name that the bot knows the token by (default: the host's)")

@@ -49,7 +49,7 @@ func runner(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return agent.Run(ctx, agent.Config{
-		Server: *server, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state, Measure: measured,
+		Servers: []string{*server}, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state, Measure: measured,
 	})
 }
 

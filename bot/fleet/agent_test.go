@@ -257,7 +257,7 @@ func TestAgentIsTold(t *testing.T) {
 		{"a label too many", func(c *agent.Config) { c.Labels = []string{"l4", "h200"} }, `may not take jobs of the label "h200" (its token is for l4, cpu)`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := agent.Config{Server: over.URL, Token: "ann's", Name: "ann", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: quick}
+			c := agent.Config{Servers: []string{over.URL}, Token: "ann's", Name: "ann", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: quick}
 			tt.change(&c)
 			err := agent.Run(w.ctx(), c)
 			if !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), tt.says) {

@@ -67,6 +67,38 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 	return nil
 }
 
+// beatsMissed is how many beats a runner may be late whose connection broke.
+const beatsMissed = 3
+
+// hold waits for the runner's process to end: then its connection does. A beat that comes all the same, since the network
+// broke and not the runner, makes it good.
+func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error {
+	token, err := tokenOf(r)
+	if err != nil {
+		return err
+	}
+	l, err := s.attach(r, name, token)
+	if err != nil {
+		return err
+	}
+	patience(w, s.Poll+time.Minute)
+	enough := time.NewTimer(s.Poll)
+	defer enough.Stop()
+	select {
+	case <-enough.C:
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case <-r.Context().Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), finishing)
+	defer cancel()
+	err = l.Doubt(ctx, beatsMissed*s.Heartbeat)
+	if err != nil && !settled(err) {
+		return err
+	}
+	return nil // as a rule the job is done: the runner ends the request with it
+}
+
 // release gives the job back: the runner stops.
 func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) error {
 	var rel protocol.Release

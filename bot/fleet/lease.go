@@ -39,8 +39,17 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		}
 	})
 	patience(w, s.Poll+time.Minute)
-	ctx, cancel := context.WithTimeout(r.Context(), s.Poll)
+	ctx, cancel := s.poll(r.Context(), name) // before the duty is read: what changes it from then on ends the poll
 	defer cancel()
+	duty, err := s.duty(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if !duty.Takes() {
+		<-ctx.Done()
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	for {
 		l, err := s.Journal.Lease(ctx, name, ask.Labels...)
 		if ctx.Err() != nil && err != nil {

@@ -5,7 +5,8 @@
 // A lease is looked up in the journal at every call, and never remembered here:
 // a runner that is measuring does not notice that the bot was started again. A job
 // whose runner is not heard any more goes to another, three times in all; then Run
-// ends it as a fault of its runners. A runner that gives its job back is no loss.
+// ends it as a fault of its runners. A runner that gives its job back is no loss. One
+// whose connection breaks has a few beats to be heard again, not the whole lease.
 //
 // A result goes to Results.Finished first, then the job is taken off the queue,
 // then the runner is told. After a crash in between the runner delivers again,
@@ -16,6 +17,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -67,6 +69,8 @@ type Server struct {
 	Journal *journal.Journal
 	Results Results
 	Tokens  map[string]Credential // by runner's name
+	// Operator is the hash of the token with which runners are drained and returned; nil lets nobody.
+	Operator *[sha256.Size]byte
 
 	LeaseFor  time.Duration // as in the journal's options; 30 s
 	Heartbeat time.Duration // how often runners report; 2 s
@@ -77,6 +81,10 @@ type Server struct {
 	once sync.Once
 	mu   sync.Mutex
 	seen map[string]*RunnerState // by name; those in Tokens alone are let in
+
+	duties map[string]Duty                // as they were read last
+	polls  map[string]*context.CancelFunc // of those who wait for a job
+	faults map[string][]string            // in a row: the kernels, by runner
 }
 
 // A RunnerState is what is known of a runner since the bot was started.
@@ -87,6 +95,7 @@ type RunnerState struct {
 	Since    time.Time      // when it got the job
 	LastSeen time.Time      // zero if it never came
 	Progress *runners.Event // of the job; nil before there is any
+	Duty     Duty           // as it was read last
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
@@ -112,6 +121,7 @@ func (s *Server) Handler() http.Handler {
 	serve("POST", "lease", s.lease)
 	serve("GET", "jobs/{id}/bundle", s.bundle)
 	serve("POST", "jobs/{id}/beat", s.beat)
+	serve("GET", "jobs/{id}/hold", s.hold)
 	serve("POST", "jobs/{id}/earlier", s.earlier)
 	serve("POST", "jobs/{id}/begin", s.begin)
 	serve("PUT", "jobs/{id}/artifacts/{name}", s.artifact)
@@ -142,6 +152,7 @@ func (s *Server) Runners() []RunnerState {
 		if known := s.seen[name]; known != nil {
 			state = *known
 		}
+		state.Duty = s.duties[name]
 		all = append(all, state)
 	}
 	slices.SortFunc(all, func(a, b RunnerState) int { return cmp.Compare(a.Name, b.Name) })

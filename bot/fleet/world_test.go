@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,6 +53,45 @@ type world struct {
 	journal *journal.Journal
 	server  *Server
 	http    *httptest.Server
+
+	mu   sync.Mutex
+	held int // requests that are open and hold a job
+}
+
+// counting counts requests that hold a job.
+func (w *world) counting(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/hold") {
+			h.ServeHTTP(rw, r)
+			return
+		}
+		w.count(1)
+		defer w.count(-1)
+		h.ServeHTTP(rw, r)
+	})
+}
+
+func (w *world) count(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held += n
+}
+
+// holding waits until so many requests hold a job.
+func (w *world) holding(want int) {
+	w.t.Helper()
+	for ctx := w.ctx(); ; {
+		w.mu.Lock()
+		n := w.held
+		w.mu.Unlock()
+		if n == want {
+			return
+		}
+		if ctx.Err() != nil {
+			w.t.Fatalf("%d requests hold a job, want %d", n, want)
+		}
+		<-time.After(time.Millisecond)
+	}
 }
 
 func newWorld(t *testing.T, leaseFor time.Duration) *world {
@@ -87,7 +127,12 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.http = httptest.NewUnstartedServer(w.server.Handler())
+	sum := sha256.Sum256([]byte("operator's"))
+	w.server.Operator = &sum
+	mux := http.NewServeMux()
+	mux.Handle(protocol.Prefix, w.counting(w.server.Handler()))
+	mux.Handle(OperatorPrefix, w.server.OperatorHandler())
+	w.http = httptest.NewUnstartedServer(mux)
 	w.http.Listener.Close()
 	w.http.Listener = listener
 	w.http.Start()
@@ -199,7 +244,7 @@ func (w *world) run(name string, m measure, change ...func(*agent.Config)) (stop
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx())
 	c := agent.Config{
-		Server: "unix://" + w.socket, Token: name + "'s", Name: name, Labels: []string{"l4"}, StateDir: w.t.TempDir(),
+		Servers: []string{"unix://" + w.socket}, Token: name + "'s", Name: name, Labels: []string{"l4"}, StateDir: w.t.TempDir(),
 		Version: "v1", Host: "box", Measure: m, After: hurried,
 	}
 	for _, f := range change {

@@ -54,7 +54,10 @@ type Config struct {
 	ProgressEvery time.Duration // how often the text of a check that runs changes; 15 s unless given
 	Backoff       time.Duration // the first pause after a failure, which then doubles; 1 s unless given
 	Runners       func() []present.RunnerInfo
-	Page          func(repo string, id change.ID) string // that tells more of a change; "" where there is none
+	// Judged is told of every verdict on what a runner brought: whose kernel it was, and why the runner is at fault, "" if it
+	// is not.
+	Judged func(ctx context.Context, runner, kernel, fault string)
+	Page   func(repo string, id change.ID) string // that tells more of a change; "" where there is none
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -127,6 +130,9 @@ func New(c Config) *Keeper {
 	}
 	if c.Page == nil {
 		c.Page = func(string, change.ID) string { return "" }
+	}
+	if c.Judged == nil {
+		c.Judged = func(context.Context, string, string, string) {}
 	}
 	if c.Runners == nil {
 		c.Runners = func() []present.RunnerInfo { return nil }

@@ -108,6 +108,11 @@ func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string
 	if err == nil {
 		k.forget(job)
 		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by)
+		fault := ""
+		if result.Outcome == gates.Error && result.Reason == gates.ReasonRunner {
+			fault = result.Line
+		}
+		k.Judged(ctx, by, s.Facts.Repo+" "+run.Kernel, fault)
 	}
 	k.wake(id)
 	return err

@@ -49,6 +49,7 @@ type setup struct {
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
 	limits queue.Limits // of repositories
+	judged func(ctx context.Context, runner, kernel, fault string)
 
 	measure func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // in place of the scripted runner's
 }
@@ -142,7 +143,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		mirrors = s.look(mirrors)
 	}
 	b := keeper.New(keeper.Config{
-		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Log: log,
+		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
 		Repositories: watched, Now: s.now,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
@@ -185,7 +186,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 			return nil
 		}
 		return agent.Run(ctx, agent.Config{
-			Server: "http://" + s.Addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
+			Servers: []string{"http://" + s.Addr}, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(s.Dir, "runner"),
 			Measure: measure, Log: log, Host: "host",
 		})
 	})

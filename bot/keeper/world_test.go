@@ -92,9 +92,10 @@ type worldOptions struct {
 	lease    time.Duration // as in setup
 	absent   bool          // as in setup
 	quota    queue.Limits  // of repositories
-	forgets  bool          // the runner is of a version that has no attempt counted
-	patient  bool          // the bot keeps to GitHub's own limits, in real time
-	watchful bool          // as in setup
+	judged   func(ctx context.Context, runner, kernel, fault string)
+	forgets  bool // the runner is of a version that has no attempt counted
+	patient  bool // the bot keeps to GitHub's own limits, in real time
+	watchful bool // as in setup
 	refuse   func(*http.Request) *http.Response
 	now      func() time.Time                                                                             // everybody's clock
 	look     func(planner.Mirrors) planner.Mirrors                                                        // stands between the bot and what it fetches
@@ -245,7 +246,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, judged: w.opt.judged, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

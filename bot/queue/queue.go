@@ -192,6 +192,13 @@ func (q *Queue) Extend(id string, now, until time.Time) {
 	}
 }
 
+// Doubt says that the holder may be gone: if it is not heard before then, it is.
+func (q *Queue) Doubt(id string, until time.Time) {
+	if i := q.byID[id]; i != nil && i.lease != nil && until.Before(i.free) {
+		i.free = until
+	}
+}
+
 // Release says that the holder gave the job back, to be handed out from then on, and returns what the lease cost.
 func (q *Queue) Release(id string, now, from time.Time) (Use, bool) {
 	i := q.byID[id]

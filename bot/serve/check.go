@@ -231,7 +231,9 @@ func (c *checker) checkRemote() {
 	}
 }
 
+// checkLimits looks at what bounds the use of runners, and who may see to them.
 func (c *checker) checkLimits() {
+	c.secretFile("operator_token_file", c.Operator)
 	seen := map[string]bool{}
 	for i, l := range c.Limits {
 		key := strings.ToLower(l.Repository)

@@ -87,7 +87,7 @@ func TestRemoteRunner(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- agent.Run(ctx, agent.Config{
-			Server: s.URL(), Token: o.Secrets.Runners["gpu1"], Name: "gpu1", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: measure.Config{}.Measure,
+			Servers: []string{s.URL()}, Token: o.Secrets.Runners["gpu1"], Name: "gpu1", Labels: []string{"l4"}, StateDir: t.TempDir(), Measure: measure.Config{}.Measure,
 		})
 	}()
 	for w.figures(s)[`kernelgate_runner_connected{runner="gpu1"}`] == 0 {

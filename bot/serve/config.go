@@ -21,6 +21,7 @@ type Config struct {
 	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"How many servers of the cluster keep a copy of everything; 0 leaves what is there, and makes one copy of what is new. It is raised at a start, and never lowered."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts itself."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
+	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(nobody)" doc:"Token of whoever lists, drains and returns runners with kernelgate fleet."`
 	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"What repositories may use of the runners. A check says so when a limit holds its kernels back; what runs is never ended by one."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may look at runs, kernels and changes in a browser; nobody unless it says so."`
 	Notify    []Notify          `yaml:"notify" eg:"[{name: team, form: slack, url_file: /etc/kernelgate/slack.url}]" doc:"Where verdicts are told beside GitHub."`

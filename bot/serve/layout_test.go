@@ -201,7 +201,7 @@ func (w *world) compiling(server, token string) (built func() []string) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- agent.Run(ctx, agent.Config{Server: server, Token: token, Name: "l4", Labels: []string{"l4"}, StateDir: state,
+		ended <- agent.Run(ctx, agent.Config{Servers: []string{server}, Token: token, Name: "l4", Labels: []string{"l4"}, StateDir: state,
 			Measure: func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 				out, err := one(ctx, "sm_89", job, scratch, p)
 				if err != nil || out.Evidence.Candidate == nil || !out.Evidence.Candidate.OK {

@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -57,6 +59,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), Timeout: webhookTime,
 	}))
 	mux.Handle(protocol.Prefix, runners)
+	mux.Handle(fleet.OperatorPrefix, s.Runners.OperatorHandler())
 	site, err := s.pages(polls.Done())
 	if err != nil {
 		cancel()
@@ -114,10 +117,11 @@ func within(limit time.Duration, h http.Handler) http.Handler {
 }
 
 // endingWith has runners that wait for a job told that there is none when the
-// server stops; other requests are let through to their end.
+// server stops, and lets go of those that hold one; other requests are let through to
+// their end.
 func endingWith(polls context.Context, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != protocol.Prefix+"lease" {
+		if r.URL.Path != protocol.Prefix+"lease" && !strings.HasSuffix(r.URL.Path, "/hold") {
 			h.ServeHTTP(w, r)
 			return
 		}

@@ -109,6 +109,7 @@ var (
 	cacheBytes   = newFigure(prometheus.GaugeValue, "hub_cache_bytes", "Size of the kept answers.")
 	connections  = newFigure(prometheus.GaugeValue, "runner_connected", "1 if the runner was heard of lately.", "runner")
 	busyRunners  = newFigure(prometheus.GaugeValue, "runner_busy", "1 if the runner has a job.", "runner")
+	onDuty       = newFigure(prometheus.GaugeValue, "runner_on_duty", "0 if the runner is drained or in quarantine.", "runner")
 	estimates    = newFigure(prometheus.UntypedValue, "estimate_off_seconds", "How far off it was when a waiting job was said to begin, and how long it was said to take.", "of")
 	readyNow     = newFigure(prometheus.GaugeValue, "ready", "1 if /readyz says so.")
 	leadsNow     = newFigure(prometheus.GaugeValue, "leads", "1 if this bot does the work, 0 if it stands by.")
@@ -240,9 +241,9 @@ func (o observer) lag(ctx context.Context) (int, error) {
 }
 
 func (o observer) collectRunners(send sender) {
-	now := o.opt.Now()
 	for _, r := range o.Runners.Runners() {
-		send(connections, truth(!r.LastSeen.IsZero() && now.Sub(r.LastSeen) < away), r.Name)
+		send(connections, truth(o.here(r.LastSeen)), r.Name)
 		send(busyRunners, truth(r.Job != ""), r.Name)
+		send(onDuty, truth(r.Duty.Takes()), r.Name)
 	}
 }

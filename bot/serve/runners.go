@@ -144,18 +144,16 @@ func (s *Server) ownSocket() error {
 	return chown(s.opt.socket(), as)
 }
 
-// away is how long a runner may be silent and still count as connected: a poll
-// and a lease, with time to spare.
-const away = 90 * time.Second
-
 // here tells whether a runner that was heard of then still counts as connected.
-func (s *Server) here(seen time.Time) bool { return !seen.IsZero() && s.opt.Now().Sub(seen) < away }
+func (s *Server) here(seen time.Time) bool {
+	return !seen.IsZero() && s.opt.Now().Sub(seen) < fleet.Away
+}
 
-// connected is the runners that were heard of lately.
+// connected is the runners that were heard of lately and take jobs.
 func (s *Server) connected() []present.RunnerInfo {
 	var list []present.RunnerInfo
 	for _, r := range s.Runners.Runners() {
-		if s.here(r.LastSeen) {
+		if s.here(r.LastSeen) && (r.Duty.Takes() || r.Job != "") {
 			list = append(list, present.RunnerInfo{Name: r.Name, Labels: r.Labels, Busy: r.Job != ""})
 		}
 	}

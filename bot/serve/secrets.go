@@ -17,6 +17,7 @@ type Secrets struct {
 	Webhooks   [][]byte          // any of them is good
 	Runners    map[string]string // tokens by the name of a remote runner
 
+	Operator     string // token of whoever sees to the fleet
 	Pages        string // token that lets its bearer read all pages
 	ClientSecret string // of the App, to log people in
 
@@ -59,6 +60,9 @@ func (c Config) ReadSecrets(getenv func(string) string, warn func(text string)) 
 	s.Runners = map[string]string{}
 	for i, runner := range c.Runners {
 		s.Runners[runner.Name] = string(r.file(fmt.Sprintf("runners[%d].token_file", i), runner.TokenFile, minSecret))
+	}
+	if c.Operator != "" {
+		s.Operator = string(r.file("operator_token_file", c.Operator, minSecret))
 	}
 	if file := c.Pages.TokenFile; file != "" {
 		s.Pages = string(r.file("pages.token_file", file, minSecret))

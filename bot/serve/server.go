@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -237,10 +238,15 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
 		Runners: s.connected, Page: s.pageOf, Log: s.log, Now: s.opt.Now,
+		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
 		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
+	}
+	if s.opt.Secrets.Operator != "" {
+		sum := sha256.Sum256([]byte(s.opt.Secrets.Operator))
+		s.Runners.Operator = &sum
 	}
 	s.counts = newCounters(s)
 }

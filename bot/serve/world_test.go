@@ -68,7 +68,7 @@ func runRunner(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return agent.Run(ctx, agent.Config{
-		Server: *server, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state,
+		Servers: []string{*server}, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state,
 		Measure: measure.Config{}.Measure,
 	})
 }

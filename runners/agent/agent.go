@@ -22,11 +22,11 @@ import (
 
 // Config says whose runner this is and how it measures.
 type Config struct {
-	Server string // unix:///path/to/socket or https://host[:port]; http:// on this host alone
-	CA     string // file with certificates to trust beside the system's; "" is none
-	Token  string
-	Name   string
-	Labels []string // kinds of jobs it takes
+	Servers []string // unix:///path/to/socket or https://host[:port]; http:// on this host alone. Where one does not answer, the next is asked
+	CA      string   // file with certificates to trust beside the system's; "" is none
+	Token   string
+	Name    string
+	Labels  []string // kinds of jobs it takes
 
 	StateDir string // for jobs under way and results to deliver; no two runners share one
 	Version  string
@@ -138,7 +138,11 @@ const (
 // persist tries until the server answers: with success, or with an answer that
 // is final. What it returns is that answer, or that ctx ended.
 func (a *agent) persist(ctx context.Context, doing string, try func() error) error {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	pause := firstPause
+	for n := 0; ; n++ {
+		if n > 0 && n%len(a.Servers) == 0 { // all of them were asked
+			pause = min(2*pause, lastPause)
+		}
 		err := try()
 		if err == nil || final(err) {
 			return err

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
@@ -52,23 +53,47 @@ const (
 	moveTimeout  = 30 * time.Minute // for bundles, artifacts and results
 )
 
-// A client speaks the protocol's words.
+// A client speaks the protocol's words, to one of the servers: the one that last answered. They share a journal, so that
+// any of them can go on where another was.
 type client struct {
-	http  *http.Client
-	base  string
+	ways  []way
+	at    atomic.Int64 // counts up; the way is the remainder
 	token string
+}
+
+// A way leads to one server.
+type way struct {
+	http *http.Client
+	base string
 }
 
 func newClient(c Config) (*client, error) {
 	if strings.TrimSpace(c.Token) == "" {
 		return nil, errors.New("there is no token: the bot's operator hands one out for each runner")
 	}
-	u, err := url.Parse(c.Server)
+	if len(c.Servers) == 0 {
+		return nil, errors.New("there is no server: name the bot's address")
+	}
+	all := &client{token: c.Token}
+	for _, server := range c.Servers {
+		client, base, err := Dial(server, c.CA)
+		if err != nil {
+			return nil, err
+		}
+		all.ways = append(all.ways, way{client, base})
+	}
+	return all, nil
+}
+
+// Dial is a way to a bot: unix:///path, https://host, or http:// on this host. ca is a file with certificates to trust beside
+// the system's, "" is none. The address to use with it comes along.
+func Dial(server, ca string) (*http.Client, string, error) {
+	u, err := url.Parse(server)
 	if err != nil {
-		return nil, fmt.Errorf("the server's address %q: %w", c.Server, err)
+		return nil, "", fmt.Errorf("the server's address %q: %w", server, err)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	base := strings.TrimSuffix(c.Server, "/")
+	base := strings.TrimSuffix(server, "/")
 	switch {
 	case u.Scheme == "unix" && u.Host == "" && u.Path != "":
 		base = "http://localhost"
@@ -80,14 +105,14 @@ func newClient(c Config) (*client, error) {
 	case u.Scheme == "http" && isLoopback(u.Hostname()):
 		transport.Proxy = nil
 	case u.Scheme == "http":
-		return nil, fmt.Errorf("the server's address %q would send the token in the clear: use https://", c.Server)
+		return nil, "", fmt.Errorf("the server's address %q would send the token in the clear: use https://", server)
 	default:
-		return nil, fmt.Errorf("the server's address %q is neither unix:///path nor https://host", c.Server)
+		return nil, "", fmt.Errorf("the server's address %q is neither unix:///path nor https://host", server)
 	}
-	if transport.TLSClientConfig, err = trust(c.CA); err != nil {
-		return nil, err
+	if transport.TLSClientConfig, err = trust(ca); err != nil {
+		return nil, "", err
 	}
-	return &client{http: &http.Client{Transport: transport, CheckRedirect: noRedirect}, base: base, token: c.Token}, nil
+	return &http.Client{Transport: transport, CheckRedirect: noRedirect}, base, nil
 }
 
 // noRedirect keeps the token with the server that it is meant for.
@@ -118,7 +143,9 @@ func trust(file string) (*tls.Config, error) {
 
 // do sends a request and returns the answer if it is a good one.
 func (c *client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+protocol.Prefix+path, body)
+	at := c.at.Load()
+	way := c.ways[at%int64(len(c.ways))]
+	req, err := http.NewRequestWithContext(ctx, method, way.base+protocol.Prefix+path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +153,10 @@ func (c *client) do(ctx context.Context, method, path string, body io.Reader, he
 		req.Header[key] = values
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	resp, err := c.http.Do(req)
+	resp, err := way.http.Do(req)
+	if err != nil || resp.StatusCode >= 500 {
+		c.at.CompareAndSwap(at, at+1) // the next try is another's
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +222,17 @@ func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protoco
 
 func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, p *runners.Event) error {
 	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", protocol.Beat{Token: l.Token, Progress: p}, nil)
+}
+
+// hold keeps a request open by which the server knows that this process is there.
+func (c *client) hold(ctx context.Context, l protocol.LeaseAnswer) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodGet, "jobs/"+l.Job+"/hold?token="+strconv.FormatUint(l.Token, 10), nil, nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }
 
 func (c *client) release(ctx context.Context, l protocol.LeaseAnswer) error {

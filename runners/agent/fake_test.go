@@ -176,7 +176,7 @@ func exampleBundle(t *testing.T) []byte {
 
 func (f *fake) config() Config {
 	return Config{
-		Server: f.URL, Token: "secret", Name: "ann", Labels: []string{"l4"}, StateDir: f.t.TempDir(), Version: "v1", Host: "box",
+		Servers: []string{f.URL}, Token: "secret", Name: "ann", Labels: []string{"l4"}, StateDir: f.t.TempDir(), Version: "v1", Host: "box",
 		Measure: quick, After: hurried,
 	}
 }

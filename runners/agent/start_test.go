@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -31,9 +33,9 @@ func TestStartRefuses(t *testing.T) {
 		{"no name", func(c *Config) { c.Name = "" }, "it needs"},
 		{"no labels", func(c *Config) { c.Labels = nil }, "it needs"},
 		{"no token", func(c *Config) { c.Token = " " }, "there is no token"},
-		{"a token in the clear", func(c *Config) { c.Server = "http://bot.example.com" }, "use https://"},
-		{"another scheme", func(c *Config) { c.Server = "nats://bot" }, "neither unix:///path nor https://host"},
-		{"a relative socket", func(c *Config) { c.Server = "unix://run/bot.sock" }, "neither unix:///path nor https://host"},
+		{"a token in the clear", func(c *Config) { c.Servers = []string{"http://bot.example.com"} }, "use https://"},
+		{"another scheme", func(c *Config) { c.Servers = []string{"nats://bot"} }, "neither unix:///path nor https://host"},
+		{"a relative socket", func(c *Config) { c.Servers = []string{"unix://run/bot.sock"} }, "neither unix:///path nor https://host"},
 		{"no such certificate", func(c *Config) { c.CA = "/does/not/exist" }, "certificates to trust"},
 		{"no certificate", func(c *Config) { c.CA = filepath.Join(taken.StateDir, "LOCK") }, "holds no certificate"},
 	}
@@ -62,7 +64,7 @@ func TestTLS(t *testing.T) {
 	}
 	f.hand("job", 1)
 	c := f.config()
-	c.Server, c.CA = over.URL, file
+	c.Servers, c.CA = []string{over.URL}, file
 	f.run(c)
 	f.result()
 	if ask := next(t, f.asked, "the question"); ask.Runner != "ann" || ask.Host != "box" || ask.Version != "v1" || !slices.Equal(ask.Labels, []string{"l4"}) {
@@ -118,5 +120,32 @@ func TestKeep(t *testing.T) {
 	var e gates.Evidence
 	if err := json.Unmarshal(r.Evidence, &e); err != nil || e.Kernel != "twice" {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// A runner of several bots asks the next where one is away or does not lead, in the middle of a job too.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	first, second := newFake(t), newFake(t)
+	for _, what := range []string{"lease", "beat", "bundle", "result"} {
+		first.answer(what, http.StatusServiceUnavailable)
+	}
+	second.hand("job", 1)
+	c := second.config()
+	c.Servers = []string{away.URL, first.URL, second.URL}
+	c.Measure = func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error) {
+		next(t, second.beats, "a beat at the one that answers")
+		second.answer("beat", http.StatusServiceUnavailable)
+		second.answer("result", http.StatusServiceUnavailable)
+		first.answer("beat", 0)
+		first.answer("result", 0)
+		next(t, first.beats, "a beat at the other")
+		return runners.Measured{Evidence: &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: "twice"}}, nil
+	}
+	second.run(c)
+	if r, _ := first.result(); r.Token != 1 {
+		t.Errorf("the result: %+v", r)
 	}
 }

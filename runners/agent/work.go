@@ -66,11 +66,11 @@ type holding struct {
 func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 	ctx, cancel := context.WithCancelCause(ctx)
 	h := &holding{ctx: ctx, end: cancel}
-	ended := make(chan struct{})
-	h.stop = func() { cancel(context.Canceled); <-ended }
+	var ended sync.WaitGroup
+	h.stop = func() { cancel(context.Canceled); ended.Wait() }
 	every := time.Duration(l.Heartbeat * float64(time.Second))
-	go func() {
-		defer close(ended)
+	ended.Go(func() { a.show(ctx, l, every) })
+	ended.Go(func() {
 		for silent := false; ; {
 			select {
 			case <-ctx.Done():
@@ -87,8 +87,26 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 			}
 			silent = err != nil
 		}
-	}()
+	})
 	return h
+}
+
+// show has the server see at once when this process ends, and not by its silence. A server that does not know of it does
+// without; whether the job is this runner's is for the beats to hear.
+func (a *agent) show(ctx context.Context, l protocol.LeaseAnswer, every time.Duration) {
+	for ctx.Err() == nil {
+		asked := a.Now()
+		if err := a.client.hold(ctx, l); final(err) {
+			return
+		}
+		if a.Now().Sub(asked) >= minPoll {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.After(every):
+		}
+	}
 }
 
 // latest is the progress that the next beat tells.

@@ -5,6 +5,7 @@
 //	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
 //	POST jobs/{id}/beat             Beat → 200
+//	GET  jobs/{id}/hold?token=N     → 204 after a while, ask again: while it is open, the runner's process is there
 //	POST jobs/{id}/earlier          Built → 200 EarlierAnswer: what is known of this machine code
 //	POST jobs/{id}/begin            Built → 200 BeginAnswer: counts an attempt, before its first round
 //	PUT  jobs/{id}/artifacts/{name}?token=N   the file → 200

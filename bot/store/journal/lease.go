@@ -184,6 +184,15 @@ func (l *Lease) Extend(ctx context.Context) error {
 	return nil
 }
 
+// Doubt says that the holder may be gone: it has so long to be heard again, if the lease does not end before.
+func (l *Lease) Doubt(ctx context.Context, within time.Duration) error {
+	if err := l.check(ctx); err != nil {
+		return fmt.Errorf("doubt the holder of job %s: %w", l.ID, err)
+	}
+	l.j.queue.change(func(q *queue.Queue) { q.Doubt(l.ID, time.Now().Add(within)) })
+	return nil
+}
+
 // check says whether the lease is still this one's.
 func (l *Lease) check(ctx context.Context) error {
 	rec, revision, err := l.j.leaseOf(ctx, l.ID)

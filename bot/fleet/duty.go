@@ -1,0 +1,183 @@
+package fleet
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// A Duty is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
+type Duty struct {
+	Drained     *Word `json:"drained,omitempty"`     // by an operator, until one returns it
+	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after repeated faults, until an operator returns it
+
+	seq uint64 // of the last event
+}
+
+// Takes tells whether the runner gets jobs.
+func (d Duty) Takes() bool { return d.Drained == nil && d.Quarantined == nil }
+
+// A Word is somebody's decision on a runner.
+type Word struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why,omitempty"`
+}
+
+// The kinds of a runner's events, for good.
+const (
+	drainedKind     = "drained"
+	quarantinedKind = "quarantined"
+	returnedKind    = "returned"
+)
+
+// dutyRun is a runner's name as a subject of the journal.
+func dutyRun(name string) string {
+	return "runner-" + base64.RawURLEncoding.EncodeToString([]byte(name))
+}
+
+func (d *Duty) apply(e journal.Event) error {
+	var w Word
+	if err := json.Unmarshal(e.Data, &w); err != nil {
+		return err
+	}
+	w.At, d.seq = e.At.UTC(), e.Seq
+	switch e.Kind {
+	case drainedKind:
+		d.Drained = &w
+	case quarantinedKind:
+		d.Quarantined = &w
+	case returnedKind:
+		d.Drained, d.Quarantined = nil, nil
+	}
+	return nil
+}
+
+// duty reads a runner's, from the journal if there is news of it.
+func (s *Server) duty(ctx context.Context, name string) (Duty, error) {
+	s.mu.Lock()
+	known := s.duties[name]
+	s.mu.Unlock()
+	last, err := s.Journal.Last(ctx, dutyRun(name))
+	if errors.Is(err, journal.ErrNotFound) {
+		return Duty{}, nil
+	}
+	if err != nil {
+		return Duty{}, fmt.Errorf("reading the history of the runner %s: %w", name, err)
+	}
+	if known.seq == last.Seq {
+		return known, nil
+	}
+	var d Duty
+	if _, err := s.Journal.ReplayRun(ctx, dutyRun(name), d.apply); err != nil {
+		return Duty{}, fmt.Errorf("reading the history of the runner %s: %w", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.duties == nil {
+		s.duties = map[string]Duty{}
+	}
+	s.duties[name] = d
+	return d, nil
+}
+
+// Drain has a runner finish what it has and take no more; Return ends that. Neither does anything twice.
+func (s *Server) Drain(ctx context.Context, name, why string) error {
+	return s.decide(ctx, name, drainedKind, why, func(d Duty) bool { return d.Drained == nil })
+}
+
+// Return has a runner take jobs again.
+func (s *Server) Return(ctx context.Context, name string) error {
+	return s.decide(ctx, name, returnedKind, "", func(d Duty) bool { return !d.Takes() })
+}
+
+// faultsInARow is how many verdicts in a row must be the runner's fault. One kernel alone can fail on every runner: they must
+// be of two at least.
+const faultsInARow = 3
+
+// Judged says what became of a runner's last result: whose kernel it was, and why the runner is at fault, "" if it is not.
+// A runner that is at fault again and again is put into quarantine.
+func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
+	if _, known := s.Tokens[name]; !known {
+		return
+	}
+	s.mu.Lock()
+	if s.faults == nil {
+		s.faults = map[string][]string{}
+	}
+	of := append(s.faults[name], kernel)
+	if fault == "" {
+		of = nil
+	}
+	s.faults[name] = of[max(0, len(of)-faultsInARow):]
+	of = s.faults[name]
+	s.mu.Unlock()
+	if len(of) < faultsInARow || len(slices.Compact(slices.Sorted(slices.Values(of)))) < 2 {
+		return
+	}
+	why := fmt.Sprintf("%d verdicts in a row were its fault, the last on %s: %s", faultsInARow, kernel, fault)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
+	if err := s.decide(ctx, name, quarantinedKind, why, func(d Duty) bool { return d.Quarantined == nil }); err != nil {
+		s.Log.Error("a runner that is at fault again and again could not be put into quarantine", "runner", name, "error", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[name] = nil // it begins anew once it is returned
+}
+
+func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Duty) bool) error {
+	for {
+		d, err := s.duty(ctx, name)
+		if err != nil {
+			return err
+		}
+		if !news(d) {
+			return nil
+		}
+		_, err = s.Journal.Append(ctx, dutyRun(name), d.seq, kind, Word{Why: why})
+		if errors.Is(err, journal.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("writing the history of the runner %s: %w", name, err)
+		}
+		s.Log.Info("a runner's duty has changed", "runner", name, "now", kind, "why", why)
+		s.endPoll(name)
+		return nil
+	}
+}
+
+// poll is a context for a runner that waits for a job: it ends when its duty changes.
+func (s *Server) poll(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, s.Poll)
+	own := &cancel
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.polls == nil {
+		s.polls = map[string]*context.CancelFunc{}
+	}
+	s.polls[name] = own
+	return ctx, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.polls[name] == own {
+			delete(s.polls, name)
+		}
+	}
+}
+
+func (s *Server) endPoll(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.polls[name]; cancel != nil {
+		(*cancel)()
+	}
+}

@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// OperatorPrefix is where operators reach the fleet: whoever has the operator's token.
+//
+//	GET  runners                  → 200 the runners, as a list of Listed
+//	POST runners/{name}/drain     {"why": "..."} → 200: it finishes what it has, and takes no more
+//	POST runners/{name}/return    → 200: it takes jobs again
+const OperatorPrefix = "/fleet/v1/"
+
+// A Listed runner is what an operator sees of it.
+type Listed struct {
+	Name     string    `json:"name"`
+	Host     string    `json:"host,omitempty"`
+	Version  string    `json:"version,omitempty"`
+	Labels   []string  `json:"labels"`
+	Job      string    `json:"job,omitempty"`
+	Kernel   string    `json:"kernel,omitempty"`
+	Since    time.Time `json:"since,omitzero"`     // when it got the job
+	LastSeen time.Time `json:"last_seen,omitzero"` // since the bot was started
+	Duty
+}
+
+// State is how it is, in a word.
+func (l Listed) State(now time.Time) string {
+	switch {
+	case l.LastSeen.IsZero() || now.Sub(l.LastSeen) > Away:
+		return "away"
+	case l.Quarantined != nil:
+		return "quarantined"
+	case l.Drained != nil && l.Job != "":
+		return "draining"
+	case l.Drained != nil:
+		return "drained"
+	case l.Job != "":
+		return "busy"
+	}
+	return "idle"
+}
+
+// Away is how long a runner may be silent and still count as connected: a poll and a lease, with time to spare.
+const Away = 90 * time.Second
+
+// OperatorHandler serves OperatorPrefix.
+func (s *Server) OperatorHandler() http.Handler {
+	s.once.Do(s.setDefaults)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+OperatorPrefix+"runners", s.operated(s.list))
+	mux.HandleFunc("POST "+OperatorPrefix+"runners/{name}/drain", s.operated(s.drain))
+	mux.HandleFunc("POST "+OperatorPrefix+"runners/{name}/return", s.operated(s.giveBack))
+	return mux
+}
+
+// operated lets nobody in without the operator's token. A runner's token is none.
+func (s *Server) operated(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		sum := sha256.Sum256([]byte(token))
+		if s.Operator == nil || !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], s.Operator[:]) != 1 {
+			s.Log.WarnContext(r.Context(), "an operator without a valid token was refused", "remote", r.RemoteAddr, "path", r.URL.Path)
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "unauthorized (operator_token_file in the bot's configuration names the token)", http.StatusUnauthorized)
+			return
+		}
+		if err := h(w, r); err != nil {
+			s.Log.WarnContext(r.Context(), "an operator's request failed", "path", r.URL.Path, "error", err)
+			http.Error(w, err.Error(), statusOf(err))
+		}
+	}
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
+	all := []Listed{}
+	for _, state := range s.Runners() {
+		duty, err := s.duty(r.Context(), state.Name)
+		if err != nil {
+			return err
+		}
+		all = append(all, Listed{
+			Name: state.Name, Host: state.Host, Version: state.Version, Labels: state.Labels, Job: state.Job, Kernel: state.Kernel,
+			Since: state.Since, LastSeen: state.LastSeen, Duty: duty,
+		})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(all)
+}
+
+func (s *Server) drain(w http.ResponseWriter, r *http.Request) error {
+	var word Word
+	if err := readJSON(w, r, small, &word); err != nil {
+		return err
+	}
+	name, err := s.known(r)
+	if err != nil {
+		return err
+	}
+	return s.Drain(r.Context(), name, cmp.Or(strings.TrimSpace(word.Why), "no reason was given"))
+}
+
+func (s *Server) giveBack(_ http.ResponseWriter, r *http.Request) error {
+	name, err := s.known(r)
+	if err != nil {
+		return err
+	}
+	return s.Return(r.Context(), name)
+}
+
+func (s *Server) known(r *http.Request) (string, error) {
+	name := r.PathValue("name")
+	if _, ok := s.Tokens[name]; !ok {
+		return "", refuse(http.StatusNotFound, "no runner is called %q (kernelgate fleet list has them)", name)
+	}
+	return name, nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/agent"
+)
+
+// fleetCommand sees to the runners of a bot.
+func fleetCommand(stdout io.Writer) *cobra.Command {
+	server, tokenFile, ca, why := "http://localhost:8080", "/etc/kernelgate/operator.token", "", ""
+	remote := func() (fleet.Remote, error) {
+		token, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return fleet.Remote{}, strict.Mistakef("--token-file: %w (the bot's configuration names it: operator_token_file)", err)
+		}
+		client, base, err := agent.Dial(server, ca)
+		if err != nil {
+			return fleet.Remote{}, strict.Mistakef("--server: %w", err)
+		}
+		client.Timeout = time.Minute
+		return fleet.Remote{HTTP: client, Base: base, Token: strings.TrimSpace(string(token))}, nil
+	}
+	cmd := &cobra.Command{
+		Use:   "fleet",
+		Short: "List a bot's runners, drain them and return them",
+		Long: "Asks a bot about its runners, with the token that operator_token_file in its configuration names.\n" +
+			"A runner that is drained finishes what it has and takes no more, until it is returned; restarts of\n" +
+			"bot and runner do not change that. One that is in quarantine, since verdicts in a row were its\n" +
+			"fault, is returned in the same way.\n\n" +
+			"Exit status: 0 done, 2 bad input, 3 the bot cannot be reached or refuses.",
+		Example: "  kernelgate fleet list --server https://kernelgate.example.com\n  kernelgate fleet drain gpu1 --why 'new driver'\n  kernelgate fleet return gpu1",
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "list", Short: "Say who is there, and at what", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				r, err := remote()
+				if err != nil {
+					return err
+				}
+				all, err := r.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return printFleet(stdout, all, time.Now())
+			},
+		},
+		drainCommand(stdout, remote, &why),
+		&cobra.Command{
+			Use: "return NAME...", Short: "Have runners take jobs again", Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, names []string) error {
+				return each(names, remote, func(r fleet.Remote, name string) error {
+					if err := r.Return(cmd.Context(), name); err != nil {
+						return err
+					}
+					_, err := fmt.Fprintf(stdout, "%s takes jobs again.\n", name)
+					return err
+				})
+			},
+		},
+	)
+	f := cmd.PersistentFlags()
+	f.StringVar(&server, "server", server, "the bot: https://host, or http:// on its own host")
+	f.StringVar(&tokenFile, "token-file", tokenFile, "file with the operator's token")
+	f.StringVar(&ca, "ca", "", "file with certificates to trust beside the system's")
+	return cmd
+}
+
+func drainCommand(stdout io.Writer, remote func() (fleet.Remote, error), why *string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "drain NAME...", Short: "Have runners finish what they have, and take no more", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return each(names, remote, func(r fleet.Remote, name string) error {
+				if err := r.Drain(cmd.Context(), name, *why); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(stdout, "%s takes no more jobs. (kernelgate fleet list says when it is done with the one it has.)\n", name)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(why, "why", "", "the reason, for whoever looks at the list")
+	return cmd
+}
+
+func each(names []string, remote func() (fleet.Remote, error), do func(fleet.Remote, string) error) error {
+	r, err := remote()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := do(r, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "RUNNER\tSTATE\tLABELS\tHOST\tHEARD\tAT\tNOTE")
+	for _, l := range all {
+		heard, at, note := "-", "-", ""
+		if !l.LastSeen.IsZero() {
+			heard = now.Sub(l.LastSeen).Round(time.Second).String() + " ago"
+		}
+		if l.Job != "" {
+			at = fmt.Sprintf("%s for %s", l.Kernel, now.Sub(l.Since).Round(time.Second))
+		}
+		if l.Drained != nil {
+			note = fmt.Sprintf("drained %s: %s", l.Drained.At.Format("2006-01-02 15:04"), l.Drained.Why)
+		}
+		if l.Quarantined != nil {
+			note = fmt.Sprintf("quarantined %s: %s", l.Quarantined.At.Format("2006-01-02 15:04"), l.Quarantined.Why)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, l.State(now), strings.Join(l.Labels, ","), cmp.Or(l.Host, "-"), heard, at, note)
+	}
+	return table.Flush()
+}
