@@ -250,7 +250,7 @@ func (b *bots) run() {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- agent.Run(ctx, agent.Config{
-			Server: "http://" + b.addr, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(b.dir, "runner"),
+			Servers: []string{"http://" + b.addr}, Token: token, Name: "runner", Labels: []string{"cpu"}, StateDir: filepath.Join(b.dir, "runner"),
 			Measure: scripted.Runner{Hold: b.hold}.Measure, Host: "host",
 		})
 	}()
