@@ -50,7 +50,7 @@ func TestJobGoesThrough(t *testing.T) {
 	}
 	for next(t, w.results.progress, "progress") != told {
 	}
-	ignore := cmpopts.IgnoreUnexported(RunnerState{})
+	ignore := cmpopts.IgnoreUnexported(RunnerState{}, Duty{})
 	want := []RunnerState{{Runner: ann, Job: "job-1", Kernel: "twice", Progress: &told}, {Runner: Runner{Name: "bob", Labels: []string{"l4"}}}}
 	got := w.server.Runners()
 	if got[0].Since.IsZero() || got[0].LastSeen.Before(got[0].Since) || !got[1].LastSeen.IsZero() {
