@@ -143,6 +143,7 @@ func TestInBrowser(t *testing.T) {
 	b.Everything(w.bot.URL() + "/runs/" + job)
 	begin()
 	tab.Until(`document.querySelector("[data-live]").innerText.includes("the test holds it")`)
+	tab.Until(`document.querySelector("#log").innerText.includes("build: the test holds it")`)
 	goOn()
 	tab.Until(`!document.querySelector("[data-live]") && /PASS|DEFER|ERROR/.test(document.querySelector("h1").innerText)`)
 	if !browser.Eval[bool](tab, "window.stays === true") {

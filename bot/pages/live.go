@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // rooms are the runs that somebody watches. However many watch one, it is looked at
@@ -22,6 +23,8 @@ type rooms struct {
 type room struct {
 	watchers map[chan []byte]bool
 	last     []byte
+	log      []byte   // what it was at, as an event
+	steps    []string // the same by line
 	end      context.CancelFunc
 }
 
@@ -29,10 +32,12 @@ const (
 	lookEvery = time.Second
 	mostRooms = 1000 // runs that are watched at a time
 	keepAlive = 20 * time.Second
+	mostSteps = 100 // lines of a log that are kept
 )
 
 // watch sends what a run does while it is under way, as server-sent events: progress
-// with a piece of the page, and end when there is a verdict to load.
+// with a piece of the page, log with what it was at since somebody watches, and end when
+// there is a verdict to load.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
 	if err != nil {
@@ -102,8 +107,10 @@ func (s *Server) join(job string) (news chan []byte, leave func()) {
 	}
 	news = make(chan []byte, 4)
 	r.watchers[news] = true
-	if r.last != nil {
-		news <- r.last
+	for _, text := range [][]byte{r.last, r.log} {
+		if text != nil {
+			news <- text
+		}
 	}
 	return news, func() {
 		s.live.mu.Lock()
@@ -127,12 +134,11 @@ func (s *Server) look(ctx context.Context, job string, r *room) {
 		s.live.mu.Lock()
 		if text != nil && !bytes.Equal(text, r.last) {
 			r.last = text
-			for watcher := range r.watchers {
-				select {
-				case watcher <- text:
-				default: // too slow: the next one tells as much
-				}
-			}
+			r.tell(text)
+		}
+		if step := s.step(job); !over && step != "" && r.note(s.Now(), step) {
+			r.log = event("log", strings.Join(r.steps, "\n"))
+			r.tell(r.log)
 		}
 		if over && s.live.all[job] == r {
 			delete(s.live.all, job)
@@ -153,6 +159,42 @@ func (s *Server) look(ctx context.Context, job string, r *room) {
 	}
 }
 
+// tell sends everybody an event. Whoever is too slow hears as much from the next one.
+func (r *room) tell(text []byte) {
+	for watcher := range r.watchers {
+		select {
+		case watcher <- text:
+		default:
+		}
+	}
+}
+
+// note adds a line to the log, unless it is the last one again.
+func (r *room) note(now time.Time, step string) bool {
+	if n := len(r.steps); n > 0 && strings.HasSuffix(r.steps[n-1], "  "+step) {
+		return false
+	}
+	r.steps = append(r.steps, now.UTC().Format(time.TimeOnly)+"  "+step)
+	r.steps = r.steps[max(0, len(r.steps)-mostSteps):]
+	return true
+}
+
+// step is what a run is at, in one line.
+func (s *Server) step(job string) string {
+	p := s.progress(job)
+	if p == nil {
+		return ""
+	}
+	return report.Plain(strings.Trim(string(p.Gate)+": "+p.Text, ": "))
+}
+
+// event is in the form of server-sent ones, for which a carriage return ends a line too:
+// nothing in the data is an event of its own.
+func event(name, data string) []byte {
+	data = strings.NewReplacer("\r\n", "\ndata: ", "\n", "\ndata: ", "\r", "\ndata: ").Replace(data)
+	return []byte("event: " + name + "\ndata: " + data + "\n\n")
+}
+
 // news is the run's state as an event.
 func (s *Server) news(ctx context.Context, job string) (text []byte, over bool) {
 	row, err := s.Source.Run(ctx, job)
@@ -160,13 +202,12 @@ func (s *Server) news(ctx context.Context, job string) (text []byte, over bool) 
 		return nil, ctx.Err() != nil
 	}
 	if row.Phase == change.Done || row.Phase == change.Abandoned {
-		return []byte("event: end\ndata: \n\n"), true
+		return event("end", ""), true
 	}
 	var piece bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&piece, "progress", &RunPage{Row: rowOf(row, row.Repo), Progress: s.progress(job)}); err != nil {
 		s.Log.Error("progress cannot be written", "job", job, "err", err)
 		return nil, false
 	}
-	lines := strings.Split(strings.TrimSpace(piece.String()), "\n")
-	return []byte("event: progress\ndata: " + strings.Join(lines, "\ndata: ") + "\n\n"), false
+	return event("progress", strings.TrimSpace(piece.String())), false
 }

@@ -26,6 +26,9 @@ func (w *world) stream(url string) (next func() (name, data string)) {
 	lines := bufio.NewScanner(answer.Body)
 	return func() (name, data string) {
 		for lines.Scan() {
+			if strings.Contains(lines.Text(), "\r") {
+				w.Errorf("%q is more than one line to a browser", lines.Text())
+			}
 			switch line := lines.Text(); {
 			case line == "" && name != "":
 				return name, data
@@ -64,8 +67,14 @@ func TestLive(t *testing.T) {
 		}
 	}
 	until("progress", "3 of 20 rounds")
+	until("log", "13:00:00  performance: mission\n")
 	w.busy(job, &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 4, Total: 20, Unit: "<b>rounds</b>"})
 	until("progress", "4 of 20 &lt;b&gt;rounds")
+	w.busy(job, &runners.Event{Gate: gates.GateProfile, Text: "of <b>long</b>\x1b[31m\nevent: end", Detail: "x\r\revent: end\rdata: y"})
+	until("log", "13:00:00  performance: mission\n13:00:00  profile: of <b>long</b>") // text, for textContent
+	if name, data := w.stream(site + "/runs/" + job + "/live")(); name != "progress" {
+		t.Errorf("who comes now hears %s %q first", name, data)
+	}
 	e, v := recorded(t, "spills")
 	result := change.NewResult(v)
 	result.Evidence, result.Verdict = w.blob("e", e), w.blob("v", v)

@@ -6,6 +6,11 @@ const live = document.querySelector("[data-live]");
 if (live && window.EventSource) {
   const source = new EventSource(live.dataset.live);
   source.addEventListener("progress", (e) => { live.innerHTML = e.data; });
+  source.addEventListener("log", (e) => {
+    const log = document.querySelector("#log");
+    log.hidden = false;
+    log.querySelector("pre").textContent = e.data;
+  });
   source.addEventListener("end", () => { source.close(); verdict(); });
 }
 async function verdict() {
