@@ -17,7 +17,7 @@ build:
 	@go build -ldflags="$(COMMIT)" -o $(BIN) .
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
-# 13 compiler and Triton from PyPI, GitHub's example payloads and API description, a headless
+# 13 compiler, Triton and CuTe DSL from PyPI, GitHub's example payloads and API description, a headless
 # Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
@@ -25,6 +25,7 @@ setup:
 	@go mod download
 	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
 	@runners/toolchain/fetch-triton.sh >/dev/null || test -z "$$CI"
+	@runners/toolchain/fetch-cutedsl.sh >/dev/null || test -z "$$CI"
 	@bot/github/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
 	@bot/github/embedded/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
 	@runners/command/testdata/fetch-googlebenchmark.sh >/dev/null || test -z "$$CI"

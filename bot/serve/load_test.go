@@ -109,7 +109,7 @@ github:
   api_url: https://user:password@github.example.com
   repositories: [kernels, a/b, A/B]
 nats: http://nats
-runner: {labels: ["a b"], includes: {a/b: /opt/x, cutlass: opt/cutlass, fine: /opt/fine}, socket: run.sock, name: "", user: Root!}
+runner: {labels: ["a b"], includes: {a/b: /opt/x, cutlass: opt/cutlass, fine: /opt/fine}, toolchains: [/opt/cuda-12.9, cuda], socket: run.sock, name: "", user: Root!}
 runners:
   - {name: local, labels: [l4], token_file: /k/t}
   - {name: gpu 1, labels: [l/4], token_file: /k/t}

@@ -58,7 +58,7 @@ func codeGist(m *gates.MachineCode) string {
 		}
 	}
 	if more := len(m.Changes) - 1 + m.More; more > 0 {
-		said += fmt.Sprintf(" (and %s more)", plural(more, "kernel"))
+		said += fmt.Sprintf(" (and %d more)", more)
 	}
 	return clip(said, gistRunes)
 }

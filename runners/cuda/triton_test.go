@@ -164,6 +164,9 @@ func TestTritonStatic(t *testing.T) {
 		if !strings.HasPrefix(cand.Compiler, "triton 3.") || *cand.Resources.Registers < 8 || *cand.Resources.SpillStores != 0 || cand.EntryLine != 5 {
 			t.Errorf("the build's evidence is not whole: %+v", cand)
 		}
+		if notes := strings.Join(v.Notes, " "); strings.Contains(notes, "own words") {
+			t.Errorf("the author's word is taken: %s", notes)
+		}
 		m := e.MachineCode
 		if m == nil || len(m.Changes) == 0 {
 			t.Fatalf("nobody shows what differs: %+v", m)
