@@ -31,7 +31,9 @@ func compiled(t *testing.T, manifest func(string) string, files map[string]strin
 		t.Fatal(err)
 	}
 	_, p := languages(t)
-	p.Gates.Performance = nil
+	for i := range p.Rules {
+		p.Rules[i].Gates.Performance = nil
+	}
 	root := t.TempDir()
 	dir := filepath.Join(root, "head")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -46,14 +46,12 @@ func TestPublicKernels(t *testing.T) {
 	}
 	var sources, entries []string
 	for _, m := range all {
-		source := fmt.Sprintf("#include \"csrc/%s\"\n", m.Variants[0].Source)
-		if !slices.Contains(sources, source) {
-			sources = append(sources, source)
-		}
-		entries = append(entries, m.Entries(m.DefaultVariant)...)
+		sources = append(sources, fmt.Sprintf("#include \"csrc/%s\"\n", m.Variants[0].Source), fmt.Sprintf("#include \"gate/%s\"\n", m.Reference.Source))
+		entries = append(append(entries, m.Entries(m.DefaultVariant)...), m.Reference.Entry)
 	}
 	slices.Sort(sources)
 	slices.Sort(entries)
+	sources, entries = slices.Compact(sources), slices.Compact(entries)
 	if err := os.WriteFile(filepath.Join(dir, "all.cu"), []byte(strings.Join(sources, "")), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +65,9 @@ func TestPublicKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, m := range all {
+		if wrong := compareParameters(cubin.Kernels[slices.Index(entries, m.Reference.Entry)], m.ReferenceParameters()); wrong != nil {
+			t.Errorf("the reference of %s: %s\n%s", name, wrong.summary, wrong.table())
+		}
 		for _, k := range m.Kernels(m.DefaultVariant) {
 			code := cubin.Kernels[slices.Index(entries, k.Entry)]
 			if wrong := compareParameters(code, m.Parameters(k.Args)); wrong != nil {

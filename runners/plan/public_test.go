@@ -36,7 +36,7 @@ func TestPublicKernelsAsChanges(t *testing.T) {
 		"softmax":   {{"block: [256]", "block: [512]"}, {"flags: [-DUSE_BF16]", "flags: [-DUSE_BF16, --use_fast_math]"}},
 		"embedding": {{"block: [256]", "block: [512]"}, {"flags: [-DUSE_BF16]", "flags: [-DUSE_BF16, -DWIDE=1]"}},
 		"transpose": {{"block: [TILE, 8]", "block: [TILE, 8, 1], max_threads: 512"}, {"default: 32", "default: 16"}},
-		"sum_grid":  {{"default: 64", "default: 32"}, {"source: samples.cu", "source: samples.cu\nflags: [-O3]"}},
+		"sum_grid":  {{"default: 64", "default: 32"}, {"\nsource: samples.cu", "\nsource: samples.cu\nflags: [-O3]"}},
 		"sum_last":  {{"default: 64", "default: 32"}, {"sum_of_last<256, false>\", grid: [BLOCKS], block: [256]", "sum_of_last<128, false>\", grid: [BLOCKS], block: [128]"}},
 		"rms":       {{"min(H, 256)", "min(H, 128)"}, {"fused_add_rms<half, 8>", "fused_add_rms<half, 4>"}},
 		"rotary":    {{"min(H*R/2, 512)", "min(H*R/2, 256)"}, {"rotary<half, half, true>", "rotary<half, half, false>"}},
