@@ -91,7 +91,7 @@ for step in $steps; do
   triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_EVIDENCE=$results/triton ../../bin/gpu/cuda.test -test.v -test.run "TritonOnGPU|CompilersOnGPU" -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Kernels with the interfaces of well-known public ones do what their references say.
-  public) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run SanitizersOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1

@@ -11,12 +11,25 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
+const publicPolicy = `version: 1
+gates:
+  correctness: {shapes: all, seeds: [0, 1], distributions: [normal, uniform], norm_error: "<= 2%", determinism: true}
+  performance:
+    target: {shapes: first, p50: "<= 10ms"}
+    rounds: {min: 6, max: 6}
+    pairs: 10
+    control: 10%
+    solo_shift: 50%
+rules:
+  - name: default
+`
+
 // The kernels of testdata/public do what their references say, launched as their manifests say. Each is a new kernel, which is
-// compared with its reference alone.
+// compared with its reference and timed beside copies of itself.
 func TestPublicOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
-	policy, err := policies.Parse("test.yaml", []byte("version: 1\ngates:\n  correctness: {shapes: all, seeds: [0, 1], distributions: [normal, uniform], determinism: true}\nrules:\n  - name: default\n"))
+	policy, err := policies.Parse("test.yaml", []byte(publicPolicy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +62,7 @@ func TestPublicOnGPU(t *testing.T) {
 				t.Errorf("%s (%s): %s %s", v.Outcome, v.Reason, v.Summary, e.Fault)
 			}
 			t.Logf("%s: %s", v.Outcome, v.Summary)
+			keepEvidence(t, name, e)
 		})
 	}
 }
