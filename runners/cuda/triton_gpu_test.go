@@ -129,6 +129,17 @@ var compilersTried = []struct {
 	{"command-beside", byCommand, "st.global.f32 [%a5], %f2;", "st.global.f32 [%a5], %f2;\n\tst.global.f32 [%a5+4], %f2;", gates.Defer, gates.ReasonCorrectness},
 }
 
+// compilersPolicy does not ask for spills: of what a program compiled they are not known.
+var compilersPolicy = strings.Replace(policyText, `, spill_stores: "<= 0B"`, "", 1)
+
+func TestCompilersRecorded(t *testing.T) {
+	for _, c := range compilersTried {
+		if v := judgeRecorded(t, "compilers/"+c.name, compilersPolicy); v.Outcome != c.outcome || v.Reason != c.reason {
+			t.Errorf("%s: got %s (%s), want %s (%s): %s", c.name, v.Outcome, v.Reason, c.outcome, c.reason, v.Summary)
+		}
+	}
+}
+
 func TestCompilersOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
@@ -138,7 +149,7 @@ func TestCompilersOnGPU(t *testing.T) {
 			if c.from != "" && !strings.Contains(code, c.from) {
 				t.Fatal("the edit changes nothing")
 			}
-			e, v := otherCompiler(t, c.own, strings.Replace(code, c.from, c.with, 1), around(baselineBody), strings.Replace(policyText, ", spill_stores: \"<= 0B\"", "", 1), "") // what a program compiled is not known to spill
+			e, v := otherCompiler(t, c.own, strings.Replace(code, c.from, c.with, 1), around(baselineBody), compilersPolicy, "")
 			if v.Outcome != c.outcome || v.Reason != c.reason {
 				t.Errorf("got %s (%s), want %s (%s): %s %s", v.Outcome, v.Reason, c.outcome, c.reason, v.Summary, e.Fault)
 			}
