@@ -65,6 +65,7 @@ type Teller struct {
 	Ledger  Ledger
 	Dir     string                                     // where it remembers how far each hook was told
 	Page    func(repo string, job string) string       // where people can look; "" where they cannot
+	Leads   func() bool                                // of several bots with the same hooks, the one that tells; nil where it is alone
 	Pause   func(context.Context, time.Duration) error // between two tries; the clock's unless given
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -124,7 +125,7 @@ func (t *Teller) tell(ctx context.Context, h Hook) error {
 		if err != nil {
 			return err
 		}
-		if news != nil && h.wants(news) && t.Now().Sub(news.At) < tooOld {
+		if news != nil && h.wants(news) && t.Now().Sub(news.At) < tooOld && t.mine(ctx, news) {
 			t.send(ctx, h, news)
 		}
 		if ctx.Err() != nil {
@@ -136,6 +137,20 @@ func (t *Teller) tell(ctx context.Context, h Hook) error {
 
 // tooOld is when news are none any more.
 const tooOld = 24 * time.Hour
+
+// told is when the bot that leads has told its news for sure, unless the hook did not answer for as long. Whoever leads
+// after it tells what is younger, twice at the worst.
+const told = 5 * time.Minute
+
+// mine waits until it is clear who tells.
+func (t *Teller) mine(ctx context.Context, n *News) bool {
+	for t.Leads != nil && !t.Leads() {
+		if t.Now().Sub(n.At) >= told || t.Pause(ctx, time.Second) != nil {
+			return false
+		}
+	}
+	return true
+}
 
 func (t *Teller) file(h Hook) string { return filepath.Join(t.Dir, h.Name+".told") }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,8 +146,8 @@ func row(id change.ID, o gates.Outcome, r gates.Reason) ledger.RunRow {
 		Line: string(o) + " sdpa: +20 %", Device: "H200", Phase: change.Done}
 }
 
-// told lets a hook begin where the journal ends: it is a hook from before.
-func told(t *testing.T, dir, name string) {
+// from lets a hook begin where the journal ends: it is a hook from before.
+func from(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name+".told"), []byte("0\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -169,8 +170,8 @@ func TestTells(t *testing.T) {
 	} {
 		p.finish(r)
 	}
-	told(t, dir, "plain")
-	told(t, dir, "slack")
+	from(t, dir, "plain")
+	from(t, dir, "slack")
 	teller(t, p, dir, Hook{Name: "plain", URL: plainURL, Secret: secret, Repositories: []string{"ORG/kernels"}}, Hook{Name: "slack", URL: slackURL, Slack: true, On: []string{Regression}})
 	var events []string
 	for range 3 {
@@ -202,7 +203,7 @@ func TestTriesAgain(t *testing.T) {
 	fineURL, fine := receiver(t)
 	log, pauses, stop := func() (*bytes.Buffer, chan time.Duration, func()) {
 		for _, name := range []string{"slow", "refuses", "leads", "fine", "gone"} {
-			told(t, dir, name)
+			from(t, dir, name)
 		}
 		p.finish(row(pull, gates.Pass, ""))
 		p.finish(row(pull, gates.Defer, gates.ReasonTooSlow))
@@ -241,7 +242,7 @@ func TestGivesUp(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	gone := server.URL
 	server.Close()
-	told(t, dir, "gone")
+	from(t, dir, "gone")
 	p.finish(row(pull, gates.Pass, ""))
 	log, pauses, stop := teller(t, p, dir, Hook{Name: "gone", URL: gone + "/a-secret"})
 	var waits []time.Duration
@@ -301,6 +302,44 @@ func TestRestart(t *testing.T) {
 		if seq, err := tell.begin(Hook{Name: "team"}); err != nil || seq != 5 {
 			t.Errorf("%q: it begins behind %d, %v", text, seq, err)
 		}
+	}
+}
+
+// Of several bots the one that leads tells; one that leads after it tells what may not have been told.
+func TestStandsBy(t *testing.T) {
+	p, dir := newPast(), t.TempDir()
+	url, all := receiver(t)
+	from(t, dir, "team")
+	p.finish(row(pull, gates.Pass, ""))
+	p.finish(row(pull, gates.Error, gates.ReasonRunner))
+	p.events[1].At = epoch.Add(time.Hour)
+	var leads atomic.Bool
+	looked := make(chan struct{}, 100)
+	tell := &Teller{
+		Hooks: []Hook{{Name: "team", URL: url}}, Journal: p, Ledger: p, Dir: dir, Now: func() time.Time { return epoch.Add(time.Hour + time.Second) },
+		Leads: func() bool { looked <- struct{}{}; return leads.Load() },
+		Pause: func(ctx context.Context, _ time.Duration) error { <-looked; return ctx.Err() },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- tell.Run(ctx) }()
+	for text := ""; text != "1\n"; { // the first is left to the one that led
+		data, err := os.ReadFile(filepath.Join(dir, "team.told"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(data)
+	}
+	if len(all) > 0 {
+		t.Error("one that stands by has told something")
+	}
+	leads.Store(true)
+	if g := <-all; g.header.Get(HeaderDelivery) != "2" {
+		t.Errorf("the one that leads now tells of %s", g.header.Get(HeaderDelivery))
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -18,6 +19,11 @@ import (
 type Actor interface {
 	Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error
 }
+
+// A Refused is an Actor's no, in words for whoever asked.
+type Refused string
+
+func (r Refused) Error() string { return string(r) }
 
 // Buttons are what one can ask for about a change.
 type Buttons struct {
@@ -79,6 +85,10 @@ func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.Act.Press(r.Context(), state.ID, form("press"), v.Login, form("head"), asked); err != nil {
+		if no, ok := errors.AsType[Refused](err); ok {
+			refuse(http.StatusConflict, "Not now", string(no))
+			return
+		}
 		s.fail(w, r, err)
 		return
 	}

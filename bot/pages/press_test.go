@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"html"
 	"net/http"
 	"net/url"
@@ -23,13 +24,14 @@ import (
 type pressed struct {
 	mu  sync.Mutex
 	all []string
+	no  error
 }
 
 func (p *pressed) Press(_ context.Context, id change.ID, press, by, head string, c command.Command) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = append(p.all, fmt.Sprintf("%s asks %v of %s at %.8s", by, c, id, head))
-	return nil
+	return p.no
 }
 
 func (p *pressed) take() []string {
@@ -169,6 +171,11 @@ func TestPressRefuses(t *testing.T) {
 	}
 	if answer, _ := w.get(site+there, "Cookie", rita); answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a link presses: %s", answer.Status)
+	}
+	actor.no = pages.Refused("Another of the bots does the work now.")
+	answer := w.post(site+there, with("", ""), "Cookie", rita, "Sec-Fetch-Site", mine)
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusConflict || !strings.Contains(string(text), string(actor.no.(pages.Refused))) {
+		t.Errorf("what the bot refuses: %s, %v", answer.Status, err)
 	}
 	w.actor = nil
 	if answer := w.post(w.site(guard("")).URL+there, with("", ""), "Cookie", rita); answer.StatusCode == http.StatusSeeOther {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
@@ -74,6 +77,10 @@ func TestTwoServers(t *testing.T) {
 	}
 	if _, err := second.Client.CreateComment(w.ctx, "olga/kernels", pr.Number(), "Mine."); !errors.Is(err, journal.ErrNotLeading) {
 		t.Errorf("a write by the one that stands by: %v", err)
+	}
+
+	if err := second.Bot.Press(w.ctx, change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}, "A", "walt", pr.HeadSHA(), command.Cancel{}); !errors.Is(err, keeper.ErrStandsBy) {
+		t.Errorf("a button at the one that stands by: %v", err)
 	}
 
 	w.no(stopFirst())

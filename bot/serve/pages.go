@@ -17,9 +17,12 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -151,7 +154,7 @@ func (s *Server) pageAt(repo, path string) string {
 
 // pages serves what the stores hold.
 func (s *Server) pages(done <-chan struct{}) (http.Handler, error) {
-	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done, Act: s.Bot}
+	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done, Act: actor{s.Bot}}
 	return site.Handler()
 }
 
@@ -193,4 +196,18 @@ func (s stores) Runners() []pages.Runner {
 		})
 	}
 	return list
+}
+
+// An actor says in a page's words why something cannot be asked for.
+type actor struct{ bot *keeper.Keeper }
+
+func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error {
+	err := a.bot.Press(ctx, id, press, by, head, c)
+	switch {
+	case errors.Is(err, keeper.ErrMovedOn):
+		return pages.Refused("The change is closed, or has another head by now. Load its page again.")
+	case errors.Is(err, keeper.ErrStandsBy), errors.Is(err, journal.ErrNotLeading):
+		return pages.Refused("Another of the bots does the work now. Press the button there, or write the command as a comment on the pull request.")
+	}
+	return err
 }
