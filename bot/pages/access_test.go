@@ -1,9 +1,11 @@
 package pages_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -218,7 +220,10 @@ func (w *world) post(address string, form url.Values, header ...string) *http.Re
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(r)
 	w.no(err)
+	text, err := io.ReadAll(answer.Body)
+	w.no(err)
 	answer.Body.Close()
+	answer.Body = io.NopCloser(bytes.NewReader(text))
 	return answer
 }
 
