@@ -50,7 +50,7 @@ lint:
 # reach no statement which others do not reach, run here alone.
 PLAIN := ./runners/cpu ./bot/keeper . ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart ./bot/pages/folder \
-	./bot/planner ./bot/present ./bot/publish ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
+	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/nvtool ./runners/plan ./runners/replay ./runners/sanitize ./runners/scripted ./runners/tensor ./runners/toolchain
 
