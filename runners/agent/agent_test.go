@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net/http"
 	"os"
@@ -221,6 +222,36 @@ func TestResultThatIsRefused(t *testing.T) {
 	if _, e = f.result(); e.Fault != "" {
 		t.Errorf("the next job: %q", e.Fault)
 	}
+}
+
+// A job that is gone before its bundle came is no fault of anybody's.
+func TestGoneBeforeItCame(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusConflict, http.StatusGone} {
+		f := newFake(t)
+		f.answer("bundle", status)
+		f.hand("job", 1)
+		c := f.config()
+		dropped := make(chan struct{}, 10)
+		c.Log = slog.New(slog.NewTextHandler(dropping{dropped}, nil))
+		f.run(c)
+		next(t, dropped, "the end of the job")
+		f.answer("bundle", 0)
+		f.hand("next", 9)
+		if r, e := f.result(); r.Token != 9 || e.Fault != "" {
+			t.Errorf("%d: the result of token %d was sent: %s", status, r.Token, e.Fault)
+		}
+	}
+}
+
+// dropping is a log that tells when a job was dropped.
+type dropping struct{ told chan struct{} }
+
+func (d dropping) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "job dropped") {
+		d.told <- struct{}{}
+	}
+	return len(line), nil
 }
 
 func TestEndOfAJob(t *testing.T) {

@@ -29,7 +29,7 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseAnswer) error {
 	defer os.RemoveAll(dir)
 	h := a.hold(ctx, l)
 	defer h.stop()
-	found, err := a.measure(h.ctx, l, dir, &h.latest, record{a, l, h.end})
+	found, err := a.measure(h, l, dir)
 	switch cause := context.Cause(h.ctx); {
 	case errors.Is(cause, ErrRefused):
 		return cause
@@ -128,14 +128,18 @@ func (l *latest) get() *runners.Event {
 }
 
 // measure returns an outcome with evidence: what goes wrong here is a fault in
-// it. Only the end of ctx returns an error.
-func (a *agent) measure(ctx context.Context, l protocol.LeaseAnswer, dir string, p runners.Progress, r runners.Record) (runners.Measured, error) {
+// it. Only the end of the job returns an error.
+func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners.Measured, error) {
+	ctx := h.ctx
 	job, err := a.fetch(ctx, l, dir)
+	if errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused) {
+		h.end(err)
+	}
 	if err == nil {
-		job.Record = r
+		job.Record = record{a, l, h.end}
 		job.Provenance.Time, job.Provenance.Host, job.Provenance.Program = a.Now().UTC(), a.Host, a.Version
 		var found runners.Measured
-		if found, err = a.guarded(ctx, job, filepath.Join(dir, "scratch"), p); err == nil {
+		if found, err = a.guarded(ctx, job, filepath.Join(dir, "scratch"), &h.latest); err == nil {
 			return found, nil
 		}
 	}
