@@ -234,8 +234,13 @@ func resultOf(token uint64) protocol.Result {
 	return protocol.Result{Token: token, Evidence: json.RawMessage(`{"schema":"x"}`), Log: "log"}
 }
 
-// hurried makes time pass fifty times as fast.
-func hurried(d time.Duration) <-chan time.Time { return time.After(d / 50) }
+// hurried makes time pass fifty times as fast, but for the one try that a runner has to say goodbye: a busy machine needs it.
+func hurried(d time.Duration) <-chan time.Time {
+	if d == 5*time.Second {
+		return time.After(d)
+	}
+	return time.After(d / 50)
+}
 
 type measure func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
 
