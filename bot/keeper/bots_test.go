@@ -14,7 +14,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
@@ -34,9 +34,7 @@ const leadFor = 2 * time.Second
 // of them, and GitHub notes who writes.
 type bots struct {
 	*world
-	nodes  []*exec.Cmd
-	ports  []string
-	nats   string
+	nats   *natstest.Servers
 	all    []*member
 	github string // where GitHub is for the bots
 
@@ -62,29 +60,22 @@ type written struct {
 
 func newBots(w *world, n, nodes int) *bots {
 	w.Helper()
-	b := &bots{world: w, nodes: make([]*exec.Cmd, nodes), rng: rand.New(rand.NewPCG(5, uint64(n)))}
+	b := &bots{world: w, rng: rand.New(rand.NewPCG(5, uint64(n)))}
+	var ports []string
 	for range 2 * nodes {
 		_, port, err := net.SplitHostPort(w.freeAddress())
 		w.no(err)
-		b.ports = append(b.ports, port)
+		ports = append(ports, port)
 	}
-	var urls []string
-	for i := range b.nodes {
-		urls = append(urls, "nats://127.0.0.1:"+b.ports[2*i])
-		b.startNode(i)
+	b.nats = natstest.New(w, ports)
+	for i := range nodes {
+		b.listens(i)
 	}
-	b.nats = strings.Join(urls, ",")
-	w.Cleanup(func() {
-		for _, node := range b.nodes {
-			node.Process.Kill()
-			node.Wait()
-		}
-	})
 	b.watchGitHub()
 	for i := range n {
 		s := w.setup()
 		s.Dir, s.Addr, s.Name = filepath.Join(w.dir, fmt.Sprint("bot", i)), w.freeAddress(), fmt.Sprint("bot", i)
-		s.NATS, s.GitHub, s.Absent = b.nats, b.github, true
+		s.NATS, s.GitHub, s.Absent = b.nats.URLs, b.github, true
 		w.no(os.MkdirAll(s.Dir, 0o700))
 		b.all = append(b.all, &member{setup: s})
 	}
@@ -101,6 +92,18 @@ func newBots(w *world, n, nodes int) *bots {
 	b.balance()
 	b.run()
 	return b
+}
+
+// listens waits until clients can reach a NATS server.
+func (b *bots) listens(i int) {
+	b.Helper()
+	b.poll("a NATS server", func() bool {
+		c, err := net.Dial("tcp", b.nats.Addr(i))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
 }
 
 // begin starts a bot, and waits until it listens.
@@ -286,7 +289,7 @@ func (b *bots) goOn(m *member) { b.no(m.cmd.Process.Signal(syscall.SIGCONT)) }
 // events reads the journal to its end, as nobody who leads.
 func (b *bots) events(do func(journal.Event)) {
 	b.Helper()
-	j, err := journal.Open(b.ctx, journal.Options{URL: b.nats})
+	j, err := journal.Open(b.ctx, journal.Options{URL: b.nats.URLs})
 	b.no(err)
 	_, err = j.Replay(b.ctx, 0, func(e journal.Event) error { do(e); return nil })
 	b.no(errors.Join(err, j.Close()))

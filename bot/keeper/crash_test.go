@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -21,13 +22,7 @@ const childEnv = "KERNELGATE_TEST_BOT"
 
 func TestMain(m *testing.M) {
 	sandbox.Init() // the stages of the attention kernel are compiled
-	if text, ok := os.LookupEnv(nodeEnv); ok {
-		if err := serveNode(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	natstest.Main()
 	text, ok := os.LookupEnv(childEnv)
 	if !ok {
 		os.Exit(m.Run())

@@ -64,10 +64,9 @@ func TestSeveralBots(t *testing.T) {
 		switch {
 		case long && what == 3 && i%2 == 0: // a server
 			servers++
-			node := b.nodes[i%nodes]
-			node.Process.Kill()
-			node.Wait()
-			b.startNode(i % nodes)
+			b.nats.Kill(i % nodes)
+			b.nats.Start(i % nodes)
+			b.listens(i % nodes)
 		case i%2 == 0:
 			start := time.Now()
 			m.kill()

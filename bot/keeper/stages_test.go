@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 const attention = "../../kernels/sdpa_fp8"
@@ -128,10 +129,7 @@ func TestStagesAsPullRequests(t *testing.T) {
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); (err != nil || !sandbox.Probe().Works()) && os.Getenv("CI") == "" {
 		t.Skip("no CUDA compiler, or no sandbox: ", err)
 	}
-	c := &compiler{cache: filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds"), seen: map[string]*gates.Evidence{}}
-	if err := os.MkdirAll(c.cache, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	c := &compiler{cache: toolchaintest.Builds(t), seen: map[string]*gates.Evidence{}}
 	w := newWorld(t, worldOptions{measure: c.measure})
 	first := alone(t, "stage0")
 	first[".github/kernelgate.yaml"] = staticPolicy

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // twoTritons is the digests of the two that make setup fetches, by version.
@@ -94,10 +94,7 @@ func TestToolchainAsPullRequest(t *testing.T) {
 	if watched {
 		t.Skip("the race detector sees in other stories all that this one does; make test runs it without")
 	}
-	cache := filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	cache := toolchaintest.Builds(t)
 	digests := twoTritons(t, cache)
 	python, err := exec.Command("python3", "-I", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {

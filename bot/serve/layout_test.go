@@ -3,7 +3,6 @@ package serve_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 const (
@@ -183,10 +183,7 @@ func edit(t *testing.T, text string, pairs ...string) string {
 // tells what was built as a candidate.
 func (w *world) compiling(server, token string) (built func() []string) {
 	w.Helper()
-	cache, state := filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds"), w.TempDir()
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		w.Fatal(err)
-	}
+	cache, state := toolchaintest.Builds(w), w.TempDir()
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	one := func(ctx context.Context, arch string, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {

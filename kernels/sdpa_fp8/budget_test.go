@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 func TestMain(m *testing.M) {
@@ -71,10 +72,7 @@ func judge(t *testing.T, p *policies.Policy, variant, arch string) (*gates.Evide
 		t.Fatal(err)
 	}
 	// Shared by all runs: what has not changed is compiled once.
-	cache := filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	cache := toolchaintest.Builds(t)
 	job := runners.Job{Manifest: m, ManifestText: text, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
 	b, err := cuda.New(t.Context(), job, cuda.Config{Scratch: t.TempDir(), Cache: cache, Arch: arch, Seed: 1, Getenv: os.Getenv})
 	if err != nil {

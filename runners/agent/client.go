@@ -36,9 +36,14 @@ type statusError struct {
 
 func (e statusError) Error() string { return fmt.Sprintf("the server answers %d: %s", e.code, e.text) }
 
+// gone tells whether the job is not this runner's any more.
+func gone(err error) bool {
+	return errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused)
+}
+
 // final tells whether asking again would change nothing.
 func final(err error) bool {
-	if errors.Is(err, ErrRefused) || errors.Is(err, errLost) || errors.Is(err, errCancelled) {
+	if gone(err) {
 		return true
 	}
 	var status statusError

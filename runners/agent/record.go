@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,7 +40,7 @@ func (r record) Begin(ctx context.Context, c runners.Code) (attempt int, err err
 // ask tries until the server answers. That nobody wants the job any more ends it.
 func (r record) ask(ctx context.Context, doing string, try func() error) error {
 	err := r.agent.persist(ctx, doing, try)
-	if errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused) {
+	if gone(err) {
 		r.end(err)
 	}
 	return err

@@ -78,7 +78,7 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 			case <-a.After(every):
 			}
 			err := a.client.beat(ctx, l, h.latest.get())
-			if errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused) {
+			if gone(err) {
 				cancel(err)
 				return
 			}
@@ -132,7 +132,7 @@ func (l *latest) get() *runners.Event {
 func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners.Measured, error) {
 	ctx := h.ctx
 	job, err := a.fetch(ctx, l, dir)
-	if errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused) {
+	if gone(err) {
 		h.end(err)
 	}
 	if err == nil {

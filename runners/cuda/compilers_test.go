@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // What a manifest says in place of nvcc.
@@ -54,7 +55,7 @@ json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
 		Manifest: m, ManifestText: base, Policy: p, Trusted: filepath.Join(root, "base"), Baseline: &runners.Side{Dir: filepath.Join(root, "base"), Variant: "default"},
 		Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default", Manifest: side, ManifestText: own.Replace(base)},
 	}
-	b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Arch: arch, Getenv: os.Getenv})
+	b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord}, Arch: arch, Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // The test's own binary is the worker too.
@@ -142,24 +143,13 @@ func (tr trial) backend(t *testing.T) *Backend {
 	base := side("base", tr.baseline)
 	job := runners.Job{Manifest: m, ManifestText: tr.manifest, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
 	b, err := New(t.Context(), job, Config{
-		Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord},
+		Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord},
 		Arch: tr.arch, LaunchTimeout: tr.timeout, Getenv: os.Getenv,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// buildCache is shared by all tests of a run: they compile the same baseline and
-// reference over and over.
-func buildCache(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(os.TempDir(), "kernelgate-cuda-test-builds")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // Without a GPU a kernel still compiles for any architecture, and its resources

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // cuteDSL is the Python that fetch-cutedsl.sh has made; without it the test is skipped, except in CI.
@@ -68,7 +69,7 @@ func TestCuTeDSLStatic(t *testing.T) {
 				Manifest: m, ManifestText: base, Policy: p, Trusted: filepath.Join(root, "base"), Baseline: &runners.Side{Dir: filepath.Join(root, "base"), Variant: "default"},
 				Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default", Manifest: side, ManifestText: own},
 			}
-			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Arch: arch, Getenv: getenv})
+			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Arch: arch, Getenv: getenv})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // The candidate is built and launched as its own manifest says, and the baseline as the
@@ -80,7 +81,7 @@ launch: {grid: ["N/128"], block: [128]}
 				}
 				s.ManifestText, s.Variant = c.own, s.Manifest.DefaultVariant
 			}
-			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Arch: "sm_90", Getenv: os.Getenv})
+			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Arch: "sm_90", Getenv: os.Getenv})
 			if err != nil {
 				t.Fatal(err)
 			}

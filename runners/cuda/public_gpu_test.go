@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 const publicPolicy = `version: 1
@@ -49,7 +50,7 @@ func TestPublicOnGPU(t *testing.T) {
 				Manifest: m, ManifestText: string(text), Policy: policy, Trusted: filepath.Join(root, "base"),
 				Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant},
 			}
-			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv})
+			b, err := New(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // public is the manifests of kernels that have the parameters, templates and launches of well-known public ones. They stand in
@@ -59,7 +60,7 @@ func TestPublicKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cuda.Cache = &toolchain.Cache{Dir: buildCache(t)}
+	cuda.Cache = &toolchain.Cache{Dir: toolchaintest.Builds(t)}
 	cubin, err := cuda.Build(t.Context(), toolchain.NVCCBuild{Dir: dir, Scratch: t.TempDir(), Source: "all.cu", Entries: entries, Arch: "sm_89", Flags: []string{"-std=c++17", "-DUSE_BF16"}})
 	if err != nil {
 		t.Fatal(err)

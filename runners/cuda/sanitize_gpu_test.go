@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sanitize"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 const faulty = "../sanitize/testdata/cuda"
@@ -60,7 +61,7 @@ func TestSanitizersOnGPU(t *testing.T) {
 			side := runners.Side{Dir: dir, Variant: variant}
 			job := runners.Job{Manifest: m, ManifestText: string(manifest), Policy: policy, Trusted: dir, Candidate: side}
 			b, err := New(t.Context(), job, Config{
-				Scratch: t.TempDir(), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv,
+				Scratch: t.TempDir(), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv,
 			})
 			if err != nil {
 				t.Fatal(err)

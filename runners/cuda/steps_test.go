@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // A pull is a change of the split attention in testdata/steps: texts of its manifest and of its
@@ -76,7 +77,7 @@ func (p pull) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 		Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: head.DefaultVariant, Manifest: head, ManifestText: own},
 	}
 	b, err := New(t.Context(), job, Config{
-		Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord},
+		Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord},
 		Arch: p.arch, LaunchTimeout: p.timeout, Getenv: os.Getenv,
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // needsTriton skips a test where there is none, but not in CI, where `make setup` has fetched it.
@@ -94,7 +95,7 @@ func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
 	}
 	job := runners.Job{Manifest: m, ManifestText: text, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", source, tr.candidate)}
 	b, err := New(t.Context(), job, Config{
-		Scratch: filepath.Join(root, "build"), Cache: buildCache(t), Program: []string{os.Args[0], serveWord}, Arch: tr.arch, Getenv: os.Getenv,
+		Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord}, Arch: tr.arch, Getenv: os.Getenv,
 	})
 	if err != nil {
 		t.Fatal(err)

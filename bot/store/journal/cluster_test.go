@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
-	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,97 +15,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 
-// nodeEnv makes the test binary one server of a cluster: number, folder, and the ports of all.
-const nodeEnv = "KERNELGATE_JOURNAL_TEST_NODE"
-
-// serveNode runs until it is killed, or its parent has gone.
-func serveNode(text string) error {
-	parts := strings.Split(text, "|")
-	number, _ := strconv.Atoi(parts[0])
-	ports := strings.Split(parts[2], ",") // clients' and cluster's, in turn
-	port := func(i int) int { n, _ := strconv.Atoi(ports[i]); return n }
-	var routes []*url.URL
-	for i := 1; i < len(ports); i += 2 {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: "127.0.0.1:" + ports[i]})
-	}
-	srv, err := server.NewServer(&server.Options{
-		ServerName: "node" + parts[0], Host: "127.0.0.1", Port: port(2 * number), NoSigs: true, NoLog: true,
-		JetStream: true, StoreDir: parts[1], SyncAlways: true, MaxPayload: maxPayload, MaxPending: 8 * maxPayload,
-		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port(2*number + 1)}, Routes: routes,
-	})
-	if err != nil {
-		return err
-	}
-	srv.Start()
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
-
 // A cluster is three servers, each a process.
-type cluster struct {
-	t     *testing.T
-	dir   string
-	ports []string
-	nodes []*exec.Cmd
-	urls  string
-}
+type cluster struct{ *natstest.Servers }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), nodes: make([]*exec.Cmd, 3)}
 	var held []net.Listener
-	for range 2 * len(c.nodes) {
+	var ports []string
+	for range 2 * 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		held = append(held, l)
 		_, port, _ := net.SplitHostPort(l.Addr().String())
-		c.ports = append(c.ports, port)
+		ports = append(ports, port)
 	}
 	for _, l := range held {
 		l.Close()
 	}
-	var urls []string
-	for i := range c.nodes {
-		urls = append(urls, "nats://127.0.0.1:"+c.ports[2*i])
-		c.start(i)
-	}
-	c.urls = strings.Join(urls, ",")
-	t.Cleanup(func() {
-		for i := range c.nodes {
-			c.kill(i)
-		}
-	})
-	return c
-}
-
-func (c *cluster) start(i int) {
-	c.t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d|%s|%s", nodeEnv, i, filepath.Join(c.dir, strconv.Itoa(i)), strings.Join(c.ports, ",")))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if _, err := cmd.StdinPipe(); err != nil { // it ends with the parent
-		c.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.nodes[i] = cmd
-}
-
-func (c *cluster) kill(i int) {
-	c.nodes[i].Process.Kill()
-	c.nodes[i].Wait()
+	return &cluster{natstest.New(t, ports)}
 }
 
 // open waits until the cluster has a leader.
 func (c *cluster) open(t *testing.T, o Options) *Journal {
 	t.Helper()
-	o.URL = c.urls
+	o.URL = c.URLs
 	ctx := testContext(t)
 	for {
 		j, err := Open(ctx, o)
@@ -291,11 +225,11 @@ func (c *cluster) killed(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range kills() {
-		i := rng.IntN(len(c.nodes))
-		c.kill(i)
+		i := rng.IntN(c.Len())
+		c.Kill(i)
 		had := len(snapshot(&mu, accepted))
 		eventually(t, "deliveries are accepted without a server", func() bool { return len(snapshot(&mu, accepted)) > had+20 })
-		c.start(i)
+		c.Start(i)
 		eventually(t, "all servers are there again", func() bool { return current(ctx, j) })
 	}
 	close(enough)
@@ -376,10 +310,10 @@ func (c *cluster) silent(t *testing.T) {
 	j := c.open(t, Options{Replicas: 3})
 	ctx := testContext(t)
 	i := 0
-	for !strings.HasSuffix(j.nc.ConnectedUrl(), c.ports[2*i]) {
+	for !strings.HasSuffix(j.nc.ConnectedUrl(), c.Addr(i)) {
 		i++
 	}
-	if err := c.nodes[i].Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := c.Signal(i, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()

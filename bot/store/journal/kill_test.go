@@ -9,16 +9,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 
 // childEnv makes the test binary a bot that accepts deliveries until it is killed.
 const childEnv = "KERNELGATE_JOURNAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if node := os.Getenv(nodeEnv); node != "" {
-		fmt.Fprintln(os.Stderr, serveNode(node))
-		os.Exit(1)
-	}
+	natstest.Main()
 	if job := os.Getenv(childEnv); job != "" {
 		if err := child(job); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,115 @@
+// Package natstest runs NATS servers for tests, each as a process of the test's own program, which can be killed and stopped.
+package natstest
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// env makes the program a server: its number, its folder, and the ports of all.
+const env = "KERNELGATE_TEST_NATS"
+
+// Main is for the beginning of TestMain. Where this process was started as a server it is one until it is killed, or its
+// parent has gone, and Main does not return.
+func Main() {
+	text, ok := os.LookupEnv(env)
+	if !ok {
+		return
+	}
+	if err := serve(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func serve(text string) error {
+	parts := strings.Split(text, "|")
+	number, _ := strconv.Atoi(parts[0])
+	ports := strings.Split(parts[2], ",")
+	port := func(i int) int { n, _ := strconv.Atoi(ports[i]); return n }
+	opt := &server.Options{
+		ServerName: "node" + parts[0], Host: "127.0.0.1", Port: port(2 * number), NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: parts[1], SyncAlways: true, MaxPayload: 32 << 20, MaxPending: 256 << 20,
+	}
+	if len(ports) > 2 {
+		opt.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port(2*number + 1)}
+		for i := 1; i < len(ports); i += 2 {
+			opt.Routes = append(opt.Routes, &url.URL{Scheme: "nats", Host: "127.0.0.1:" + ports[i]})
+		}
+	}
+	srv, err := server.NewServer(opt)
+	if err != nil {
+		return err
+	}
+	srv.Start()
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// Servers are one, or a cluster.
+type Servers struct {
+	URLs  string // of all
+	t     testing.TB
+	dir   string
+	ports []string
+	all   []*exec.Cmd
+}
+
+// New starts a server for every two ports: its clients' and its cluster's.
+func New(t testing.TB, ports []string) *Servers {
+	t.Helper()
+	s := &Servers{t: t, dir: t.TempDir(), ports: ports, all: make([]*exec.Cmd, len(ports)/2)}
+	var urls []string
+	for i := range s.all {
+		urls = append(urls, "nats://"+s.Addr(i))
+		s.Start(i)
+	}
+	s.URLs = strings.Join(urls, ",")
+	t.Cleanup(func() {
+		for i := range s.all {
+			s.Kill(i)
+		}
+	})
+	return s
+}
+
+// Addr is where clients reach a server.
+func (s *Servers) Addr(i int) string { return "127.0.0.1:" + s.ports[2*i] }
+
+// Len is how many there are.
+func (s *Servers) Len() int { return len(s.all) }
+
+// Start starts one that was killed. It does not wait until it listens.
+func (s *Servers) Start(i int) {
+	s.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d|%s|%s", env, i, filepath.Join(s.dir, strconv.Itoa(i)), strings.Join(s.ports, ",")))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if _, err := cmd.StdinPipe(); err != nil { // it ends with the parent
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.all[i] = cmd
+}
+
+// Signal is for a server's process.
+func (s *Servers) Signal(i int, signal os.Signal) error { return s.all[i].Process.Signal(signal) }
+
+// Kill ends a server as a crash would.
+func (s *Servers) Kill(i int) {
+	s.all[i].Process.Kill()
+	s.all[i].Wait()
+}
