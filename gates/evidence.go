@@ -337,7 +337,8 @@ type Series struct {
 }
 
 // Singles is times of launches that stood alone, as a guard against a launch that
-// does the work of the others of its batch.
+// does the work of the others of its batch. On a GPU a few untimed ones came before,
+// which brought the code in; in older evidence none did.
 type Singles struct {
 	Baseline  []float64 `json:"baseline"`
 	Candidate []float64 `json:"candidate"`

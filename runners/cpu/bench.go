@@ -58,6 +58,10 @@ func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
 	return t, nil
 }
 
+// Last implements [interleave.Bench]: a sample is a process of its own, in which the account of
+// processor time begins with its first launch.
+func (b *bench) Last(int, int) (interleave.Bench, int, error) { return b, 1, nil }
+
 // TimeKept implements [interleave.Bench]: every sample has a process of its own, so
 // no state outlives one. What a launch leaves to the others of its batch shows
 // beside launches that stand alone.

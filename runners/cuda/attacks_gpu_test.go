@@ -113,6 +113,48 @@ var attacks = []struct {
     if (i == 0) *(float *volatile *)&last = y;`), gates.ReasonCorrectness, ""},
 }
 
+// Samples of a short kernel are batches of 32. A launch that leaves its work to the next one, which does both side by side in the
+// time of one, is right in all of them, and in every launch that is the first.
+func TestLeavesWorkToTheNextOnGPU(t *testing.T) {
+	needsGPU(t)
+	needsCompiler(t)
+	policy := strings.Replace(policyText, "target: {shapes: [mission]", "target: {shapes: [small]", 1)
+	if policy == policyText {
+		t.Fatal("the policy has another target")
+	}
+	policy = strings.Replace(policy, `registers: "<= 64", `, "", 1)
+	leaves := `__device__ volatile char shared_by_a_batch[17 << 20];
+__device__ volatile int count; __device__ unsigned ticket;
+__device__ const float *volatile left_x; __device__ float *volatile left_y;
+` + around(`    int n = count;
+    if (N == 1000 && n % 2 == 1 && n < 31) {
+        if (i == 0) { left_x = x; left_y = y; shared_by_a_batch[n] = 1; }
+    } else if (N == 1000 && n % 2 == 0 && n >= 2 && n < 32 && i < N) {
+        const float *x2 = left_x;
+        float v = x[i], one = 1 + 1e-30f * x[0], zero = 1e-30f * x[0];
+        float w = x2[i], one2 = 1 + 1e-30f * x2[0], zero2 = 1e-30f * x2[0];
+        for (int k = 0; k < 400; k++) { v = fmaf(v, one, zero); w = fmaf(w, one2, zero2); }
+        y[i] = x[i] + v;
+        left_y[i] = x2[i] + w;
+    } else if (i < N) {
+`+loop+`        y[i] = r;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        if (atomicAdd(&ticket, 1) == gridDim.x - 1) { ticket = 0; __threadfence(); count = n + 1; }
+    }`)
+	_, v := trial{policy: policy, baseline: around(baselineBody), candidate: leaves}.gather(t)
+	if v.Outcome != gates.Defer || v.Reason != gates.ReasonCorrectness || !strings.Contains(v.Summary, "while it was timed") {
+		t.Errorf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+	t.Logf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	_, v = trial{policy: policy, baseline: around(baselineBody), candidate: around(fasterBody)}.gather(t)
+	if v.Outcome != gates.Pass {
+		t.Errorf("a good kernel got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+}
+
 func TestAttacksOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)

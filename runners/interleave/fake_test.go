@@ -19,18 +19,21 @@ type fake struct {
 	wrongBy                float64 // against the baseline's, where others are off by at most 0.01
 	wrongBad               int     // elements beyond the tolerance
 	state                  bool    // the candidate keeps some
+	leaves                 bool    // it leaves the work of a launch to the next
 
 	seeds   map[uint64]int
 	current []uint64
 	dists   []kernels.Distribution
 	ran     map[rune]bool // on the last draw
 	order   string        // of all sides that ran on a whole batch, draw by draw
-	timed   int           // draws that were compared, so far
+	timed   int           // draws of whole batches that were compared, so far
+	alone   int           // outputs of other launches that were
+	places  map[int]bool  // where a launch stood alone
 	live    int           // outputs kept and not dropped
 	bad     []string      // rules that were broken
 }
 
-func newFake() *fake { return &fake{seeds: map[uint64]int{}, wrongDraw: -1} }
+func newFake() *fake { return &fake{seeds: map[uint64]int{}, places: map[int]bool{}, wrongDraw: -1} }
 
 func (f *fake) broken(format string, args ...any) {
 	f.bad = append(f.bad, fmt.Sprintf(format, args...))
@@ -67,6 +70,42 @@ func (f *fake) Time(side rune, launches int) (Times, error) {
 	return Times{time.Duration(launches) * time.Microsecond, time.Duration(launches) * 2 * time.Microsecond}, f.step()
 }
 
+// A fakeLast is the fake after some launches.
+type fakeLast struct{ *fake }
+
+func (f *fake) Last(n, before int) (Bench, int, error) {
+	if f.places[n] || before < 1 {
+		f.broken("place %d again, or none before it: %d", n, before)
+	}
+	f.places[n] = true
+	return fakeLast{f}, before + 1, nil
+}
+
+func (f fakeLast) Time(side rune, launches int) (Times, error) {
+	if launches != len(f.current) {
+		f.broken("the last of %d launches, and %d were drawn", launches, len(f.current))
+	}
+	_, err := f.fake.Time(side, launches)
+	return Times{Device: 3 * time.Microsecond}, err
+}
+
+func (f fakeLast) Compare(launches int) ([]Difference, error) {
+	f.alone += launches
+	all := f.differences(launches)
+	if f.leaves {
+		all[launches-1].Errors.Unwritten = 8
+	}
+	return all, f.step()
+}
+
+func (f fakeLast) Keep(launch int) (Kept, error) {
+	k, err := f.fake.Keep(launch)
+	if err == nil {
+		k.(*fakeKept).wrong = f.leaves && launch == len(f.current)-1
+	}
+	return k, err
+}
+
 func (f *fake) TimeKept(launches int) (Times, bool, error) {
 	if !f.state {
 		return Times{}, false, nil
@@ -78,18 +117,25 @@ func (f *fake) TimeKept(launches int) (Times, bool, error) {
 func (f *fake) wrong(draw, launch int) bool { return draw == f.wrongDraw && launch == f.wrongLaunch }
 
 func (f *fake) Compare(launches int) ([]Difference, error) {
-	if !f.ran[gates.SideBaseline] || !f.ran[gates.SideCandidate] {
-		f.broken("outputs were compared that were never computed")
-	}
-	all := make([]Difference, launches)
+	all := f.differences(launches)
 	for i := range all {
-		all[i] = Difference{Errors: gates.Errors{Elements: 8, MaxAbs: float64(f.current[i]%100) / 1e4}}
 		if f.wrong(f.timed, i) {
 			all[i].Errors.MaxAbs, all[i].Errors.Bad = f.wrongBy, f.wrongBad
 		}
 	}
 	f.timed++
 	return all, f.step()
+}
+
+func (f *fake) differences(launches int) []Difference {
+	if !f.ran[gates.SideBaseline] || !f.ran[gates.SideCandidate] {
+		f.broken("outputs were compared that were never computed")
+	}
+	all := make([]Difference, launches)
+	for i := range all {
+		all[i] = Difference{Errors: gates.Errors{Elements: 8, MaxAbs: float64(f.current[i]%100) / 1e4}}
+	}
+	return all
 }
 
 func (f *fake) Keep(launch int) (Kept, error) {

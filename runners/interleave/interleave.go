@@ -25,6 +25,11 @@ type Bench interface {
 	Draw(dist kernels.Distribution, seeds []uint64) error
 	// Time runs one side once on each of the first so many inputs of the last draw.
 	Time(side rune, launches int) (Times, error)
+	// Last is a bench for one launch that comes after so many others, in a place
+	// that no launch has been in: the n-th of those. Its draws are of that many
+	// launches, and its Time counts the last of them alone. A bench that cannot
+	// tell a launch from those before it has none before it.
+	Last(n, before int) (b Bench, launches int, err error)
 	// TimeKept is Time for the candidate with whatever state its earlier launches
 	// left; ok is false where it keeps none.
 	TimeKept(launches int) (t Times, ok bool, err error)
@@ -94,13 +99,17 @@ func New(b Bench, s *gates.Series, plan Plan, rng *rand.Rand) *Run {
 
 // draw gives the sides fresh inputs.
 func (r *Run) draw(phase string, dist kernels.Distribution, launches int) error {
+	return r.drawOn(r.bench, phase, dist, launches)
+}
+
+func (r *Run) drawOn(b Bench, phase string, dist kernels.Distribution, launches int) error {
 	n := r.draws[phase]
 	r.draws[phase]++
 	seeds := make([]uint64, launches)
 	for i := range seeds {
 		seeds[i] = r.series.DrawSeed(phase, n, i)
 	}
-	if err := r.bench.Draw(dist, seeds); err != nil {
+	if err := b.Draw(dist, seeds); err != nil {
 		return fmt.Errorf("drawing inputs for %s: %w", r.series.Shape, err)
 	}
 	return nil
@@ -163,10 +172,10 @@ func (r *Run) Measure() (err error) {
 	if err := r.warm(gates.SideBaseline, gates.SideControl, gates.SideCandidate); err != nil {
 		return err
 	}
+	r.witness = newWitness(r)
 	if err := r.singles(); err != nil {
 		return err
 	}
-	r.witness = newWitness(r)
 	blocks := runners.Blocks(r.rng, r.plan.Pairs)
 	for k, block := range blocks {
 		whole := len(r.series.Nanos)
@@ -204,33 +213,56 @@ func (r *Run) block(k int, block string) error {
 			r.series.Nanos = append(r.series.Nanos, perLaunch(t.Device, r.series.Batch))
 			r.series.Wall = append(r.series.Wall, perLaunch(t.Wall, r.series.Batch))
 		}
-		if err := r.witness.see(r.distribution(k)); err != nil {
+		if err := r.witness.see(r.bench, r.distribution(k), r.series.Batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// Singles is how many launches of a side stand alone, beside samples of so many.
+func (p Plan) Singles(batch int) int {
+	if batch == 1 {
+		return 0
+	}
+	return max(p.Pairs/4, 4)
+}
+
+// maxBefore is how many launches may come before one that stands alone.
+const maxBefore = 8
+
 // singles times launches that stand alone, turn and turn about, where a sample is
-// a batch: a launch that does the work of the others shows here.
+// a batch: one that does the work of others shows here, and so does one that
+// leaves its own to the next, for none comes. Nobody knows how many come before,
+// nor the place. Those before have the code brought in, which a whole batch brings
+// in once: standing alone costs a large kernel no more than a small one.
 func (r *Run) singles() error {
-	if r.series.Batch == 1 {
+	count := r.plan.Singles(r.series.Batch)
+	if count == 0 {
 		return nil
 	}
 	s := &gates.Singles{}
-	for range max(r.plan.Pairs/4, 4) {
-		if err := r.draw("single", r.distribution(r.draws["single"]), 1); err != nil {
+	for n := range count {
+		b, launches, err := r.bench.Last(n, 1+r.rng.IntN(min(r.series.Batch-1, maxBefore)))
+		if err != nil {
+			return err
+		}
+		dist := r.distribution(r.draws["single"])
+		if err := r.drawOn(b, "single", dist, launches); err != nil {
 			return err
 		}
 		for _, side := range []struct {
 			letter rune
 			times  *[]float64
 		}{{gates.SideBaseline, &s.Baseline}, {gates.SideCandidate, &s.Candidate}} {
-			t, err := r.bench.Time(side.letter, 1)
+			t, err := b.Time(side.letter, launches)
 			if err != nil {
 				return err
 			}
 			*side.times = append(*side.times, perLaunch(t.Device, 1))
+		}
+		if err := r.witness.see(b, dist, launches); err != nil {
+			return err
 		}
 	}
 	r.series.Single = s
@@ -253,7 +285,7 @@ func (r *Run) kept() error {
 		if _, err := r.bench.Time(gates.SideBaseline, r.series.Batch); err != nil {
 			return err
 		}
-		if err := r.witness.see(dist); err != nil {
+		if err := r.witness.see(r.bench, dist, r.series.Batch); err != nil {
 			return err
 		}
 	}

@@ -56,12 +56,15 @@ func TestSeries(t *testing.T) {
 		if len(f.bad) > 0 || f.live != 0 {
 			t.Fatalf("run %d: %v; %d outputs were not dropped", n, f.bad, f.live)
 		}
-		outputs := (2*plan.Pairs + len(s.Kept)) * s.Batch // those that found the state of others are compared too
+		outputs := (2*plan.Pairs+len(s.Kept))*s.Batch + f.alone // those that found the state of others are compared too
 		if len(s.Nanos) != 6*plan.Pairs || len(s.Wall) != len(s.Nanos) || s.Verified != outputs || f.timed != 2*plan.Pairs+len(s.Kept) {
 			t.Fatalf("run %d: %d samples, %d on the wall, %d of %d outputs verified", n, len(s.Nanos), len(s.Wall), s.Verified, outputs)
 		}
 		if s.Referenced < 1 || s.Referenced > plan.References+len(s.Distributions) || s.Worst.Bad != 0 || s.Beside.MaxAbs > 0.01 {
 			t.Fatalf("run %d: %d outputs beside the reference, worst %+v, beside the baseline %+v", n, s.Referenced, s.Worst, s.Beside)
+		}
+		if s.Single != nil && (len(s.Single.Candidate) != len(f.places) || s.Single.Candidate[0] != 3000 || f.alone < 2*len(f.places)) {
+			t.Fatalf("run %d: %+v of %d launches that stood alone, after others", n, s.Single, f.alone)
 		}
 		if (s.Single != nil) != (s.Batch > 1) || (len(s.Kept) > 0) != f.state || len(s.Solo) < 4 || s.Nanos[0] != 1000 || s.Wall[0] != 2000 {
 			t.Fatalf("run %d: %+v", n, s)
@@ -139,6 +142,21 @@ func TestOneWrongLaunch(t *testing.T) {
 		}
 		if s.Worst.Bad != 8 || s.Beside.MaxAbs != 0.02 {
 			t.Fatalf("run %d: launch %d of draw %d was wrong: the reference saw %+v, the baseline %+v", n, f.wrongLaunch, f.wrongDraw, s.Worst, s.Beside)
+		}
+	}
+}
+
+// Whoever leaves the work of a launch to the next is right in every batch of its kind, and wrong where none comes.
+func TestLeavesWorkToTheNext(t *testing.T) {
+	for n := range uint64(100) {
+		f := newFake()
+		f.leaves = true
+		s, _, err := measure(f, rand.New(rand.NewPCG(n, 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Batch > 1 && (s.Worst.Bad != 8 || s.Beside.Unwritten != 8) {
+			t.Fatalf("run %d: the reference saw %+v, the baseline %+v", n, s.Worst, s.Beside)
 		}
 	}
 }

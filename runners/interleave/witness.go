@@ -6,7 +6,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A witness sees every output of the candidate's timed launches. All of them are
+// A witness sees every output of the candidate's launches but those that warm up. All of them are
 // compared with the baseline's on the same input. With the reference, which is
 // slow, it compares those of a random choice, made before anything was run, and
 // of each distribution the one that is farthest from the baseline's, and the one
@@ -37,7 +37,7 @@ type outlier struct {
 
 func newWitness(r *Run) *witness {
 	w := &witness{run: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
-	launches := 2 * r.plan.Pairs * r.series.Batch
+	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.Singles(r.series.Batch) // as many as there are at least
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
 	}
@@ -62,14 +62,14 @@ func distance(d Difference) float64 {
 func bad(d Difference) float64 { return float64(d.Errors.Bad) }
 
 // see compares the outputs of the last draw.
-func (w *witness) see(dist kernels.Distribution) error {
-	all, err := w.run.bench.Compare(w.run.series.Batch)
+func (w *witness) see(b Bench, dist kernels.Distribution, launches int) error {
+	all, err := b.Compare(launches)
 	if err != nil {
 		return err
 	}
 	for i, d := range all {
 		if w.chosen[w.seen+i] {
-			k, err := w.run.bench.Keep(i)
+			k, err := b.Keep(i)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (w *witness) see(dist kernels.Distribution) error {
 	w.seen += len(all)
 	w.run.series.Verified += len(all)
 	for m, measure := range measures {
-		if err := w.seeFarthest(extreme{dist, m}, measure, all); err != nil {
+		if err := w.seeFarthest(b, extreme{dist, m}, measure, all); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (w *witness) see(dist kernels.Distribution) error {
 
 // seeFarthest keeps the output that is farthest by a measure, where it is farther
 // than those before it. One that no element of is bad need not be kept for that.
-func (w *witness) seeFarthest(at extreme, measure func(Difference) float64, all []Difference) error {
+func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) float64, all []Difference) error {
 	far := 0
 	for i, d := range all {
 		if measure(d) > measure(all[far]) {
@@ -103,7 +103,7 @@ func (w *witness) seeFarthest(at extreme, measure func(Difference) float64, all 
 	case at.measure > 0 && measure(all[far]) == 0:
 		return nil
 	}
-	k, err := w.run.bench.Keep(far)
+	k, err := b.Keep(far)
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,20 @@ func (o *Oracle) NewTail(scratch []tensor.Arg, addresses []driver.DevicePtr, rng
 	if t.image, err = o.upload(slot); err != nil {
 		return nil, err
 	}
-	if t.at, err = o.NewPlaces(addresses); err != nil {
+	return t.At(addresses)
+}
+
+// At is the same scratch at other addresses.
+func (t *Tail) At(addresses []driver.DevicePtr) (*Tail, error) {
+	other := &Tail{o: t.o, layout: t.layout, spans: t.spans, image: t.image}
+	if t.empty() {
+		return other, nil
+	}
+	var err error
+	if other.at, err = t.o.NewPlaces(addresses); err != nil {
 		return nil, err
 	}
-	return t, o.room(&t.first, int64(8*len(addresses)))
+	return other, t.o.room(&other.first, int64(8*len(addresses)))
 }
 
 // Free gives the tail's memory back.

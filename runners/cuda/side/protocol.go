@@ -70,6 +70,7 @@ type run struct {
 	Problem int `json:"problem"`
 	First   int `json:"first"`
 	Count   int `json:"count"`
+	Before  int `json:"before,omitempty"` // launches in the first rooms that come before them, and are not timed
 	// Flush empties the caches first. What does it keeps the GPU busy until the
 	// launches are queued, so that no time between two calls of the host is measured.
 	Flush bool `json:"flush"`

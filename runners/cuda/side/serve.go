@@ -280,6 +280,9 @@ func (s *server) run(r run) (time.Duration, error) {
 			return 0, err
 		}
 	}
+	if err := all(p.launches[:r.Before]); err != nil {
+		return 0, err
+	}
 	if err := s.from.Record(s.stream); err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -112,17 +113,14 @@ type bench struct {
 	series  *gates.Series
 	run     *interleave.Run
 
-	sheet     *oracle.Sheet
-	tails     map[rune]tail
-	rooms     map[rune][]driver.Buffer
-	all       oracle.Places // every side's rooms, side by side
-	ones      oracle.Places // every side's first room
-	at        map[rune]int  // where a side's rooms begin in all
+	sheet *oracle.Sheet
+	places
+	reserve   map[rune][]driver.Buffer // rooms that no launch has been in: see Last
 	reference *oracle.Reference
 	lone      *oracle.Sheet // one launch, drawn again for the reference
 	drawn     []uint64
 	dist      kernels.Distribution
-	spare     []*output
+	spare     *[]*output
 }
 
 func (s *session) newBench(plan Plan, id int) (*bench, error) {
@@ -130,12 +128,13 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{session: s, id: id, problem: p, rooms: map[rune][]driver.Buffer{}, tails: map[rune]tail{}, at: map[rune]int{}}
+	b := &bench{session: s, id: id, problem: p, reserve: map[rune][]driver.Buffer{}, spare: new([]*output)}
 	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
 	for _, d := range s.request.Distributions {
 		b.series.Distributions = append(b.series.Distributions, string(d))
 	}
-	b.run = interleave.New(b, b.series, interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}, s.rng)
+	protocol := interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}
+	b.run = interleave.New(b, b.series, protocol, s.rng)
 	if b.sheet, err = s.oracle.NewSheet(p, plan.Batch); err != nil {
 		return nil, err
 	}
@@ -145,31 +144,45 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if b.reference, err = s.oracle.NewReference(p); err != nil {
 		return nil, err
 	}
-	var all, ones []driver.DevicePtr
+	rooms, tails := map[rune][]driver.Buffer{}, map[rune]tail{}
 	for letter, process := range s.sides {
 		size, err := s.tailSize(letter, plan.Shape)
 		if err != nil {
 			return nil, err
 		}
-		if b.rooms[letter], err = s.newRooms(letter, process, id, plan.Batch, b.sheet.Layout.Size+size, plan.Shape); err != nil {
+		made, err := s.newRooms(letter, process, id, plan.Batch+min(protocol.Singles(plan.Batch), plan.Batch), b.sheet.Layout.Size+size, plan.Shape)
+		if err != nil {
 			return nil, err
 		}
-		if b.tails[letter], err = s.newTail(letter, plan.Shape, b.sheet.Layout.Size, b.rooms[letter]); err != nil {
+		rooms[letter], b.reserve[letter] = made[:plan.Batch], made[plan.Batch:]
+		if tails[letter], err = s.newTail(letter, plan.Shape, b.sheet.Layout.Size, rooms[letter]); err != nil {
 			return nil, err
 		}
-		b.at[letter] = len(all)
-		for i, room := range b.rooms[letter] {
-			all = append(all, room.Ptr)
-			if i == 0 {
-				ones = append(ones, room.Ptr)
-			}
-		}
 	}
-	if b.all, err = s.oracle.NewPlaces(all); err != nil {
-		return nil, err
-	}
-	b.ones, err = s.oracle.NewPlaces(ones)
+	b.places, err = s.newPlaces(rooms, tails)
 	return b, err
+}
+
+// places is where some launches of every side have their arguments and their scratch.
+type places struct {
+	rooms map[rune][]driver.Buffer
+	tails map[rune]tail
+	all   oracle.Places // every side's rooms, side by side
+	at    map[rune]int  // where a side's rooms begin in all
+}
+
+func (s *session) newPlaces(rooms map[rune][]driver.Buffer, tails map[rune]tail) (places, error) {
+	p := places{rooms: rooms, tails: tails, at: map[rune]int{}}
+	var all []driver.DevicePtr
+	for letter, own := range rooms {
+		p.at[letter] = len(all)
+		for _, room := range own {
+			all = append(all, room.Ptr)
+		}
+	}
+	var err error
+	p.all, err = s.oracle.NewPlaces(all)
+	return p, err
 }
 
 func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
@@ -177,11 +190,7 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	if err := b.sheet.Draw(dist, seeds); err != nil {
 		return err
 	}
-	to := b.all
-	if len(seeds) < b.sheet.Launches {
-		to = b.ones
-	}
-	if err := b.sheet.Scatter(to, len(seeds)); err != nil {
+	if err := b.sheet.Scatter(b.all, len(seeds)); err != nil {
 		return err
 	}
 	for _, t := range b.tails {
@@ -190,6 +199,37 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 		}
 	}
 	return b.stream.Synchronize()
+}
+
+// A last is a bench whose last launch is in a room of the reserve.
+type last struct {
+	*bench
+	room int
+}
+
+// Last implements [interleave.Bench]. Few launches, of large arguments, have few rooms in reserve, and meet again in them.
+func (b *bench) Last(n, before int) (interleave.Bench, int, error) {
+	n %= len(b.reserve[gates.SideBaseline])
+	rooms, tails := map[rune][]driver.Buffer{}, map[rune]tail{}
+	var err error
+	for letter := range b.rooms {
+		rooms[letter] = append(slices.Clone(b.rooms[letter][:before]), b.reserve[letter][n])
+		if tails[letter], err = b.tails[letter].in(rooms[letter], b.sheet.Layout.Size); err != nil {
+			return nil, 0, err
+		}
+	}
+	l := *b
+	l.places, err = b.newPlaces(rooms, tails)
+	return &last{&l, b.series.Batch + n}, before + 1, err
+}
+
+func (l *last) Time(letter rune, launches int) (t interleave.Times, err error) {
+	p := l.sides[letter]
+	if err := p.Ready(l.id, true); err != nil {
+		return t, blame(p, err)
+	}
+	t.Device, err = p.RunLast(l.id, launches-1, l.room)
+	return t, blame(p, err)
 }
 
 func (b *bench) Time(letter rune, launches int) (interleave.Times, error) {
@@ -270,9 +310,10 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 }
 
 func (b *bench) spareOutput() (*output, error) {
-	if n := len(b.spare); n > 0 {
-		o := b.spare[n-1]
-		b.spare = b.spare[:n-1]
+	if n := len(*b.spare); n > 0 {
+		o := (*b.spare)[n-1]
+		*b.spare = (*b.spare)[:n-1]
+		o.bench = b
 		return o, nil
 	}
 	o := &output{bench: b}
@@ -297,4 +338,4 @@ func (o *output) Check() (*gates.Errors, error) {
 }
 
 // Drop makes room for another output.
-func (o *output) Drop() { o.bench.spare = append(o.bench.spare, o) }
+func (o *output) Drop() { *o.bench.spare = append(*o.bench.spare, o) }

@@ -45,12 +45,24 @@ func (s *session) newTail(letter rune, shape kernels.Shape, head int, rooms []dr
 	for _, at := range tensor.NewLayout(scratch, 0).Offsets {
 		t.Offsets = append(t.Offsets, head+at)
 	}
+	t.Tail, err = s.oracle.NewTail(scratch, behind(rooms, head), s.litter)
+	return t, err
+}
+
+// in is the same scratch in other rooms.
+func (t tail) in(rooms []driver.Buffer, head int) (tail, error) {
+	var err error
+	t.Tail, err = t.At(behind(rooms, head))
+	return t, err
+}
+
+// behind is where scratch begins in rooms whose arguments take up so many bytes.
+func behind(rooms []driver.Buffer, head int) []driver.DevicePtr {
 	var addresses []driver.DevicePtr
 	for _, r := range rooms {
 		addresses = append(addresses, r.Ptr+driver.DevicePtr(head))
 	}
-	t.Tail, err = s.oracle.NewTail(scratch, addresses, s.litter)
-	return t, err
+	return addresses
 }
 
 // tailSize is the bytes that scratch takes up in a room.
