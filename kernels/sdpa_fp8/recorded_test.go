@@ -55,6 +55,37 @@ func TestRecordedToggles(t *testing.T) {
 	}
 }
 
+// The choice by problem size passed on an H200 against the variant that served all shapes before: no shape was left out.
+func TestRecordedChoice(t *testing.T) {
+	m, _ := manifest(t)
+	text, err := os.ReadFile("choose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := policies.Parse("choose.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "evidence/all/choose.json"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := gates.ParseEvidence(file, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gates.Judge(policy, "choose.yaml", e)
+	if v.Outcome != gates.Pass || e.Device.Name != "NVIDIA H200" || e.Provenance.Base.Variant != "stage6_fp8" || e.Provenance.Head.Variant != "choose" {
+		t.Errorf("%s (%s) of %s over %s on %s: %s", v.Outcome, v.Reason, e.Provenance.Head.Variant, e.Provenance.Base.Variant, e.Device.Name, v.Summary)
+	}
+	for _, shape := range m.Shapes {
+		if !slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Shape == shape.Name && c.Status == gates.Passed }) {
+			t.Errorf("%s did not pass, or was not asked about", shape.Name)
+		}
+	}
+}
+
 // compute-sanitizer found nothing in any variant on an H200. The policy that has it
 // look again (gpu.sh's step sanitize) asks for no less.
 func TestRecordedSanitizers(t *testing.T) {

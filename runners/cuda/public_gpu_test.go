@@ -68,13 +68,9 @@ func TestPublicOnGPU(t *testing.T) {
 	}
 }
 
-// What an H200 showed of them is judged as it was. The tolerance of matvec was too narrow for its sums on that day, and nobody
-// has asked again.
+// What an H200 showed of them is judged as it was.
 func TestPublicRecorded(t *testing.T) {
 	for name := range public(t) {
-		if name == "matvec" {
-			continue
-		}
 		if v := judgeRecorded(t, "public/"+name, publicPolicy); v.Outcome != gates.Pass {
 			t.Errorf("%s: %s (%s): %s", name, v.Outcome, v.Reason, v.Summary)
 		}
