@@ -176,7 +176,7 @@ func TestTritonSays(t *testing.T) {
 
 // No word about a launch, and no cubin with it, makes the reader fall over, or lets through what check would refuse.
 func FuzzTritonSays(f *testing.F) {
-	genuine := said{Symbol: "k", Warps: 4, CTAs: 1, Shared: 16, Scratch: []Scratch{{0, 1}, {128, 128}}, Passed: []Passed{{0, "*fp32"}, {1, "i32"}}}
+	genuine := said{Symbol: "k", Warps: 4, CTAs: 1, Shared: 16, Scratch: []Scratch{{0, 1}, {128, 128}}, Passed: []Passed{{Argument: 0, Type: "*fp32"}, {Argument: 1, Type: "i32"}}}
 	text, err := json.Marshal(genuine)
 	if err != nil {
 		f.Fatal(err)
