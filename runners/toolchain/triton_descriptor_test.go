@@ -23,7 +23,7 @@ func descriptors() kernels.Special {
 func descriptorBuild(t *testing.T, arch string) TritonBuild {
 	t.Helper()
 	return TritonBuild{
-		Dir: folder(t, map[string]string{"descriptor.py": read(t, "testdata/triton/descriptor.py")}), Source: "descriptor.py", Entry: "matmul_kernel", Arch: arch, Scratch: t.TempDir(),
+		Dir: folder(t, map[string]string{"matmul_descriptor.py": read(t, "testdata/triton/matmul_descriptor.py")}), Source: "matmul_descriptor.py", Entry: "matmul_kernel", Arch: arch, Scratch: t.TempDir(),
 		Kinds: []kernels.Special{descriptors()},
 	}
 }
