@@ -119,4 +119,8 @@ func TestTileOfAView(t *testing.T) {
 	if m.Call("default") == own.Call("default") || own.Call("default") == own.Call("default,TILE=8") {
 		t.Error("another view is the same call")
 	}
+	apart := parsed(t, edited(t, goodMap, "{box: [1, D]}", "{box: [1, 1, D], shape: [2, S/4, D]}"))
+	if apart.Launches("default") == own.Launches("default") {
+		t.Error("other strides are the same launches")
+	}
 }
