@@ -43,7 +43,7 @@ type Argument struct {
 	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar that is a vector type, such as uint3 or float4, in place of value."`
 	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in C's layout. An array that a member points to, and a struct that it is, are arguments of the manifest and no parameters of their own. With access: in and a shape, the members of each element of an array of structs."`
 
-	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer."`
+	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer. To a Triton kernel, on every GPU, as a TensorDescriptor."`
 
 	Infinities bool `yaml:"infinities" eg:"true" default:"false" doc:"The problem allows ±Inf in this input: where the policy names the distribution infinite, it has some."`
 
@@ -196,12 +196,7 @@ func (a *Argument) exprs() []*Expr {
 	for i := range a.Fields {
 		all = append(all, a.Fields[i].exprs()...)
 	}
-	if a.TensorMap != nil {
-		for i := range a.TensorMap.Box {
-			all = append(all, &a.TensorMap.Box[i])
-		}
-	}
-	return all
+	return append(all, a.TensorMap.exprs()...)
 }
 
 // GroupAxes are the axes that index the groups of a quantised array,

@@ -153,11 +153,12 @@ func (c *checker) checkTriton() {
 			c.errorf(p, "%q is a toggle, which is a constant already (delete it here)", p.Key)
 		}
 	}
+	c.checkDescriptors()
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
 		array := a.Access != Scalar && a.Access != Absent
-		if a.Access == Struct || len(a.Vector) > 0 || a.TensorMap != nil || a.Structs() || array && tritonTypes[a.DType] == "" {
-			c.errorf(itemOf(n.Child("arguments"), i), "%s cannot be passed to a Triton kernel yet: structs, vectors, packed formats and tensor maps are for CUDA (pass arrays and scalars)", a.Name)
+		if a.Access == Struct || len(a.Vector) > 0 || a.Structs() || array && tritonTypes[a.DType] == "" {
+			c.errorf(itemOf(n.Child("arguments"), i), "%s cannot be passed to a Triton kernel yet: structs, vectors and packed formats are for CUDA (pass arrays and scalars)", a.Name)
 		}
 	}
 }

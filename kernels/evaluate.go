@@ -105,7 +105,7 @@ func (m *Manifest) computed(v Variant) []computed {
 			ofArgument(func(t trial) error { _, err := m.FillingOf(a, t.dims, t.toggles); return err }, "init")
 		}
 		if a.TensorMap != nil {
-			ofArgument(func(t trial) error { _, err := m.TileOf(a, t.dims, t.toggles); return err }, "tensor_map", "box")
+			ofArgument(func(t trial) error { _, err := m.TileOf(a, t.dims, t.toggles); return err }, "tensor_map")
 		}
 	}
 	if m.Compiler == Triton {

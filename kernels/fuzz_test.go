@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(data))
 	}
 	for _, text := range []string{
-		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps, goodChoice, gather, byValue,
+		goodCPU, goodCUDA, goodDevice, goodCommand, goodMap, goodSteps, goodChoice, gather, byValue, descriptorManifest,
 		strings.Replace(gather, "dtype: f32, access: in, shape: [V, D], init: {scale: 0.02}", "access: in, shape: [V], fields: [{name: d, dtype: f16, init: -1..1}, {name: q, dtype: int4, count: D}]", 1),
 		strings.Replace(goodDevice, "limits: {D: 64", "limits: {S: 1..7 step 9999999999|8..999 step 13, D: 64", 1),
 		goodCPU + "flags: []\narguments: []\nsources: [a, b]\nsources: []\n",
@@ -115,8 +115,16 @@ func useAt(t *testing.T, m *Manifest, variant string, shape Shape, toggles map[s
 			}
 		}
 		if a.TensorMap != nil {
-			if tile, err := m.TileOf(a, shape.Dims, toggles); err != nil || len(tile.Box) != len(tile.Shape) {
+			tile, err := m.TileOf(a, shape.Dims, toggles)
+			if err != nil || len(tile.Box) != len(tile.Shape) || len(tile.Strides) != len(tile.Shape) {
 				t.Errorf("%s, %s: tile %+v: %v", shape, a.Name, tile, err)
+			}
+			last := 0
+			for i := range tile.Shape {
+				last += (tile.Shape[i] - 1) * tile.Strides[i]
+			}
+			if last >= elements {
+				t.Errorf("%s, %s: tile %+v has an element %d of %d", shape, a.Name, tile, last, elements)
 			}
 		}
 		if a.Quantize != nil && len(a.GroupAxes()) != len(a.Quantize.Per) {

@@ -109,8 +109,8 @@ func (m *Manifest) Call(variant string) string {
 		names = append(names, a.asks()...)
 		if a.TensorMap != nil {
 			parts = append(parts, a.Name+": "+written(a.TensorMap))
-			for j := range a.TensorMap.Box {
-				names = append(names, a.TensorMap.Box[j].names...)
+			for _, e := range a.TensorMap.exprs() {
+				names = append(names, e.names...)
 			}
 		}
 	}

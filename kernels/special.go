@@ -21,12 +21,14 @@ type Special struct {
 	Arguments []SpecialArgument  `json:"arguments"`
 }
 
-// A SpecialArgument is what is known of an argument. The type is Triton's: *fp32, i32, fp32, u1, or none for a null pointer.
-// The hint is "16" for what 16 divides, "1" for a one, and empty otherwise.
+// A SpecialArgument is what is known of an argument. The type is Triton's: *fp32, i32, fp32, u1, tensordesc<fp16[64, 64]>, or none
+// for a null pointer. The hint is "16" for what 16 divides, "1" for a one, and empty otherwise.
 type SpecialArgument struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-	Hint string `json:"hint,omitempty"`
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Hint  string `json:"hint,omitempty"`
+	DType DType  `json:"dtype,omitempty"` // of a tensor descriptor's elements
+	Block []int  `json:"block,omitempty"` // of a tensor descriptor: its block_shape
 }
 
 // Key is equal where all of it is: a hash.
@@ -91,6 +93,11 @@ func (m *Manifest) Special(variant string, dims Dims, toggles map[string]int) (S
 		switch {
 		case a.Access == Absent:
 			known.Type = "none"
+		case a.TensorMap != nil:
+			if known.Block, err = m.boxOf(a, env); err != nil {
+				return s, err
+			}
+			known.Type, known.DType = descriptorType(a.DType, known.Block), a.DType
 		case a.Access != Scalar:
 			known.Type, known.Hint = "*"+tritonTypes[a.DType], "16"
 		default:
@@ -130,6 +137,9 @@ func (m *Manifest) spoken(variant string) []string {
 	v, _ := m.Variant(variant)
 	used := m.compilerExprs()
 	used = append(used, m.launchOf(v).exprs()...)
+	for i := range m.Arguments {
+		used = append(used, m.Arguments[i].TensorMap.exprs()...)
+	}
 	var names []string
 	for _, t := range m.Toggles {
 		if slices.ContainsFunc(used, func(e *Expr) bool { return slices.Contains(e.names, t.Name) }) {

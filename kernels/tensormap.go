@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -15,13 +16,29 @@ const (
 	mapAlign   = 16 // bytes: of rows, and of a box's innermost axis
 )
 
-// A TensorMap has an array passed as a descriptor for bulk tensor copies: the
-// kernel declares it as const __grid_constant__ CUtensorMap.
+// A TensorMap has an array passed as a descriptor for bulk tensor copies: a CUDA
+// kernel declares it as const __grid_constant__ CUtensorMap, a Triton kernel calls
+// load and store of it.
 type TensorMap struct {
-	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" bounds:"(as many as shape has; 1 to 256 each)" doc:"Elements that one copy moves, for each axis of shape, in its order."`
-	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Over how many bytes rows of the box are spread in shared memory's banks."`
-	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"How many bytes the L2 fetches at once."`
+	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" bounds:"(as many as shape has; 1 to 256 each, for Triton powers of two)" doc:"Elements that one copy moves, for each axis of shape, in its order. For Triton the descriptor's block_shape."`
+	Shape     []Expr    `yaml:"shape" eg:"[1, B*H, S, D]" default:"(the array's)" bounds:"(1 to 5 entries)" doc:"Axes that the kernel sees in place of the array's own, within the same memory."`
+	Strides   []Expr    `yaml:"strides" eg:"[H*S*D, S*D, D, 1]" default:"(row-major, without gaps)" bounds:"(as many as shape has; the last is 1)" doc:"Elements from one to the next of each axis of shape."`
+	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Over how many bytes rows of the box are spread in shared memory's banks. Triton chooses it itself."`
+	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"How many bytes the L2 fetches at once. Triton chooses it itself."`
 	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"What a copy finds outside of the array."`
+}
+
+// exprs are all expressions of a tensor map; of none there are none.
+func (m *TensorMap) exprs() []*Expr {
+	var all []*Expr
+	if m != nil {
+		for _, list := range [][]Expr{m.Box, m.Shape, m.Strides} {
+			for i := range list {
+				all = append(all, &list[i])
+			}
+		}
+	}
+	return all
 }
 
 // A Swizzle is a width in bytes, or none.
@@ -80,12 +97,22 @@ var floats = []DType{F16, BF16, F32, F64}
 // validateMap looks at an array's tensor map beside its shape.
 func (a *Argument) validateMap(n *strict.Node) {
 	m, at := a.TensorMap, n.Child("tensor_map")
+	if m == nil {
+		return
+	}
+	axes := len(a.Shape)
+	if at.Has("shape") {
+		axes = len(m.Shape)
+	}
 	switch {
-	case m == nil:
-	case len(a.Shape) > maxMapAxes:
-		at.Errorf("the array has %d axes (a tensor map has at most %d)", len(a.Shape), maxMapAxes)
-	case len(m.Box) != len(a.Shape):
-		at.Child("box").Errorf("has %d of the sizes (write %d, one for each axis of shape)", len(m.Box), len(a.Shape))
+	case at.Has("shape") && (axes < 1 || axes > maxMapAxes):
+		at.Child("shape").Errorf("has %d axes (write 1 to %d)", axes, maxMapAxes)
+	case axes > maxMapAxes:
+		at.Errorf("the array has %d axes (a tensor map has at most %d; write its shape with fewer, e.g. shape: [B*H*S, D])", axes, maxMapAxes)
+	case len(m.Box) != axes:
+		at.Child("box").Errorf("has %d of the sizes (write %d, one for each axis of shape)", len(m.Box), axes)
+	case at.Has("strides") && len(m.Strides) != axes:
+		at.Child("strides").Errorf("has %d strides (write %d, one for each axis of shape)", len(m.Strides), axes)
 	case m.Fill == FillNaN && !slices.Contains(floats, a.DType):
 		at.Child("fill").Errorf("%s has no NaN that a copy can write (write zero)", a.DType)
 	}
@@ -101,6 +128,9 @@ func (c *checker) checkTensorMap(a *Argument, at *strict.Node) {
 		c.errorf(at, "is not read in cpu mode (delete it)")
 		return
 	}
+	if c.m.Compiler == Triton {
+		return // where there are no tensor maps it passes addresses
+	}
 	for _, v := range c.m.Variants {
 		for _, arch := range c.m.ArchOf(v.Name) {
 			if n := arch.capability(); n > 0 && n < firstWithClusters {
@@ -115,37 +145,115 @@ func (c *checker) checkTensorMap(a *Argument, at *strict.Node) {
 // last.
 type Tile struct {
 	Shape, Box []int
-	ItemSize   int // bytes of an element
-	Swizzle    int // bytes; 0 is none
-	Promotion  int // bytes; 0 is none
+	Strides    []int // elements
+	ItemSize   int   // bytes of an element
+	Swizzle    int   // bytes; 0 is none
+	Promotion  int   // bytes; 0 is none
 	NaNFill    bool
 }
 
 // TileOf is an argument's tensor map for one problem size.
 func (m *Manifest) TileOf(a *Argument, dims Dims, toggles map[string]int) (Tile, error) {
-	shape, err := m.ShapeOf(a, dims, toggles)
-	if err != nil {
-		return Tile{}, err
-	}
 	t := Tile{
-		Shape: shape, Box: make([]int, len(shape)), ItemSize: sizes[a.DType],
-		Swizzle: a.TensorMap.Swizzle.Bytes(), Promotion: a.TensorMap.Promotion.Bytes(), NaNFill: a.TensorMap.Fill == FillNaN,
+		ItemSize: sizes[a.DType],
+		Swizzle:  a.TensorMap.Swizzle.Bytes(), Promotion: a.TensorMap.Promotion.Bytes(), NaNFill: a.TensorMap.Fill == FillNaN,
 	}
-	env := m.Env(dims, toggles)
-	for i := range a.TensorMap.Box {
-		if err := axis(&t.Box[i], &a.TensorMap.Box[i], env, maxBox); err != nil {
-			return t, err
-		}
+	if err := m.view(&t, a, dims, toggles); err != nil {
+		return t, err
 	}
-	last := len(shape) - 1
+	var err error
+	if t.Box, err = m.boxOf(a, m.Env(dims, toggles)); err != nil {
+		return t, err
+	}
+	last := len(t.Shape) - 1
 	inner := &a.TensorMap.Box[last]
-	switch row, bytes := shape[last]*t.ItemSize, t.Box[last]*t.ItemSize; {
-	case last > 0 && row%mapAlign != 0:
-		return t, &fault{&a.Shape[last], fmt.Sprintf("makes rows of %d bytes", row), fmt.Sprintf("make them a multiple of %d, as a tensor map needs", mapAlign)}
+	switch bytes := t.Box[last] * t.ItemSize; {
 	case bytes%mapAlign != 0:
 		return t, &fault{inner, fmt.Sprintf("is %d bytes", bytes), fmt.Sprintf("make it a multiple of %d", mapAlign)}
 	case t.Swizzle > 0 && bytes > t.Swizzle:
 		return t, &fault{inner, fmt.Sprintf("is %d bytes, more than the swizzle's %d", bytes, t.Swizzle), "make it smaller, or the swizzle wider"}
 	}
 	return t, nil
+}
+
+// boxOf is what one copy moves.
+func (m *Manifest) boxOf(a *Argument, env Env) ([]int, error) {
+	if m.Compiler == Triton {
+		return a.TensorMap.block(env)
+	}
+	return axesOf(a.TensorMap.Box, env, maxBox)
+}
+
+// view is the axes that a tensor map has, and how far their elements are apart. All of them lie within the array.
+func (m *Manifest) view(t *Tile, a *Argument, dims Dims, toggles map[string]int) error {
+	array, err := m.ShapeOf(a, dims, toggles)
+	if err != nil {
+		return err
+	}
+	view, shape := a.TensorMap, a.Shape
+	t.Shape = array
+	if view.Shape != nil {
+		shape = view.Shape
+		if t.Shape, err = axesOf(shape, m.Env(dims, toggles), math.MaxInt32); err != nil {
+			return err
+		}
+	}
+	last := len(shape) - 1
+	if t.Strides = packed(t.Shape); view.Strides != nil {
+		if t.Strides, err = axesOf(view.Strides, m.Env(dims, toggles), maxElements); err != nil {
+			return err
+		}
+		if t.Strides[last] != 1 {
+			return &fault{&view.Strides[last], fmt.Sprintf("is %d", t.Strides[last]), "make it 1: a copy takes neighbours"}
+		}
+	}
+	end := int64(1)
+	for i := range t.Shape {
+		if t.Shape[i] > math.MaxInt32 {
+			return &fault{&shape[i], fmt.Sprintf("is %d", t.Shape[i]), "make it less than 2^31, as a tensor map needs"}
+		}
+		if i == last {
+			end += int64(t.Shape[i] - 1)
+			continue
+		}
+		if end += int64(t.Shape[i]-1) * int64(t.Strides[i]); end > maxElements { // 2^62 at most, and no more is added
+			break
+		}
+		switch bytes := t.Strides[i] * t.ItemSize; {
+		case bytes%mapAlign == 0:
+		case view.Strides != nil:
+			return &fault{&view.Strides[i], fmt.Sprintf("is %d bytes", bytes), fmt.Sprintf("make it a multiple of %d", mapAlign)}
+		default:
+			return &fault{&shape[last], fmt.Sprintf("makes rows of %d bytes", t.Shape[last]*t.ItemSize), fmt.Sprintf("make them a multiple of %d, as a tensor map needs", mapAlign)}
+		}
+	}
+	elements := int64(1)
+	for _, n := range array {
+		elements *= int64(n)
+	}
+	if end > elements {
+		return &fault{what: fmt.Sprintf("reaches over %d elements of an array of %d", end, elements), fix: "make shape or strides smaller"}
+	}
+	return nil
+}
+
+// axesOf is a list of sizes in numbers.
+func axesOf(list []Expr, env Env, most int64) ([]int, error) {
+	all := make([]int, len(list))
+	for i := range list {
+		if err := axis(&all[i], &list[i], env, most); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// packed is the strides of an array without gaps.
+func packed(shape []int) []int {
+	strides := make([]int, len(shape))
+	for i, n := len(shape)-1, 1; i >= 0; i-- {
+		strides[i] = n
+		n *= shape[i]
+	}
+	return strides
 }

@@ -11,18 +11,27 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// tritonKernels are gated on a GPU: with a better tile, with a worse one, and with a mask lost.
-var tritonKernels = []struct {
+// A tritonKernel is gated on a GPU: with a better tile, with a worse one, and with a mask lost or a wrong offset.
+type tritonKernel struct {
 	name       string
 	from, with string // the mask, and the text without it
-}{
+}
+
+var tritonKernels = []tritonKernel{
 	{"softmax", `, mask=at < cols, other=-float("inf")`, ""},
 	{"layer_norm", `tl.load(x + at, mask=at < cols, other=0.0)`, "tl.load(x + at)"},
 	{"matmul", `sum.to(tl.float16), mask=(rows[:, None] < M) & (cols[None, :] < N)`, "sum.to(tl.float16), mask=rows[:, None] < M"},
 	{"attention", `        score = tl.where(keys[None, :] < S, score, -float("inf"))` + "\n", ""},
+}
+
+// descriptorKernels take their arrays as tensor descriptors, which mask by themselves.
+var descriptorKernels = []tritonKernel{
+	{"matmul_descriptor", "a.load([row, start])", "a.load([row, 0])"},
+	{"permute_descriptor", "x.load([head, row, 0])", "x.load([head, row + 1, 0])"},
 }
 
 const tritonPolicy = `version: 1
@@ -81,7 +90,7 @@ func TestTritonOnGPU(t *testing.T) {
 	needsCompiler(t)
 	needsTriton(t)
 	var figures []tritonFigure
-	for _, k := range tritonKernels {
+	for _, k := range slices.Concat(tritonKernels, descriptorKernels) {
 		t.Run(k.name, func(t *testing.T) {
 			for _, c := range tritonTried {
 				tr := c.trial
@@ -215,9 +224,10 @@ func doBench(t *testing.T, job runners.Job) []float64 {
 		t.Fatal(err)
 	}
 	type argument struct {
-		DType string  `json:"dtype"`
-		Shape []int   `json:"shape,omitempty"`
-		Value float64 `json:"value"`
+		DType string        `json:"dtype"`
+		Shape []int         `json:"shape,omitempty"`
+		Value float64       `json:"value"`
+		Tile  *kernels.Tile `json:"tile,omitempty"` // of a tensor descriptor
 	}
 	request := struct {
 		Source    string             `json:"source"`
@@ -245,6 +255,11 @@ func doBench(t *testing.T, job runners.Job) []float64 {
 			one.Value, err = m.ScalarValue(a, shape.Dims, nil)
 		} else {
 			one.Shape, err = m.ShapeOf(a, shape.Dims, nil)
+		}
+		if err == nil && a.TensorMap != nil {
+			var tile kernels.Tile
+			tile, err = m.TileOf(a, shape.Dims, m.ToggleValues(variant))
+			one.Tile = &tile
 		}
 		if err != nil {
 			t.Fatal(err)

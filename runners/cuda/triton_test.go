@@ -198,3 +198,67 @@ func TestTritonStatic(t *testing.T) {
 		}
 	})
 }
+
+// Kernels with tensor descriptors compile for GPUs with tensor maps and without, and what they are launched with is equal where
+// the code is: another view of an array is another launch.
+func TestTritonDescriptorStatic(t *testing.T) {
+	needsCompiler(t)
+	needsTriton(t)
+	const policy = "version: 1\ngates:\n  ptxas: {registers: \"<= 255\"}\nrules: [{name: default}]\n"
+	for _, k := range descriptorKernels {
+		for _, arch := range []string{"sm_89", "sm_90"} {
+			if arch == "sm_89" && k.name == "matmul_descriptor" {
+				continue // it takes longest, and the form shows in the other
+			}
+			t.Run(k.name+" "+arch, func(t *testing.T) {
+				t.Parallel()
+				b, job := tritonTrial{kernel: k.name, policy: policy, baseline: "narrow", candidate: "narrow", arch: arch,
+					edit: func(s string) string { return strings.Replace(s, k.from, k.with, 1) }}.open(t)
+				e, err := runners.Gather(t.Context(), job, b, silent{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v := gates.Judge(job.Policy, "test.yaml", e); v.Outcome != gates.Pass || e.SameCode {
+					t.Fatalf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+				}
+				for _, cubin := range b.kinds[runners.Candidate].cubins {
+					for _, p := range cubin.Start.Passed {
+						if d := p.Descriptor; p.Type != "i32" && (d == nil || (d.Map != nil) != (arch == "sm_90")) {
+							t.Errorf("%s is passed as %+v", p.Type, d)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A descriptor that the kernel does not take as one, or a manifest that does not call an array so, is a build failure with its line.
+func TestTritonDescriptorMismatch(t *testing.T) {
+	needsCompiler(t)
+	needsTriton(t)
+	const policy = "version: 1\ngates:\n  ptxas: {registers: \"<= 255\"}\nrules: [{name: default}]\n"
+	for name, test := range map[string]struct {
+		from, to string // in the source
+		want     string
+	}{
+		"other axes":   {"a.load([row, start])", "a.load([row, start, 0])", "kernel.py:11: "},
+		"an address":   {"a.load([row, start])", "tl.load(a + row)", "kernel.py:11: "},
+		"another type": {"(a, b, c,", "(a: \"*fp16\", b, c,", "kernel.py"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, v, _ := tritonTrial{kernel: "matmul_descriptor", policy: policy, baseline: "narrow", candidate: "narrow", arch: "sm_90",
+				edit: func(s string) string { return strings.Replace(s, test.from, test.to, 1) }}.gather(t)
+			if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, test.want) {
+				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+		})
+	}
+	// The other way around: the kernel asks an address to load a block, on both sides.
+	_, v, _ := tritonTrial{kernel: "matmul_descriptor", policy: policy, baseline: "narrow", candidate: "narrow", arch: "sm_90",
+		manifest: func(s string) string { return strings.Replace(s, ", tensor_map: {box: [TILE_M, TILE_K]}", "", 1) }}.gather(t)
+	if v.Outcome != gates.Error || !strings.Contains(v.Summary, "kernel.py:11: ") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
+}

@@ -19,8 +19,9 @@ type Start struct {
 
 // A Passed is one of the manifest's arguments as the code takes it. The type is Triton's name.
 type Passed struct {
-	Argument int    `json:"argument"`
-	Type     string `json:"type"`
+	Argument   int         `json:"argument"`
+	Type       string      `json:"type"`
+	Descriptor *Descriptor `json:"descriptor,omitempty"` // of a tensor descriptor, which is several parameters
 }
 
 // Scratch is memory that a kernel needs beside its arguments, by the blocks of its grid; a null pointer where it needs none.
@@ -43,12 +44,15 @@ var typeSizes = map[string]int{
 	"i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8,
 }
 
-// Size is the bytes of the parameter; 0 is for a type that cannot be passed.
-func (p Passed) Size() int {
-	if p.Pointer() {
-		return 8
+// sizes are the bytes of its parameters; 0 is for a type that cannot be passed.
+func (p Passed) sizes() []int {
+	switch {
+	case p.Descriptor != nil:
+		return p.Descriptor.sizes()
+	case p.Pointer():
+		return []int{8}
 	}
-	return typeSizes[p.Type]
+	return []int{typeSizes[p.Type]}
 }
 
 // Pointer tells whether it is the address of an array.
@@ -119,26 +123,26 @@ func (s *Start) checkPassed(k Kernel, arguments int) error {
 		if p.Argument <= last || p.Argument >= arguments {
 			return fmt.Errorf("argument %d of %d in a place where it cannot be", p.Argument, arguments)
 		}
-		if last = p.Argument; p.Size() == 0 {
+		if last = p.Argument; p.sizes()[0] == 0 {
 			return fmt.Errorf("the argument %d as %s, which cannot be passed", p.Argument, text(p.Type))
 		}
 	}
 	var want []string
 	for _, p := range s.Passed {
-		want = append(want, fmt.Sprintf("%s (%d)", p.Type, p.Size()))
+		want = append(want, fmt.Sprintf("%s (%s)", p.Type, joined(p.sizes())))
 	}
 	for range s.Scratch {
 		want = append(want, "scratch pointer (8)")
 	}
 	if sizes := mapped(k.Params, func(p Param) int { return p.Size }); !slices.Equal(s.sizes(), sizes) {
-		return fmt.Errorf("%d parameters of %s bytes, and the code takes %d of %s bytes", len(want), strings.Join(want, ", "), len(sizes), joined(sizes))
+		return fmt.Errorf("%d parameters of %s bytes, and the code takes %d of %s bytes", len(s.sizes()), strings.Join(want, ", "), len(sizes), joined(sizes))
 	}
 	return nil
 }
 
 // sizes are the bytes of all parameters.
 func (s *Start) sizes() []int {
-	all := mapped(s.Passed, Passed.Size)
+	all := slices.Concat(mapped(s.Passed, Passed.sizes)...)
 	for range s.Scratch {
 		all = append(all, 8)
 	}

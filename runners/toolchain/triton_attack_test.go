@@ -176,7 +176,7 @@ func TestTritonSays(t *testing.T) {
 
 // No word about a launch, and no cubin with it, makes the reader fall over, or lets through what check would refuse.
 func FuzzTritonSays(f *testing.F) {
-	genuine := said{Symbol: "k", Warps: 4, CTAs: 1, Shared: 16, Scratch: []Scratch{{0, 1}, {128, 128}}, Passed: []Passed{{0, "*fp32"}, {1, "i32"}}}
+	genuine := said{Symbol: "k", Warps: 4, CTAs: 1, Shared: 16, Scratch: []Scratch{{0, 1}, {128, 128}}, Passed: []Passed{{Argument: 0, Type: "*fp32"}, {Argument: 1, Type: "i32"}}}
 	text, err := json.Marshal(genuine)
 	if err != nil {
 		f.Fatal(err)
@@ -188,18 +188,27 @@ func FuzzTritonSays(f *testing.F) {
 	f.Add(string(text), image)
 	f.Add("{}", image)
 	f.Add(`{"symbol":"scale","warps":1,"ctas":1,"passed":[{"argument":0,"type":"*fp32"}],"scratch":[]}`, []byte("\x7fELF"))
-	b := TritonBuild{Source: "k.py", Arch: "sm_90", Kinds: []kernels.Special{special(nil, 4, "x:*fp32/16 n:i32")}}
+	f.Add(`{"symbol":"scale","warps":1,"ctas":1,"passed":[{"argument":0,"type":"tensordesc<fp16[64, 64]>","descriptor":{"axes":-1,"flags":-5}}],"flags":2,"scratch":[]}`, image)
+	f.Add(`{"symbol":"scale","warps":1,"ctas":1,"passed":[{"argument":0,"type":"tensordesc<fp16[64, 64]>"}],"tensors":[{"swizzle":3,"elem_size":2,"elem_type":6,"block_size":[64,64],"fp4_padded":false}],"scratch":[]}`, image)
+	b := TritonBuild{Source: "k.py", Arch: "sm_90", Kinds: []kernels.Special{special(nil, 4, "x:*fp32/16 n:i32"), descriptors()}}
 	f.Fuzz(func(t *testing.T, said string, image []byte) {
-		cubin, err := nvccOutput{Image: image, Usage: said}.readTriton(b, b.Kinds[0])
-		if err != nil {
-			if _, ok := err.(*CompileError); !ok {
-				t.Fatalf("the machine is blamed: %v", err)
+		for _, kind := range b.Kinds {
+			cubin, err := nvccOutput{Image: image, Usage: said}.readTriton(b, kind)
+			if err != nil {
+				if _, ok := err.(*CompileError); !ok {
+					t.Fatalf("the machine is blamed: %v", err)
+				}
+				continue
 			}
-			return
-		}
-		s := cubin.Start
-		if s.Block[0]*s.Block[1]*s.Block[2] < 1 || s.Block[0]*s.Block[1]*s.Block[2] > 1024 || s.Shared < 0 || s.Shared > maxBlockShared || len(s.Passed)+len(s.Scratch) != len(cubin.Kernels[0].Params) {
-			t.Fatalf("it would be launched as %+v", s)
+			s := cubin.Start
+			if s.Block[0]*s.Block[1]*s.Block[2] < 1 || s.Block[0]*s.Block[1]*s.Block[2] > 1024 || s.Shared < 0 || s.Shared > maxBlockShared || len(s.sizes()) != len(cubin.Kernels[0].Params) {
+				t.Fatalf("it would be launched as %+v", s)
+			}
+			for _, p := range s.Passed {
+				if a := kind.Arguments[p.Argument]; (p.Descriptor != nil) != (a.Block != nil) || a.Block != nil && p.Type != a.Type {
+					t.Fatalf("%+v would be passed as %+v", a, p)
+				}
+			}
 		}
 	})
 }

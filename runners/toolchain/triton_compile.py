@@ -58,8 +58,6 @@ def main(request, out):
         )
         data = made.metadata._asdict()
         unmet = [k for k in ("launch_cooperative_grid", "launch_pdl", "launch_cluster") if data.get(k)]
-        if data.get("tensordesc_meta"):
-            unmet.append("host-side tensor descriptors")
         said = {
             "symbol": data["name"],
             "warps": data["num_warps"],
@@ -70,6 +68,8 @@ def main(request, out):
                 for k in ("global", "profile")
             ],
             "passed": parts["passed"],
+            "tensors": data.get("tensordesc_meta") or [],
+            "flags": descriptor_flags(),
             "unmet": unmet,
             "ptxas": [os.path.basename(calls[-1][0])] + [a for a in calls[-1][1:] if a.startswith("-")] if calls else [],
             "line": fn.starting_line_number,
@@ -86,6 +86,15 @@ def unwrapped(fn):
             break
         fn = fn.fn
     return fn
+
+
+def descriptor_flags():
+    """How many flags Triton's launcher passes with a descriptor's address: one for each thing that it is told beside the array."""
+    try:
+        from triton.tools.tensor_descriptor import TensorDescriptor
+    except ImportError:
+        return 0
+    return len(TensorDescriptor.__dataclass_fields__) - len(("base", "shape", "strides", "block_shape"))
 
 
 def plan(fn, kind):

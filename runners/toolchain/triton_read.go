@@ -14,15 +14,17 @@ import (
 
 // said is what the script says of a cubin.
 type said struct {
-	Symbol  string    `json:"symbol"`
-	Warps   int       `json:"warps"`
-	CTAs    int       `json:"ctas"`
-	Shared  int       `json:"shared"`
-	Scratch []Scratch `json:"scratch"`
-	Passed  []Passed  `json:"passed"`
-	Unmet   []string  `json:"unmet"` // ways to launch that there are not here
-	PTXAS   []string  `json:"ptxas"` // the assembler and its flags
-	Line    int       `json:"line"`
+	Symbol  string       `json:"symbol"`
+	Warps   int          `json:"warps"`
+	CTAs    int          `json:"ctas"`
+	Shared  int          `json:"shared"`
+	Scratch []Scratch    `json:"scratch"`
+	Passed  []Passed     `json:"passed"`
+	Tensors []tensorSaid `json:"tensors"` // the maps of tensor descriptors; none where the code takes their addresses
+	Flags   int          `json:"flags"`   // that come with such an address
+	Unmet   []string     `json:"unmet"`   // ways to launch that there are not here
+	PTXAS   []string     `json:"ptxas"`   // the assembler and its flags
+	Line    int          `json:"line"`
 }
 
 // readSaid reads it strictly: what it does not know is another compiler's.
@@ -58,19 +60,22 @@ func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, err
 		return nil, err
 	}
 	k := &cubin.Kernels[0]
+	const forbidden = "%s would be launched as its machine code does not allow: the build says %v"
+	passed, err := s.described(kind)
+	if err != nil {
+		return nil, cubin.refuse(forbidden, b.Source, err)
+	}
+	cubin.Start = &Start{Block: [3]int{32 * min(max(s.Warps, 0), maxBlockThreads), 1, 1}, Shared: s.Shared, Cluster: s.CTAs, Passed: passed}
 	// Triton's releases have none, one or two pointers to scratch memory behind the arguments.
-	pointers := len(k.Params) - len(s.Passed)
+	pointers := len(k.Params) - len(cubin.Start.sizes())
 	if pointers < 0 || pointers > len(s.Scratch) {
 		pointers = len(s.Scratch)
 	}
-	cubin.Start = &Start{Block: [3]int{32 * min(max(s.Warps, 0), maxBlockThreads), 1, 1}, Shared: s.Shared, Cluster: s.CTAs, Passed: s.Passed, Scratch: s.Scratch[:pointers]}
+	cubin.Start.Scratch = s.Scratch[:pointers]
 	for _, m := range s.Scratch[pointers:] {
 		if m.Size != 0 {
 			return nil, cubin.refuse("%s: the build asks for scratch memory and the code takes no pointer to it", b.Source)
 		}
-	}
-	if cubin.Start.Passed == nil {
-		cubin.Start.Passed = []Passed{}
 	}
 	err = cubin.Start.check(f, *k)
 	if err == nil {
@@ -80,7 +85,7 @@ func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, err
 		err = fmt.Errorf("a cluster of %d blocks", s.CTAs)
 	}
 	if err != nil {
-		return nil, cubin.refuse("%s would be launched as its machine code does not allow: the build says %v", b.Source, err)
+		return nil, cubin.refuse(forbidden, b.Source, err)
 	}
 	for _, p := range s.Passed {
 		if a := kind.Arguments[p.Argument]; p.Pointer() != strings.HasPrefix(a.Type, "*") || a.Type == "none" {

@@ -64,22 +64,31 @@ var dtypes = map[string]kernels.DType{
 // compiledAlignment is what code was told of the addresses of arrays.
 const compiledAlignment = 16
 
-// pass appends the arguments that the code takes, in its own formats.
-func pass(list *driver.Args, passed []toolchain.Passed, args []tensor.Arg, address func(int) uint64) error {
+// pass appends the arguments that the code takes, in its own formats. Tensor descriptors are described by the last.
+func pass(list *driver.Args, passed []toolchain.Passed, args []tensor.Arg, address func(int) uint64, describe func(int, toolchain.Descriptor) ([][]byte, error)) error {
 	for _, p := range passed {
 		if p.Argument < 0 || p.Argument >= len(args) {
 			return fmt.Errorf("argument %d of %d is passed", p.Argument, len(args))
 		}
 		a := args[p.Argument]
+		array := p.Pointer() || p.Descriptor != nil
 		switch d, ok := dtypes[p.Type]; {
-		case p.Pointer() && !a.Array() || !p.Pointer() && (!ok || len(a.Real) != 1):
+		case array && !a.Array() || !array && (!ok || len(a.Real) != 1):
 			return fmt.Errorf("the argument %s cannot be passed as %s", a.Name, p.Type)
-		case !p.Pointer():
+		case !array:
 			value := make([]byte, d.Size())
 			tensor.Encode(d, value, a.Real)
 			list.Bytes(value, d.Size())
 		case address(p.Argument)%compiledAlignment != 0:
 			return fmt.Errorf("the array %s lies at %#x, no multiple of the %d that the code was compiled for", a.Name, address(p.Argument), compiledAlignment)
+		case p.Descriptor != nil:
+			values, err := describe(p.Argument, *p.Descriptor)
+			if err != nil {
+				return err
+			}
+			for _, v := range values {
+				list.Bytes(v, len(v))
+			}
 		default:
 			list.Pointer(driver.DevicePtr(address(p.Argument)))
 		}

@@ -1,6 +1,7 @@
 package side
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -32,7 +33,8 @@ func TestPass(t *testing.T) {
 	address := func(base uint64) func(int) uint64 { return func(arg int) uint64 { return base + uint64(arg) } }
 	list := &driver.Args{}
 	all := []toolchain.Passed{{Argument: 0, Type: "*fp32"}, {Argument: 1, Type: "i32"}, {Argument: 2, Type: "fp32"}}
-	if err := pass(list, all, args, address(256)); err != nil {
+	none := func(int, toolchain.Descriptor) ([][]byte, error) { return nil, errors.New("nothing describes it") }
+	if err := pass(list, all, args, address(256), none); err != nil {
 		t.Fatal(err)
 	}
 	for what, test := range map[string]struct {
@@ -44,9 +46,12 @@ func TestPass(t *testing.T) {
 		"a number as array":  {toolchain.Passed{Argument: 1, Type: "*fp32"}, 256, "the argument n cannot be passed as *fp32"},
 		"an array as number": {toolchain.Passed{Argument: 0, Type: "i64"}, 256, "the argument x cannot be passed as i64"},
 		"no type":            {toolchain.Passed{Argument: 1, Type: "struct"}, 256, "cannot be passed as struct"},
+		"a number as map":    {toolchain.Passed{Argument: 1, Type: "tensordesc<fp32[4]>", Descriptor: &toolchain.Descriptor{Axes: 1}}, 255, "the argument n cannot be passed as tensordesc"},
+		"a map between":      {toolchain.Passed{Argument: 0, Type: "tensordesc<fp32[4]>", Descriptor: &toolchain.Descriptor{Axes: 1}}, 264, "the array x lies at 0x108, no multiple of the 16"},
+		"a map":              {toolchain.Passed{Argument: 0, Type: "tensordesc<fp32[4]>", Descriptor: &toolchain.Descriptor{Axes: 1}}, 256, "nothing describes it"},
 		"no argument":        {toolchain.Passed{Argument: 9, Type: "i32"}, 256, "argument 9 of 3 is passed"},
 	} {
-		if err := pass(&driver.Args{}, []toolchain.Passed{test.passed}, args, address(test.base)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := pass(&driver.Args{}, []toolchain.Passed{test.passed}, args, address(test.base), none); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want …%s…", what, err, test.want)
 		}
 	}

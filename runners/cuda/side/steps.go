@@ -8,6 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // Prepare is the n-th launch of a batch, all of its steps, on arguments that lie at base, not
@@ -164,7 +165,7 @@ func tooLarge(s kernels.StepAt, perSM, sms int) error {
 func (k *Kernel) parameters(names []string, p placed) (*driver.Args, error) {
 	list := &driver.Args{}
 	if s := k.built.Start; s != nil && s.Passed != nil {
-		return list, pass(list, s.Passed, p.args, p.address)
+		return list, pass(list, s.Passed, p.args, p.address, func(i int, d toolchain.Descriptor) ([][]byte, error) { return k.descriptor(i, d, p) })
 	}
 	if names == nil {
 		for i, a := range p.args {

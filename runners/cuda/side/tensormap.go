@@ -27,13 +27,11 @@ var promotions = map[int]driver.TensorPromotion{
 // tile turns a manifest's tile, outermost axis first, into the driver's.
 func tile(dtype kernels.DType, t kernels.Tile, base driver.DevicePtr) driver.TensorTile {
 	out := driver.TensorTile{Type: tensorTypes[dtype], Base: base, Swizzle: swizzles[t.Swizzle], Promotion: promotions[t.Promotion], NaNFill: t.NaNFill}
-	stride := uint64(t.ItemSize)
 	for i := len(t.Shape) - 1; i >= 0; i-- {
 		out.Dims = append(out.Dims, uint64(t.Shape[i]))
 		out.Box = append(out.Box, uint32(t.Box[i]))
-		stride *= uint64(t.Shape[i])
 		if i > 0 {
-			out.Strides = append(out.Strides, stride)
+			out.Strides = append(out.Strides, uint64(t.Strides[i-1])*uint64(t.ItemSize))
 		}
 	}
 	return out

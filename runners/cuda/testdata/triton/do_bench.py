@@ -16,11 +16,15 @@ spec = importlib.util.spec_from_file_location("kernel", request["source"])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 kernel = getattr(module, request["entry"])
-types = {"f16": torch.float16, "f32": torch.float32}
+types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 args = []
 for a in request["arguments"]:
     if "shape" in a:
         args.append(torch.randn(a["shape"], device="cuda", dtype=types[a["dtype"]]))
+        if "tile" in a:
+            from triton.tools.tensor_descriptor import TensorDescriptor
+            tile = a["tile"]
+            args[-1] = TensorDescriptor(args[-1], tile["Shape"], tile["Strides"], tile["Box"], "nan" if tile["NaNFill"] else "zero")
     else:
         args.append(a["value"] if a["dtype"].startswith("f") else int(a["value"]))
 
