@@ -170,7 +170,7 @@ func TestCompilersOnGPU(t *testing.T) {
 
 // What an H200 showed is judged as it was, and the two clocks agreed on the same code.
 func TestTritonRecorded(t *testing.T) {
-	for _, k := range tritonKernels {
+	for _, k := range slices.Concat(tritonKernels, descriptorKernels) {
 		for _, c := range tritonTried {
 			if v := judgeRecorded(t, "triton/"+k.name+"-"+c.name, tritonPolicy); v.Outcome != c.outcome || v.Reason != c.reason {
 				t.Errorf("%s, %s: got %s (%s), want %s (%s): %s", k.name, c.name, v.Outcome, v.Reason, c.outcome, c.reason, v.Summary)
