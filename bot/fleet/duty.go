@@ -9,13 +9,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // A Duty is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
 type Duty struct {
 	Drained     *Word `json:"drained,omitempty"`     // by an operator, until one returns it
-	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after repeated faults, until an operator returns it
+	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after faults, until it passes a self-test or an operator returns it
+	// Tests is its self-tests, the last keptTests of them, oldest first.
+	Tests []protocol.SelfTest `json:"self_tests,omitempty"`
 
 	seq uint64 // of the last event
 }
@@ -34,6 +37,7 @@ const (
 	drainedKind     = "drained"
 	quarantinedKind = "quarantined"
 	returnedKind    = "returned"
+	testedKind      = "tested"
 )
 
 // dutyRun is a runner's name as a subject of the journal.
@@ -42,6 +46,9 @@ func dutyRun(name string) string {
 }
 
 func (d *Duty) apply(e journal.Event) error {
+	if e.Kind == testedKind {
+		return d.tested(e)
+	}
 	var w Word
 	if err := json.Unmarshal(e.Data, &w); err != nil {
 		return err

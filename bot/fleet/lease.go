@@ -38,6 +38,9 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 			LastSeen: state.LastSeen, over: state.over,
 		}
 	})
+	if err := s.hear(r.Context(), name, ask.Health); err != nil {
+		return err
+	}
 	patience(w, s.Poll+time.Minute)
 	ctx, cancel := s.poll(r.Context(), name) // before the duty is read: what changes it from then on ends the poll
 	defer cancel()

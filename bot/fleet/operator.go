@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 )
 
 // OperatorPrefix is where operators reach the fleet: whoever has the operator's token.
@@ -19,14 +21,15 @@ const OperatorPrefix = "/fleet/v1/"
 
 // A Listed runner is what an operator sees of it.
 type Listed struct {
-	Name     string    `json:"name"`
-	Host     string    `json:"host,omitempty"`
-	Version  string    `json:"version,omitempty"`
-	Labels   []string  `json:"labels"`
-	Job      string    `json:"job,omitempty"`
-	Kernel   string    `json:"kernel,omitempty"`
-	Since    time.Time `json:"since,omitzero"`     // when it got the job
-	LastSeen time.Time `json:"last_seen,omitzero"` // since the bot was started
+	Name     string           `json:"name"`
+	Host     string           `json:"host,omitempty"`
+	Version  string           `json:"version,omitempty"`
+	Labels   []string         `json:"labels"`
+	Job      string           `json:"job,omitempty"`
+	Kernel   string           `json:"kernel,omitempty"`
+	Since    time.Time        `json:"since,omitzero"`     // when it got the job
+	LastSeen time.Time        `json:"last_seen,omitzero"` // since the bot was started
+	Health   *protocol.Health `json:"health,omitempty"`   // as it said last, since the bot was started
 	Duty
 }
 
@@ -87,7 +90,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		}
 		all = append(all, Listed{
 			Name: state.Name, Host: state.Host, Version: state.Version, Labels: state.Labels, Job: state.Job, Kernel: state.Kernel,
-			Since: state.Since, LastSeen: state.LastSeen, Duty: duty,
+			Since: state.Since, LastSeen: state.LastSeen, Health: state.Health, Duty: duty,
 		})
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -85,6 +85,7 @@ type Server struct {
 	duties map[string]Duty                // as they were read last
 	polls  map[string]*context.CancelFunc // of those who wait for a job
 	faults map[string][]string            // in a row: the kernels, by runner
+	health map[string]*protocol.Health    // as they said last
 }
 
 // A RunnerState is what is known of a runner since the bot was started.
@@ -96,6 +97,8 @@ type RunnerState struct {
 	LastSeen time.Time      // zero if it never came
 	Progress *runners.Event // of the job; nil before there is any
 	Duty     Duty           // as it was read last
+	// Health is what it said last of its host; nil where it has not since the bot was started. Duty has its self-tests.
+	Health *protocol.Health
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
@@ -152,7 +155,7 @@ func (s *Server) Runners() []RunnerState {
 		if known := s.seen[name]; known != nil {
 			state = *known
 		}
-		state.Duty = s.duties[name]
+		state.Duty, state.Health = s.duties[name], s.health[name]
 		all = append(all, state)
 	}
 	slices.SortFunc(all, func(a, b RunnerState) int { return cmp.Compare(a.Name, b.Name) })

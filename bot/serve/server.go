@@ -24,7 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may
@@ -110,7 +110,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.opt.Stderr = os.Stderr
 	}
 	if s.opt.Labels == nil {
-		s.opt.Labels = measure.Labels
+		s.opt.Labels = func() []string { return gpus.LabelsHere(os.Getenv) }
 	}
 	defer func() {
 		if err != nil {
