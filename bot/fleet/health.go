@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -20,7 +21,7 @@ func (d *Duty) tested(e journal.Event) error {
 	if err := json.Unmarshal(e.Data, &t); err != nil {
 		return err
 	}
-	d.seq = e.Seq
+	d.seq, d.Asked = e.Seq, nil
 	d.Tests = append(d.Tests, t)
 	d.Tests = d.Tests[max(0, len(d.Tests)-keptTests):]
 	switch {
@@ -35,6 +36,40 @@ func (d *Duty) tested(e journal.Event) error {
 // knows tells whether the self-test is written down.
 func (d Duty) knows(t *protocol.SelfTest) bool {
 	return t == nil || len(d.Tests) > 0 && d.Tests[len(d.Tests)-1].At.Equal(t.At)
+}
+
+// wantsTest is what the runner is told: to test itself at once if an operator asks, and when it sees fit while it is in
+// quarantine. One that has never told of a test is not asked.
+func (d Duty) wantsTest(ask protocol.LeaseRequest) protocol.LeaseAnswer {
+	switch {
+	case ask.Health == nil || ask.Health.Test == nil:
+	case d.Asked != nil:
+		return protocol.LeaseAnswer{Test: d.Asked.Why, TestNow: true}
+	case d.Quarantined != nil:
+		return protocol.LeaseAnswer{Test: "in quarantine: " + d.Quarantined.Why}
+	}
+	return protocol.LeaseAnswer{}
+}
+
+// Test has a runner test itself before its next job, and all of its host's if it is a host's name.
+func (s *Server) Test(ctx context.Context, name, why string) error {
+	asked := 0
+	for _, one := range s.names(name) {
+		s.mu.Lock()
+		h := s.health[one]
+		s.mu.Unlock()
+		if h == nil || h.Test == nil {
+			continue
+		}
+		asked++
+		if err := s.decide(ctx, one, askedKind, why, func(d Duty) bool { return d.Asked == nil }); err != nil {
+			return err
+		}
+	}
+	if asked == 0 {
+		return refuse(http.StatusConflict, "%s has not told of a self-test since the bot was started (it is away, or its version has none: kernelgate fleet list says)", name)
+	}
+	return nil
 }
 
 // hear takes in what a runner says of its host, nil where it says nothing: its self-tests become its history, and one that
@@ -59,7 +94,7 @@ func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) e
 // writeTest adds a self-test to the runner's history, once.
 func (s *Server) writeTest(ctx context.Context, name string, t *protocol.SelfTest) error {
 	for {
-		before, err := s.duty(ctx, name)
+		before, err := s.ownDuty(ctx, name)
 		if err != nil || before.knows(t) {
 			return err
 		}

@@ -241,7 +241,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
-		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
+		Journal: s.Journal, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
 	}
 	if s.opt.Secrets.Operator != "" {
