@@ -26,6 +26,14 @@ type GPU struct {
 
 func (g GPU) String() string { return fmt.Sprintf("GPU %d (%s, %s)", g.Index, g.Name, g.UUID) }
 
+// List is the GPU as a list, which is empty for the zero one.
+func (g GPU) List() []GPU {
+	if g == (GPU{}) {
+		return nil
+	}
+	return []GPU{g}
+}
+
 // Here lists the GPUs that this process may use, as nvidia-smi counts them. A host without a driver has none.
 func Here(getenv func(string) string) ([]GPU, error) {
 	library, err := nvml.Open()
