@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
@@ -158,8 +159,11 @@ func advice(all []GPU) string {
 // namespace, not a file: it leaves nothing behind, and needs no folder that all users may write.
 func (g GPU) Lock() (interface{ Close() error }, error) {
 	l, err := net.Listen("unix", "@kernelgate-"+g.UUID)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another runner measures on %s: stop it, or leave this GPU to it with --gpus", g)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("another runner measures on %s (stop it, or leave this GPU to it with --gpus): %w", g, err)
+		return nil, fmt.Errorf("keeping other runners off %s: %w", g, err)
 	}
 	return l, nil
 }
