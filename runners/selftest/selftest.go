@@ -76,7 +76,7 @@ func (t Test) run(ctx context.Context, scratch string, r *protocol.SelfTest) err
 	}
 	found, err := t.Measure(ctx, job, build, silent{})
 	if err != nil {
-		return fmt.Errorf("measuring the known kernel: %w", err)
+		return err // it says what it was at
 	}
 	if err := judge(job.Policy, found.Evidence, bound[t.Mode], r); err != nil {
 		return err

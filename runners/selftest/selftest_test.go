@@ -93,7 +93,7 @@ func TestBadHosts(t *testing.T) {
 		"wrong results":             {kernels.ModeCUDA, fake{words: "WRONG"}, 0, "was not measured to the end: "},
 		"a GPU that dies":           {kernels.ModeCUDA, fake{words: "FAULT"}, 0, "the device fell off the bus"},
 		"a compiler that is broken": {kernels.ModeCUDA, fake{words: "BROKEN"}, 0, "it is broken"},
-		"no driver":                 {kernels.ModeCUDA, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "measuring the known kernel: no NVIDIA GPU was found"},
+		"no driver":                 {kernels.ModeCUDA, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "no NVIDIA GPU was found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "times.json")
