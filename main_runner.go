@@ -105,14 +105,23 @@ func (w worker) selfTest() func(context.Context, string) protocol.SelfTest {
 func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 	failed := false
 	for _, w := range all {
-		name := "CPU"
+		name, look := "CPU", func() (string, string) { return "", "" }
 		if w.here.GPU.UUID != "" {
 			lock, err := w.here.GPU.Lock()
 			if err != nil {
 				return strict.Mistake{Err: err}
 			}
 			defer lock.Close()
+			watch, err := gpus.WatchGPU(w.here.GPU)
+			if err != nil {
+				return err
+			}
 			name = w.here.GPU.String()
+			look = func() (string, string) {
+				seen, unfit := watch.Look(time.Now())
+				return gpuNow(&protocol.Health{GPU: &seen}), unfit
+			}
+			look()
 		}
 		scratch, err := os.MkdirTemp("", "kernelgate-self-test")
 		if err != nil {
@@ -127,6 +136,10 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		now, unfit := look()
+		if unfit != "" && t.Passed {
+			t.Passed, t.Why = false, unfit
+		}
 		result := "passed"
 		if !t.Passed {
 			failed, result = true, "FAILED: "+t.Why
@@ -138,6 +151,9 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 				fmt.Fprintf(stdout, ", usually %.4g µs here", t.Usual)
 			}
 			fmt.Fprintf(stdout, "; A/A %+.2f %% (%+.2f %% to %+.2f %%); %.1f s\n", 100*t.Difference, 100*t.Low, 100*t.High, time.Since(begun).Seconds())
+		}
+		if now != "" {
+			fmt.Fprintf(stdout, "  %s\n", now)
 		}
 	}
 	if failed {

@@ -71,8 +71,15 @@ func modelLabel(name string) string {
 	return strings.Join(words, "-")
 }
 
-// LabelsHere is what this host can take.
-func LabelsHere(getenv func(string) string) []string {
+// LabelsHere is what this host can take, with the GPUs that Select is told; "" is all.
+func LabelsHere(getenv func(string) string, spec string) []string {
 	all, _ := Here(getenv) // where they cannot be seen they cannot be used; the doctor says why
-	return Labels(all)
+	if spec == "" {
+		spec = "all"
+	}
+	picked, err := Select(all, spec)
+	if err != nil {
+		return Labels(all) // the runner itself will say so
+	}
+	return Labels(picked)
 }
