@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
@@ -133,9 +134,9 @@ func TestTimeout(t *testing.T) {
 func TestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.json")
 	for i := range keptTimes + 10 {
-		r := Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{micros: 100 + float64(i)/10}.measure}.Run(t.Context(), t.TempDir())
-		if !r.Passed || (r.Usual > 0) != (i >= fewTimes) {
-			t.Fatalf("test %d: %+v", i, r)
+		r := protocol.SelfTest{Micros: 100 + float64(i)/10}
+		if err := (Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
+			t.Fatalf("test %d: %+v, %v", i, r, err)
 		}
 	}
 	all, err := readTimes(file)
