@@ -77,7 +77,7 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 				return
 			case <-a.After(every):
 			}
-			err := a.client.beat(ctx, l, h.latest.get())
+			err := a.client.beat(ctx, l, h.latest.get(), a.news())
 			if gone(err) {
 				cancel(err)
 				return
