@@ -130,7 +130,7 @@ func TestStagesAsPullRequests(t *testing.T) {
 		t.Skip("no CUDA compiler, or no sandbox: ", err)
 	}
 	c := &compiler{cache: toolchaintest.Builds(t), seen: map[string]*gates.Evidence{}}
-	w := newWorld(t, worldOptions{measure: c.measure})
+	w := newWorld(t, worldOptions{retold: true, measure: c.measure})
 	first := alone(t, "stage0")
 	first[".github/kernelgate.yaml"] = staticPolicy
 	headers, err := filepath.Glob(filepath.Join(attention, "*.cuh"))
