@@ -1,11 +1,15 @@
 package measure
 
 import (
+	"context"
+	"os"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // Labels is what a runner on this host can take: cpu, and where NVML finds a
@@ -29,6 +33,20 @@ func Labels() []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Compact(labels), func(l string) bool { return l == "" })
+}
+
+// BuildLabels is what a runner on this host can take that compiles and measures nothing: one label for each kind of compiler that is
+// here.
+func (c Config) BuildLabels(ctx context.Context) ([]string, error) {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	kinds, err := toolchain.Installed{Paths: c.Toolchains, Getenv: c.Getenv}.Kinds(ctx)
+	var labels []string
+	for _, kind := range kinds {
+		labels = append(labels, protocol.BuildLabel(kind))
+	}
+	return labels, err
 }
 
 // modelLabel is a GPU's model as policies write it: "NVIDIA A100-SXM4-80GB" is
