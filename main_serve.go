@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -131,16 +132,18 @@ func toolchainFlag(cmd *cobra.Command, paths *[]string) {
 func runnerCommand(stderr io.Writer) *cobra.Command {
 	var c agent.Config
 	var here measure.Config
-	tokenFile, level, format, device := "", "info", "text", 0
+	tokenFile, level, format, device, builds := "", "info", "text", 0, false
 	cmd := &cobra.Command{
 		Use:   "runner",
 		Short: "Measure for a bot on another host, or on this one",
 		Long: "Asks the bot for jobs, measures them one at a time, and brings the evidence back. It holds a\n" +
 			"token for that bot and nothing of GitHub's. Results that the bot could not take are kept in\n" +
-			"the state folder until it can.\n\n" +
+			"the state folder until it can. With --builds it needs no GPU: it compiles what others measure,\n" +
+			"and where that is enough for a verdict nobody has to.\n\n" +
 			"Exit status: 0 stopped by a signal, 2 no token, or refused by the bot, 3 anything else.",
 		Example: "  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
-			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner",
+			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner\n" +
+			"  kernelgate runner --builds --server https://kernelgate.example.com --token-file /etc/kernelgate/build1.token --name build1",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(c.Servers) == 0 || tokenFile == "" {
@@ -156,7 +159,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 				return strict.Mistakef("--token-file: %w (the bot's operator hands a token out for each runner)", err)
 			}
 			c.Token, c.Version = strings.TrimSpace(string(token)), version()
-			if len(c.Labels) == 0 {
+			if len(c.Labels) == 0 && !builds {
 				c.Labels = measure.Labels()
 			}
 			if c.Name == "" {
@@ -173,6 +176,12 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 				return err
 			}
 			c.Measure = here.Measure
+			if builds {
+				c.Measure, c.Build = nil, here.Build
+				if err := labelBuilder(cmd.Context(), &c, here); err != nil {
+					return err
+				}
+			}
 			secondSignalKills(cmd.Context())
 			c.Log.Info("runner starts", "servers", c.Servers, "name", c.Name, "labels", c.Labels, "includes", here.Includes.Names(), "state", c.StateDir)
 			err = agent.Run(cmd.Context(), c)
@@ -190,9 +199,27 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu, and gpu with the GPU's name where there is one)")
 	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
 	f.IntVar(&device, "device", 0, "which GPU to measure on")
+	f.BoolVar(&builds, "builds", false, "compile for runners with a GPU, and measure nothing: this host needs none")
 	includeFlag(cmd, &here.Includes)
 	toolchainFlag(cmd, &here.Toolchains)
 	f.StringVar(&level, "log-level", level, "debug, info, warn or error")
 	f.StringVar(&format, "log-format", format, "text or json")
 	return cmd
+}
+
+// labelBuilder finds out what a runner can take that compiles and measures nothing, unless it was told.
+func labelBuilder(ctx context.Context, c *agent.Config, here measure.Config) error {
+	found, err := here.BuildLabels(ctx)
+	if err != nil {
+		return strict.Mistakef("--builds: %w", err)
+	}
+	if len(c.Labels) == 0 {
+		c.Labels = found
+	}
+	for _, label := range c.Labels {
+		if !slices.Contains(found, label) {
+			return strict.Mistakef("--labels: this host cannot build for %q (it has %s; leave --labels out)", label, strings.Join(found, ", "))
+		}
+	}
+	return nil
 }

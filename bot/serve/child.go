@@ -24,6 +24,7 @@ type child struct {
 	labels        []string
 	includes      includes.Sets
 	toolchains    []string
+	builds        bool
 	level, format string
 	as            *syscall.Credential // nil is as the bot
 	stderr        io.Writer
@@ -81,6 +82,9 @@ func (c *child) once(ctx context.Context) error {
 	}
 	for _, path := range c.toolchains {
 		args = append(args, "--toolchain", path)
+	}
+	if c.builds {
+		args = append(args, "--builds")
 	}
 	cmd := exec.CommandContext(ctx, c.program[0], args...)
 	cmd.Dir, cmd.Env = c.dir, c.environment()

@@ -18,6 +18,9 @@ import (
 // measuring is what Config.Measure and Config.Build are.
 type measuring = func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
 
+// buildsTries is how often they are asked for again: a server that is away for long is not waited for.
+const buildsTries = 2
+
 // builds brings what another host has compiled of the job into a folder here; "" where nobody has, or where it is not what the server
 // says. That costs time and nothing else: the job is compiled here then.
 func (a *agent) builds(ctx context.Context, l protocol.LeaseAnswer, dir string) string {
@@ -43,18 +46,25 @@ func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir str
 	}
 	defer f.Close()
 	sum := sha256.New()
-	err = a.persist(ctx, "fetching what was compiled", func() error {
+	for left := buildsTries; ; left-- {
 		sum.Reset()
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return err
+			return "", err
 		}
 		if err := f.Truncate(0); err != nil {
-			return err
+			return "", err
 		}
-		return a.client.builds(ctx, l, io.MultiWriter(f, sum))
-	})
-	if err != nil {
-		return "", err
+		err := a.client.builds(ctx, l, io.MultiWriter(f, sum))
+		if err == nil {
+			break
+		}
+		if final(err) || left == 0 || ctx.Err() != nil {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.After(firstPause):
+		}
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != l.Builds {
 		return "", fmt.Errorf("its digest is %.12s and should be %.12s", got, l.Builds)
