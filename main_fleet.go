@@ -133,6 +133,9 @@ func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 		if l.Job != "" {
 			at = fmt.Sprintf("%s for %s", l.Kernel, now.Sub(l.Since).Round(time.Second))
 		}
+		if l.Builds() {
+			notes = append(notes, "builds for the others, measures nothing")
+		}
 		if l.Drained != nil {
 			notes = append(notes, fmt.Sprintf("drained %s: %s", l.Drained.At.Format("2006-01-02 15:04"), l.Drained.Why))
 		}

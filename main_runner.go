@@ -188,7 +188,9 @@ func runWorkers(ctx context.Context, all []worker) error {
 				return &seen, unfit
 			}
 		}
-		w.agent.Measure, w.agent.SelfTest = w.here.Measure, w.selfTest()
+		if w.agent.Build == nil {
+			w.agent.Measure, w.agent.SelfTest = w.here.Measure, w.selfTest()
+		}
 		ended.Go(func() {
 			defer stop()
 			failures[i] = agent.Run(ctx, w.agent)

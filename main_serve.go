@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -131,18 +132,20 @@ func toolchainFlag(cmd *cobra.Command, paths *[]string) {
 func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 	var c agent.Config
 	var here measure.Config
-	tokenFile, level, format, use, testOnly := "", "info", "text", "all", false
+	tokenFile, level, format, use, testOnly, builds := "", "info", "text", "all", false, false
 	cmd := &cobra.Command{
 		Use:   "runner",
 		Short: "Measure for a bot on another host, or on this one",
 		Long: "Asks the bot for jobs, measures them one at a time on each GPU, and brings the evidence back. It holds a\n" +
 			"token for that bot and nothing of GitHub's. Results that the bot could not take are kept in\n" +
-			"the state folder until it can.\n\n" +
+			"the state folder until it can. With --builds it needs no GPU: it compiles what others measure,\n" +
+			"and where that is enough for a verdict nobody has to.\n\n" +
 			"At its start and once a day it measures a known kernel against itself; one that fails this gets no\n" +
 			"jobs from the bot until it passes.\n\n" +
 			"Exit status: 0 stopped by a signal (or the self-test is passed), 2 no token, or refused by the bot, 3 anything else.",
 		Example: "  kernelgate runner --self-test\n  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
-			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner",
+			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner\n" +
+			"  kernelgate runner --builds --server https://kernelgate.example.com --token-file /etc/kernelgate/build1.token --name build1",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (len(c.Servers) == 0 || tokenFile == "") && !testOnly {
@@ -175,11 +178,22 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err := measureHere(&here); err != nil {
 				return err
 			}
-			picked, err := gpusFor(use)
-			if err != nil {
-				return err
+			all := []worker{{c, here}}
+			switch {
+			case builds && testOnly:
+				return strict.Mistakef("--self-test: a host that builds measures nothing (leave --builds out)")
+			case builds:
+				if err := labelBuilder(cmd.Context(), &all[0].agent, here); err != nil {
+					return err
+				}
+				all[0].agent.Build = here.Build
+			default:
+				picked, err := gpusFor(use)
+				if err != nil {
+					return err
+				}
+				all = workers(c, here, picked)
 			}
-			all := workers(c, here, picked)
 			if testOnly {
 				return testWorkers(cmd.Context(), all, stdout)
 			}
@@ -203,9 +217,27 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
 	f.StringVar(&use, "gpus", use, "GPUs to measure on, a job on each at a time: all, none, or numbers of nvidia-smi and UUIDs, 0,2")
 	f.BoolVar(&testOnly, "self-test", false, "test this host once as a runner does at its start and every day, say how it went, and exit")
+	f.BoolVar(&builds, "builds", false, "compile for runners with a GPU, and measure nothing: this host needs none")
 	includeFlag(cmd, &here.Includes)
 	toolchainFlag(cmd, &here.Toolchains)
 	f.StringVar(&level, "log-level", level, "debug, info, warn or error")
 	f.StringVar(&format, "log-format", format, "text or json")
 	return cmd
+}
+
+// labelBuilder finds out what a runner can take that compiles and measures nothing, unless it was told.
+func labelBuilder(ctx context.Context, c *agent.Config, here measure.Config) error {
+	found, err := here.BuildLabels(ctx)
+	if err != nil {
+		return strict.Mistakef("--builds: %w", err)
+	}
+	if len(c.Labels) == 0 {
+		c.Labels = found
+	}
+	for _, label := range c.Labels {
+		if !slices.Contains(found, label) {
+			return strict.Mistakef("--labels: this host cannot build for %q (it has %s; leave --labels out)", label, strings.Join(found, ", "))
+		}
+	}
+	return nil
 }

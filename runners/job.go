@@ -40,6 +40,10 @@ type Job struct {
 	Rounds  int      // of a further attempt; 0 is as many as the policy's last look asks
 	Profile bool     // profile once more, whether or not that was done before
 	Record  Record   // of what was measured before; nil where nobody remembers
+
+	// Builds is a folder with what another host has compiled of it, see toolchain.Handover; "" compiles everything here. Builder is
+	// what that host is called.
+	Builds, Builder string
 }
 
 // Rule is what the policy asks of this kernel's change.

@@ -38,22 +38,39 @@ type Measured struct {
 	Evidence  *gates.Evidence
 	BuildLog  string   // what the compilers printed
 	Artifacts []string // files worth keeping; their base names are their names
+	// Open says that the job was compiled, and that somebody must measure it still.
+	Open bool
 }
 
 // Gather collects evidence until the verdict can fall. It returns evidence in
 // every case: an error of the backend becomes its Fault. Only a cancelled
 // context returns an error.
 func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
+	g := newGatherer(job, b, progress)
+	if g.evidence.Fault != "" {
+		return g.evidence, nil
+	}
+	return g.evidence, g.run(ctx)
+}
+
+// Compile collects the evidence that compilers can give, and no more.
+func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
+	g := newGatherer(job, b, progress)
+	if g.evidence.Fault != "" {
+		return g.evidence, nil
+	}
+	return g.evidence, g.step(ctx, func() error { return g.build(ctx) })
+}
+
+func newGatherer(job Job, b Backend, progress Progress) *gatherer {
 	job.Policy.Narrow(job.Shapes, job.Seeds)
 	e := job.evidence()
 	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error
 	if e.Shapes, err = job.ShapesOnRecord(); err != nil {
 		e.Fault = err.Error()
-		return e, nil
 	}
-	g := &gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
-	return e, g.run(ctx)
+	return &gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
 }
 
 // run takes the steps that the gates ask for, until they ask for no more.

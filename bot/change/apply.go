@@ -38,6 +38,8 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 		s.answered(at, e)
 	case Started:
 		s.started(at, e)
+	case Built:
+		s.built(e)
 	case Finished:
 		s.finished(at, e)
 	case Dropped:
@@ -135,13 +137,13 @@ func (s *State) planned(at time.Time, p Plan) {
 		old := slices.IndexFunc(before, func(r Run) bool { return r.Folder == k.Folder })
 		if k.Kept && old >= 0 {
 			run := before[old]
-			run.Bundle, run.Labels = k.Bundle, k.Labels
+			run.Bundle, run.Labels, run.Build = k.Bundle, k.Labels, k.Build
 			s.Runs = append(s.Runs, run)
 			before = slices.Delete(slices.Clone(before), old, old+1)
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -200,6 +202,7 @@ func (s *State) again(at time.Time, a Again) {
 	next.Attempt, next.Phase, next.Bundle, next.Asked = before.Attempt+1, Queued, a.Bundle, at
 	next.Job = s.jobID(next.Kernel, i, next.Attempt)
 	next.Token, next.Runner, next.Begun, next.Ended, next.Result = 0, "", time.Time{}, time.Time{}, nil
+	next.Builds, next.Compiled = false, nil
 	s.Runs[i] = next
 }
 
@@ -210,20 +213,27 @@ func (s *State) onTheSide(at time.Time, a OnTheSide) {
 	}
 	run := s.Runs[i]
 	s.Side = append(s.Side, Run{
-		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Bundle: a.Bundle, Side: &a.Rebench,
+		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, Side: &a.Rebench,
 		Attempt: 1, Job: s.jobID(run.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
 	})
 }
 
 func (s *State) started(at time.Time, e Started) {
 	if r := s.find(e.Job); r != nil && r.Unfinished() && e.Token >= r.Token {
-		r.Phase, r.Token, r.Runner, r.Begun = Running, e.Token, e.Runner, at
+		r.Phase, r.Token, r.Runner, r.Begun, r.Builds = Running, e.Token, e.Runner, at, e.Builds
+	}
+}
+
+// built puts the job in line once more, for those who measure.
+func (s *State) built(e Built) {
+	if r := s.find(e.Job); r != nil && r.Unfinished() && e.Token >= r.Token && r.Compiled == nil {
+		r.Phase, r.Token, r.Runner, r.Begun, r.Builds, r.Compiled = Queued, e.Token, "", time.Time{}, false, &e.Compiled
 	}
 }
 
 func (s *State) finished(at time.Time, e Finished) {
 	if r := s.find(e.Job); r != nil && r.Unfinished() && e.Token >= r.Token {
-		r.Phase, r.Token, r.Ended, r.Result = Done, e.Token, at, &e.Result
+		r.Phase, r.Token, r.Ended, r.Result, r.Builds = Done, e.Token, at, &e.Result, false
 		if e.Runner != "" {
 			r.Runner = e.Runner
 		}

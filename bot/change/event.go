@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Finished, Dropped,
+// An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
 // Published, Doubted and Beside.
 type Event interface{ kind() string }
 
@@ -94,10 +94,11 @@ type Kernel struct {
 	Rule   string `json:"rule"`
 	// Rules is all that count, in a group whose pull requests get different ones.
 	Rules   []string `json:"rules,omitempty"`
-	Labels  Labels   `json:"label"`   // of the runners that may measure it
-	Sources string   `json:"sources"` // digest of what is built and measured
-	Asks    string   `json:"asks"`    // digest of what the base asks of it beside the policy
-	Bundle  string   `json:"bundle"`  // its blob
+	Labels  Labels   `json:"label"`           // of the runners that may measure it
+	Build   string   `json:"build,omitempty"` // label of runners that may compile it before that
+	Sources string   `json:"sources"`         // digest of what is built and measured
+	Asks    string   `json:"asks"`            // digest of what the base asks of it beside the policy
+	Bundle  string   `json:"bundle"`          // its blob
 	// Kept is an earlier run of the same sources under the same rule; it goes on as
 	// it is.
 	Kept bool `json:"kept,omitempty"`
@@ -199,6 +200,22 @@ type Started struct {
 	Job    string `json:"job"`
 	Token  uint64 `json:"token"` // of the lease; a later lease has a larger one
 	Runner string `json:"runner"`
+	Builds bool   `json:"builds,omitempty"` // it compiles the job, and measures nothing
+}
+
+// Built says that a runner has compiled a job and that it goes on to one that measures.
+type Built struct {
+	Job   string `json:"job"`
+	Token uint64 `json:"token"`
+	Compiled
+}
+
+// Compiled is what came of compiling a job as a stage of its own.
+type Compiled struct {
+	By       string `json:"by"`
+	Evidence string `json:"evidence,omitempty"` // blob: what the compilers said
+	Log      string `json:"log,omitempty"`      // blob
+	Fault    string `json:"fault,omitempty"`    // why nothing did
 }
 
 // Reviewed is the word of code owners' reviews on what the head does to the rules; nil
@@ -271,6 +288,7 @@ func (Asked) kind() string     { return "asked" }
 func (Answered) kind() string  { return "answered" }
 func (Reviewed) kind() string  { return "reviewed" }
 func (Started) kind() string   { return "started" }
+func (Built) kind() string     { return "built" }
 func (Finished) kind() string  { return "finished" }
 func (Dropped) kind() string   { return "dropped" }
 func (Published) kind() string { return "published" }
@@ -295,6 +313,8 @@ func Decode(kind string, data []byte) (Event, error) {
 		return decode[Reviewed](kind, data)
 	case "started":
 		return decode[Started](kind, data)
+	case "built":
+		return decode[Built](kind, data)
 	case "finished":
 		return decode[Finished](kind, data)
 	case "dropped":

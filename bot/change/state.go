@@ -55,6 +55,7 @@ type Run struct {
 	Rule    string    `json:"rule"`
 	Rules   []string  `json:"rules,omitempty"` // as in Kernel
 	Labels  Labels    `json:"label"`
+	Build   string    `json:"build,omitempty"` // as in Kernel
 	Sources string    `json:"sources,omitempty"`
 	Asks    string    `json:"asks,omitempty"`
 	Bundle  string    `json:"bundle,omitempty"`
@@ -63,10 +64,13 @@ type Run struct {
 	Phase   Phase     `json:"phase"`
 	Token   uint64    `json:"token,omitempty"`
 	Runner  string    `json:"runner,omitempty"`
+	Builds  bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
 	Asked   time.Time `json:"asked"`
 	Begun   time.Time `json:"begun"`
 	Ended   time.Time `json:"ended"`
 	Result  *Result   `json:"result,omitempty"`
+	// Compiled is what came of compiling it ahead; nil before that, and where nobody does.
+	Compiled *Compiled `json:"compiled,omitempty"`
 	// Side is what somebody asked for beside the policy; nil for a run in line.
 	Side *command.Rebench `json:"side,omitempty"`
 }

@@ -196,6 +196,9 @@ func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res p
 	if err != nil {
 		return err
 	}
+	if l.Compiles() {
+		return s.finishBuild(ctx, l, who, res, blobs)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	err = s.Results.Finished(ctx, l.ID, l.Token, who, res.Evidence, []byte(res.Log), blobs)

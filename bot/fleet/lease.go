@@ -101,6 +101,7 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 	if asking.Err() != nil { // the runner has hung up
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
+	who.Builds = l.Compiles()
 	err := s.Results.Started(ctx, l.ID, l.Token, who)
 	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
 		s.Log.Info("nobody needs the job any more", "job", l.ID, "token", l.Token, "reason", err)
@@ -109,10 +110,17 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 	if err != nil {
 		return nil, errors.Join(err, l.Release(ctx, s.LeaseFor/3))
 	}
-	return &protocol.LeaseAnswer{
+	answer := &protocol.LeaseAnswer{
 		Job: l.ID, Token: l.Token, Kernel: l.Kernel, Digest: l.Bundle,
 		Lease: s.LeaseFor.Seconds(), Heartbeat: s.Heartbeat.Seconds(),
-	}, nil
+	}
+	if l.Compiles() {
+		answer.Stage = protocol.StageBuild
+	}
+	if l.Built != nil {
+		answer.Builds, answer.Builder = l.Built.Builds, l.Built.By
+	}
+	return answer, nil
 }
 
 // attach finds the lease that a request is about.

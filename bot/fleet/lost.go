@@ -35,6 +35,9 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) lost(ctx context.Context, l *journal.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, finishing)
 	defer cancel()
+	if b := l.Built; b != nil && b.Lost && len(l.Losses) == 0 {
+		return s.lostBuild(ctx, l, b.By)
+	}
 	why := whyLost(l.Losses)
 	s.Log.Error("a job has lost its runners and is given up", "job", l.ID, "token", l.Token, "reason", why)
 	err := s.Results.Lost(ctx, l.ID, l.Token, why)

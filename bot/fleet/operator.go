@@ -48,11 +48,16 @@ func (l Listed) State(now time.Time) string {
 		return "draining"
 	case l.Drained != nil:
 		return "drained"
+	case l.Job != "" && l.Builds():
+		return "building"
 	case l.Job != "":
 		return "busy"
 	}
 	return "idle"
 }
+
+// Builds tells whether it compiles and measures nothing.
+func (l Listed) Builds() bool { return Runner{Labels: l.Labels}.Compiles() }
 
 // Away is how long a runner may be silent and still count as connected: a poll and a lease, with time to spare.
 const Away = 90 * time.Second

@@ -47,6 +47,10 @@ type Results interface {
 	// Begin counts an attempt at the machine code, once for each lease, and returns
 	// its number.
 	Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error)
+	// Built writes down what a runner has compiled that measures nothing, and judges it where that is enough for a verdict. Otherwise,
+	// and always where it is open, the job goes on to runners that measure, and over is false. It is idempotent, and its errors are
+	// those of Finished.
+	Built(ctx context.Context, job string, token uint64, by Runner, b Build) (over bool, err error)
 	// Finished writes down what the runner brought. It is idempotent. With
 	// journal.ErrLeaseLost or journal.ErrCancelled it refuses the result for good,
 	// and the job is taken off the queue; after any other error the runner tries
@@ -63,6 +67,13 @@ type Runner struct {
 	Labels  []string
 	// Outdated is how its version is another than the bot's, in words; "" where it is not.
 	Outdated string
+	// Builds says that it compiles the job, and that another will measure it.
+	Builds bool
+}
+
+// Compiles tells whether it is one that compiles and measures nothing.
+func (r Runner) Compiles() bool {
+	return len(r.Labels) > 0 && !slices.ContainsFunc(r.Labels, func(l string) bool { return !protocol.Builds(l) })
 }
 
 // A Server hands out the journal's jobs. Its fields are set before Handler is
@@ -128,6 +139,7 @@ func (s *Server) Handler() http.Handler {
 	serve := func(method, path string, h handler) { mux.Handle(method+" "+protocol.Prefix+path, s.guarded(h)) }
 	serve("POST", "lease", s.lease)
 	serve("GET", "jobs/{id}/bundle", s.bundle)
+	serve("GET", "jobs/{id}/builds", s.builds)
 	serve("POST", "jobs/{id}/beat", s.beat)
 	serve("GET", "jobs/{id}/hold", s.hold)
 	serve("POST", "jobs/{id}/earlier", s.earlier)

@@ -300,11 +300,13 @@ type act struct {
 	evidence  gates.Evidence
 	log       string
 	artifacts []string
+	open      bool
 }
 
 // A recorder is Results that remembers.
 type recorder struct {
 	started, finished chan act
+	built             chan act
 	progress          chan runners.Event
 	known             protocol.EarlierAnswer
 	begun             []string
@@ -314,7 +316,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{started: make(chan act, 100), finished: make(chan act, 100), progress: make(chan runners.Event, 1)}
+	return &recorder{started: make(chan act, 100), finished: make(chan act, 100), built: make(chan act, 100), progress: make(chan runners.Event, 1)}
 }
 
 func (r *recorder) set(onStarted, onFinished func(act) error) {
@@ -335,6 +337,16 @@ func (r *recorder) tell(c chan act, a act, on *func(act) error) error {
 
 func (r *recorder) Started(_ context.Context, job string, token uint64, by Runner) error {
 	return r.tell(r.started, act{job: job, token: token, by: by}, &r.onStarted)
+}
+
+func (r *recorder) Built(_ context.Context, job string, token uint64, by Runner, b Build) (bool, error) {
+	a := act{job: job, token: token, by: by, log: string(b.Log), artifacts: b.Artifacts, open: b.Open, evidence: gates.Evidence{Fault: b.Fault}}
+	if b.Fault == "" {
+		if err := json.Unmarshal(b.Evidence, &a.evidence); err != nil {
+			return false, errors.Join(errors.New("not evidence"), err)
+		}
+	}
+	return !b.Open, r.tell(r.built, a, &r.onFinished)
 }
 
 func (r *recorder) Progress(_ string, p runners.Event) {

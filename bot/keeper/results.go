@@ -29,7 +29,7 @@ func (k *Keeper) Started(ctx context.Context, job string, token uint64, by fleet
 		if run.Phase == change.Running && run.Token == token {
 			return nil, nil
 		}
-		return change.Started{Job: job, Token: token, Runner: by.Name}, nil
+		return change.Started{Job: job, Token: token, Runner: by.Name, Builds: by.Builds}, nil
 	})
 	k.wake(id)
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -50,6 +51,7 @@ type setup struct {
 	look   func(planner.Mirrors) planner.Mirrors
 	limits queue.Limits // of repositories
 	judged func(ctx context.Context, runner, kernel, fault string)
+	others map[string]fleet.Credential // of runners beside the usual one, which the bot then knows by what they say
 
 	measure func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // in place of the scripted runner's
 }
@@ -126,6 +128,18 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
 		LeaseFor: cmp.Or(s.Lease, 30*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
+	maps.Copy(runners.Tokens, s.others)
+	connected := func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} }
+	if s.others != nil {
+		connected = func() (list []present.RunnerInfo) {
+			for _, r := range runners.Runners() {
+				if !r.LastSeen.IsZero() {
+					list = append(list, present.RunnerInfo{Name: r.Name, Labels: r.Labels, Busy: r.Job != ""})
+				}
+			}
+			return list
+		}
+	}
 	// To look at everything again is most of the work where nothing else is to be done. On
 	// a machine that takes longer for it than the pause, the bot never comes to rest.
 	reconcile, watched := 20*time.Second, []string{"olga/kernels"}
@@ -146,7 +160,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
 		Repositories: watched, Now: s.now,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
-		Runners: func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} },
+		Runners: connected,
 	})
 	runners.Results = b
 	mux := http.NewServeMux()

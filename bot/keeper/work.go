@@ -89,7 +89,7 @@ func (k *Keeper) enqueue(ctx context.Context, s *change.State) error {
 			continue
 		}
 		if err := k.Journal.Enqueue(ctx, journal.Job{
-			ID: run.Job, Labels: run.Labels, Kernel: run.Kernel, Bundle: run.Bundle,
+			ID: run.Job, Labels: run.Labels, Build: run.Build, Kernel: run.Kernel, Bundle: run.Bundle,
 			Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author,
 		}); err != nil {
 			return fmt.Errorf("queueing %s: %w", run.Job, err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 	"github.com/kernelgate/kernelgate/bot/planner"
@@ -93,6 +94,7 @@ type worldOptions struct {
 	absent   bool          // as in setup
 	quota    queue.Limits  // of repositories
 	judged   func(ctx context.Context, runner, kernel, fault string)
+	others   map[string]fleet.Credential // as in setup
 	forgets  bool // the runner is of a version that has no attempt counted
 	patient  bool // the bot keeps to GitHub's own limits, in real time
 	watchful bool // as in setup
@@ -246,7 +248,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, judged: w.opt.judged, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

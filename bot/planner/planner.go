@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
@@ -289,7 +290,7 @@ func (s *survey) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
-	k := change.Kernel{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job)}
+	k := change.Kernel{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job), Build: builders(job)}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
@@ -322,6 +323,26 @@ func (s *survey) name(job runners.Job) string {
 		}
 	}
 	return job.Manifest.Name
+}
+
+// builders is the label of runners that may compile the kernel before it is measured; "" where that takes what only the runner that
+// measures has.
+func builders(job runners.Job) string {
+	sides := []runners.Side{job.Candidate}
+	if job.Baseline != nil {
+		sides = append(sides, *job.Baseline)
+	}
+	compiler := ""
+	for _, s := range sides {
+		m := job.Of(s)
+		if m.Compiler == kernels.Program {
+			return ""
+		}
+		if by := runners.ToolchainOf(m); compiler != policies.Triton {
+			compiler = by // whoever has Triton has nvcc
+		}
+	}
+	return protocol.BuildLabel(compiler)
 }
 
 // labels are the kinds of runners that may measure the kernel, most wanted first.

@@ -71,6 +71,9 @@ func (v View) aggregate() Check {
 	} else {
 		c.Annotations = problemAnnotations(p.Problems)
 	}
+	if at.status != completed && slices.ContainsFunc(s.Runs, func(r change.Run) bool { return r.Phase == change.Queued && r.Compiled != nil }) {
+		c.Mark = "built" // it waits for somebody else than before, and nobody may come for long
+	}
 	c.Actions = v.actions(c)
 	return c
 }

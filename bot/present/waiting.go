@@ -15,14 +15,22 @@ const silence = 2 * time.Minute
 
 // working is what a runner does with a run, as plain text.
 func (v View) working(r change.Run) string {
+	doing := "Running"
+	if r.Builds {
+		doing = "Building"
+	}
+	if r.Runner != "" {
+		doing += " on " + r.Runner
+	}
 	p, ok := v.Progress[r.Job]
 	if !ok {
-		if r.Runner == "" {
-			return "Running"
-		}
-		return "Running on " + r.Runner
+		return doing
 	}
 	text := p.String()
+	if r.Builds {
+		p.Gate = ""
+		text = doing + ": " + p.String()
+	}
 	if age := v.Now.Sub(p.At); !v.Now.IsZero() && !p.At.IsZero() && age > silence {
 		text += fmt.Sprintf(" (last heard of %s ago)", duration(age))
 	}
@@ -63,18 +71,15 @@ func (v View) waiting(r change.Run) string {
 	if placed && place.Held != nil {
 		return "Held back: " + place.Held.String()
 	}
-	fit, busy := 0, 0
-	for _, runner := range v.Runners {
-		if slices.ContainsFunc(r.Labels, func(l string) bool { return slices.Contains(runner.Labels, l) }) {
-			fit++
-			if runner.Busy {
-				busy++
-			}
-		}
-	}
 	text := "Waiting for a runner"
 	if len(r.Labels) > 0 {
 		text += " labelled " + strings.Join(r.Labels, " or ")
+	}
+	fit, busy := v.fitting(r.Labels)
+	if c := r.Compiled; c != nil && c.Fault == "" {
+		text = "Built on " + c.By + ", w" + text[1:]
+	} else if hosts, working := v.fitting([]string{r.Build}); c == nil && r.Build != "" && hosts > 0 {
+		text, fit, busy = "Waiting for a host that builds", hosts, working
 	}
 	switch {
 	case fit == 0:
@@ -87,6 +92,19 @@ func (v View) waiting(r change.Run) string {
 		return text + fmt.Sprintf(": all %d are busy", fit)
 	}
 	return text
+}
+
+// fitting is how many runners are connected that have one of the labels, and how many of them are busy.
+func (v View) fitting(labels []string) (fit, busy int) {
+	for _, runner := range v.Runners {
+		if slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(runner.Labels, l) }) {
+			fit++
+			if runner.Busy {
+				busy++
+			}
+		}
+	}
+	return fit, busy
 }
 
 // inLine is where a job stands, and how long it may take until its verdict.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 )
 
 // A Limit is what a repository may use; zero is no limit.
@@ -26,6 +28,9 @@ func (l Limits) Of(repo string) Limit {
 // noGPU is the label of jobs that need none.
 const noGPU = "cpu"
 
+// free tells whether time under that label is no GPU's.
+func free(label string) bool { return label == noGPU || protocol.Builds(label) }
+
 // A Use is a lease that is over, as it is stored.
 type Use struct {
 	Repo   string        `json:"repo,omitempty"`
@@ -46,7 +51,7 @@ const day = "2006-01-02"
 
 // Book counts a lease that is over.
 func (q *Queue) Book(u Use) {
-	if u.Label == noGPU {
+	if free(u.Label) {
 		return
 	}
 	repo, on := strings.ToLower(u.Repo), u.Ended.UTC().Format(day)
@@ -99,7 +104,7 @@ func (q *Queue) inUse(now time.Time) inUse {
 		repo := strings.ToLower(i.Repo)
 		u := all[repo]
 		u.jobs++
-		if l := i.lease; l != nil && l.label != noGPU && !i.waits(now) {
+		if l := i.lease; l != nil && !free(l.label) && !i.waits(now) {
 			u.time += max(l.expected, now.Sub(l.since))
 		}
 		all[repo] = u

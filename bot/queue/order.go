@@ -73,7 +73,15 @@ func (q *Queue) available(i *item, labels []string, used inUse, now time.Time) b
 	if i.lost() >= leasesAtMost {
 		return len(labels) == 0
 	}
-	return labelFor(i.Labels, labels) != "" && q.held(i, used, now) == nil
+	if len(labels) == 0 {
+		return i.building() // whoever compiled it is lost, and somebody has to say so
+	}
+	label := i.labelFor(labels)
+	if label == "" || label != i.Build && now.Before(q.keptUntil(i, now)) {
+		return false
+	}
+	held := q.held(i, used, now)
+	return held == nil || label == i.Build && !held.Until.IsZero() // to compile takes no GPU
 }
 
 // rank is less for whoever goes first: by level, then by what the repository has had, the author, and by age.
@@ -103,7 +111,7 @@ func (q *Queue) took(i *item, kind string, now time.Time) {
 func (q *Queue) othersWait(i *item, now time.Time) bool {
 	used := q.inUse(now)
 	return slices.ContainsFunc(q.jobs, func(other *item) bool {
-		return other.Class != MergeQueue && q.available(other, i.Labels, used, now)
+		return other.Class != MergeQueue && q.available(other, i.wants(), used, now)
 	})
 }
 
@@ -198,7 +206,7 @@ type charge struct {
 }
 
 func (q *Queue) charge(i *item, labels []string, now time.Time) *charge {
-	measured := q.expect(i.Job, labelFor(i.Labels, labels))
+	measured := q.expect(i.Job, i.labelFor(labels))
 	c := &charge{turn: turn{kindOf(labels), q.level(i, now)}, expected: cmp.Or(measured, unknown), measured: measured}
 	s := q.sharesOf(c.turn)
 	s.charge(i.Repo, c.expected)

@@ -126,7 +126,7 @@ func (q *Queue) Places(now time.Time) map[string]Place {
 			runners = slices.Delete(runners, at, at+1) // what is given back for later, or held, is left out
 			continue
 		}
-		took := p.expect(i.Job, labelFor(i.Labels, r.labels))
+		took := p.expect(i.Job, i.labelFor(r.labels))
 		if places[i.ID].Held == nil {
 			places[i.ID] = Place{Ahead: ahead(i, begun), Wait: r.free.Sub(now), Took: took}
 		}
@@ -142,7 +142,7 @@ func (q *Queue) Places(now time.Time) map[string]Place {
 // ahead counts those that begin before it at runners that could take it.
 func ahead(i *item, begun map[string]int) (n int) {
 	for kind, before := range begun {
-		if labelFor(i.Labels, strings.Split(kind, ",")) != "" {
+		if i.labelFor(strings.Split(kind, ",")) != "" {
 			n += before
 		}
 	}
@@ -181,6 +181,9 @@ func (q *Queue) clone(now time.Time) *Queue {
 	}
 	for repo, s := range q.spent {
 		c.spent[repo] = s
+	}
+	for label, at := range q.builders {
+		c.builders[label] = at
 	}
 	c.past = q.past // is read alone: what is played is not learnt from
 	return c

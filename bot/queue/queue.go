@@ -31,6 +31,7 @@ type Job struct {
 	Author string
 	Kernel string   // within the repository
 	Labels []string // of the runners that may take it, most wanted first
+	Build  string   // label of those that compile it first, where there are any; "" leaves that to whoever measures
 	Queued time.Time
 }
 
@@ -58,6 +59,8 @@ type Queue struct {
 	spent  map[string]spent
 	past   map[work]durations
 	off    Off
+
+	builders map[string]time.Time // by label: when one was last here that compiles
 }
 
 // An item is a job and who has it.
@@ -67,6 +70,7 @@ type item struct {
 	free    time.Time // nobody gets it before: the lease lasts, or it was given back for later
 	lease   *lease    // nil while nobody has it
 	losses  int       // leases that ran out before this one
+	built   bool      // nobody compiles it any more: it was done, or went wrong
 	told    time.Time // when it was first said to begin; zero if nobody asked
 	asked   time.Time // when that was said
 }
@@ -86,13 +90,13 @@ type lease struct {
 func New(limits Limits) *Queue {
 	return &Queue{
 		Limits: limits, Rise: time.Hour, byID: map[string]*item{}, shares: map[turn]*shares{}, streak: map[string]int{},
-		spent: map[string]spent{}, past: map[work]durations{},
+		spent: map[string]spent{}, past: map[work]durations{}, builders: map[string]time.Time{},
 	}
 }
 
 // lost tells how many leases ran out, once the job is free.
 func (i *item) lost() int {
-	if i.lease != nil && i.lease.holder != "" {
+	if i.lease != nil && i.lease.holder != "" && !i.building() {
 		return i.losses + 1
 	}
 	return i.losses
@@ -156,11 +160,12 @@ func (q *Queue) Lease(id, holder string, labels []string, losses int, now, until
 	if i == nil {
 		return
 	}
+	i.giveUpBuild()
 	q.end(i, now) // of whoever was lost
 	if i.offered == nil {
 		i.offered = q.charge(i, labels, now)
 	}
-	i.lease = &lease{holder: holder, labels: labels, label: labelFor(i.Labels, labels), since: now, heard: now, charge: *i.offered}
+	i.lease = &lease{holder: holder, labels: labels, label: i.labelFor(labels), since: now, heard: now, charge: *i.offered}
 	i.offered, i.losses, i.free = nil, losses, until
 	if holder != "" {
 		if !i.told.IsZero() {
@@ -199,6 +204,13 @@ func (q *Queue) Doubt(id string, until time.Time) {
 	}
 }
 
+// Built says that a job is compiled no more before it is measured.
+func (q *Queue) Built(id string) {
+	if i := q.byID[id]; i != nil {
+		i.built = true
+	}
+}
+
 // Release says that the holder gave the job back, to be handed out from then on, and returns what the lease cost.
 func (q *Queue) Release(id string, now, from time.Time) (Use, bool) {
 	i := q.byID[id]
@@ -223,6 +235,7 @@ func (q *Queue) Decline(id string, from time.Time) {
 // A Standing is an unfinished job and whether anybody works on it.
 type Standing struct {
 	Job
+	Wants []string // labels of those who may have it next
 	Waits bool
 	Label string    // under which its holder got it
 	Free  time.Time // nobody else gets it before
@@ -232,7 +245,7 @@ type Standing struct {
 func (q *Queue) Standings(now time.Time) []Standing {
 	var all []Standing
 	for _, i := range q.jobs {
-		s := Standing{Job: i.Job, Waits: i.waits(now), Free: i.free}
+		s := Standing{Job: i.Job, Wants: i.wants(), Waits: i.waits(now), Free: i.free}
 		if i.lease != nil {
 			s.Label = i.lease.label
 		}
@@ -279,6 +292,7 @@ func (i *item) use(now time.Time) Use {
 // that the job wants more. It also says when to look again though nothing was heard; never is zero.
 func (q *Queue) Match(now time.Time) (offers []Offer, again time.Time) {
 	nothing := map[string]bool{} // for runners of this kind
+	q.noteBuilders(now)
 	for n := 0; n < len(q.asking); {
 		kind := kindOf(q.asking[n].Labels)
 		if nothing[kind] {
@@ -307,6 +321,9 @@ func (q *Queue) Match(now time.Time) (offers []Offer, again time.Time) {
 		if held := q.held(i, used, now); held != nil && i.offered == nil && i.waits(now) {
 			at = held.Until // what else may end it is heard of
 		}
+		if kept := q.keptUntil(i, now); kept.After(at) {
+			at = kept
+		}
 		if i.offered == nil && now.Before(at) && (again.IsZero() || at.Before(again)) {
 			again = at
 		}
@@ -319,7 +336,7 @@ func (q *Queue) first(i *item, n int) int {
 	if i.lost() >= leasesAtMost {
 		return n
 	}
-	for _, label := range i.Labels {
+	for _, label := range i.wants() {
 		if slices.Contains(q.asking[n].Labels, label) {
 			return n
 		}
@@ -331,7 +348,10 @@ func (q *Queue) first(i *item, n int) int {
 }
 
 // labelFor is the label that the job wants most of those that a runner has.
-func labelFor(wanted, has []string) string {
+func (i *item) labelFor(has []string) string { return firstOf(i.wants(), has) }
+
+// firstOf is the first label that a runner has of those that are wanted.
+func firstOf(wanted, has []string) string {
 	if i := slices.IndexFunc(wanted, func(l string) bool { return slices.Contains(has, l) }); i >= 0 {
 		return wanted[i]
 	}

@@ -329,7 +329,7 @@ func TestAnyOrder(t *testing.T) {
 				switch {
 				case !askers[o.To] || !before[o.Job]:
 					t.Fatalf("seed %d: %s was offered and not free, or to nobody", seed, o.Job)
-				case len(o.To.Labels) > 0 && labelFor(i.Labels, o.To.Labels) == "":
+				case len(o.To.Labels) > 0 && firstOf(i.Labels, o.To.Labels) == "":
 					t.Fatalf("seed %d: %s is not for %v", seed, o.Job, o.To.Labels)
 				}
 				delete(askers, o.To)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/includes"
@@ -175,6 +176,11 @@ func (c *checker) checkLocal() {
 		c.at("runner.name", "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	c.labels("runner.labels", r.Labels)
+	for i, label := range r.Labels {
+		if protocol.Builds(label) != r.Builds {
+			c.item("runner.labels", i, "%q does not go with builds: %v (a runner that builds takes build-nvcc and build-triton, and no other does)", label, r.Builds)
+		}
+	}
 	for _, name := range includes.Sets(r.Includes).Names() {
 		if !kernels.IsIncludeSet(name) {
 			c.at("runner.includes", "%q is no name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)

@@ -25,6 +25,7 @@ type child struct {
 	gpus          string // "" is all
 	includes      includes.Sets
 	toolchains    []string
+	builds        bool
 	level, format string
 	as            *syscall.Credential // nil is as the bot
 	stderr        io.Writer
@@ -85,6 +86,9 @@ func (c *child) once(ctx context.Context) error {
 	}
 	for _, path := range c.toolchains {
 		args = append(args, "--toolchain", path)
+	}
+	if c.builds {
+		args = append(args, "--builds")
 	}
 	cmd := exec.CommandContext(ctx, c.program[0], args...)
 	cmd.Dir, cmd.Env = c.dir, c.environment()

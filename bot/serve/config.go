@@ -49,8 +49,9 @@ type GitHub struct {
 type LocalRunner struct {
 	Local      bool              `yaml:"local" eg:"false" default:"true" doc:"Start a runner on this host."`
 	Name       string            `yaml:"name" eg:"gate1" default:"local" bounds:"(letters, digits, . _ -)" doc:"Its name in reports."`
-	Labels     []string          `yaml:"labels" eg:"[cpu]" default:"(found out: cpu, and gpu with the GPU's name)" doc:"Kinds of jobs it takes."`
+	Labels     []string          `yaml:"labels" eg:"[cpu]" default:"(found out: cpu, and gpu with the GPU's name; with builds, build-nvcc and build-triton where the compiler is there)" doc:"Kinds of jobs it takes."`
 	GPUs       string            `yaml:"gpus" eg:"0,2" default:"all" bounds:"(all, none, or numbers of nvidia-smi and UUIDs)" doc:"GPUs of this host that it measures on, a job on each at a time. A runner elsewhere is told by its --gpus."`
+	Builds     bool              `yaml:"builds" eg:"true" default:"false" doc:"Compile for runners elsewhere that have a GPU, and measure nothing: this host needs none. A runner elsewhere is told by its --builds."`
 	Socket     string            `yaml:"socket" eg:"/run/kernelgate/runner.sock" default:"(runner.sock in the data folder)" doc:"Unix socket for runners on this host."`
 	Includes   map[string]string `yaml:"includes" eg:"{cutlass: /opt/cutlass/include}" doc:"Sets of headers on this host that manifests include by a name in <>. A runner elsewhere is told by its --include."`
 	Toolchains []string          `yaml:"toolchains" eg:"[/usr/local/cuda-12.9, /opt/triton-3.6.0]" doc:"Folders of further compilers on this host, which policies may pin: CUDA toolkits, and folders that hold the package triton. A runner elsewhere is told by its --toolchain."`

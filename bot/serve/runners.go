@@ -1,22 +1,25 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // runners lists who may take which jobs, and prepares the local runner if there is
 // to be one.
-func (s *Server) runners() (map[string]fleet.Credential, *child, error) {
+func (s *Server) runners(ctx context.Context) (map[string]fleet.Credential, *child, error) {
 	tokens := map[string]fleet.Credential{}
 	for _, r := range s.opt.Config.Runners {
 		token := s.opt.Secrets.Runners[r.Name]
@@ -29,24 +32,36 @@ func (s *Server) runners() (map[string]fleet.Credential, *child, error) {
 	if !local.Local {
 		return tokens, nil, nil
 	}
-	labels := local.Labels
-	if len(labels) == 0 {
-		labels = s.opt.Labels()
-	}
 	token := newToken()
-	c, err := s.newChild(labels, token)
+	c, err := s.newChild(local.Labels, token)
+	if err == nil && len(c.labels) == 0 {
+		c.labels, err = s.findLabels(ctx, c)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing the local runner: %w", err)
 	}
-	tokens[local.Name] = fleet.NewCredential(token, labels...)
+	tokens[local.Name] = fleet.NewCredential(token, c.labels...)
 	return tokens, c, nil
+}
+
+// findLabels is the kinds of jobs that the local runner can take.
+func (s *Server) findLabels(ctx context.Context, c *child) ([]string, error) {
+	if !c.builds {
+		return s.opt.Labels(), nil
+	}
+	env := map[string]string{}
+	for _, one := range c.environment() {
+		name, value, _ := strings.Cut(one, "=")
+		env[name] = value
+	}
+	return measure.Config{Toolchains: c.toolchains, Getenv: func(name string) string { return env[name] }}.BuildLabels(ctx)
 }
 
 // newChild makes the local runner's folder. Its token is new with every start.
 func (s *Server) newChild(labels []string, token string) (*child, error) {
 	dir := filepath.Join(s.opt.Data, "runner")
 	c := &child{
-		program: s.opt.Program, dir: dir, server: s.runnerURL(), name: s.opt.Runner.Name, labels: labels, gpus: s.opt.Runner.GPUs, includes: s.opt.Runner.Includes, toolchains: s.opt.Runner.Toolchains,
+		program: s.opt.Program, dir: dir, server: s.runnerURL(), name: s.opt.Runner.Name, labels: labels, gpus: s.opt.Runner.GPUs, includes: s.opt.Runner.Includes, toolchains: s.opt.Runner.Toolchains, builds: s.opt.Runner.Builds,
 		level: s.opt.Config.Log.Level, format: s.opt.Config.Log.Format,
 		stderr: s.opt.Stderr, log: s.log, getenv: os.Getenv,
 	}

@@ -120,7 +120,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	tokens, child, err := s.runners()
+	tokens, child, err := s.runners(ctx)
 	if err != nil {
 		return nil, err
 	}

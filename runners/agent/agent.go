@@ -35,6 +35,8 @@ type Config struct {
 	// Measure gathers evidence, with scratch as a folder of its own. It must heed
 	// ctx: that is how a cancelled job frees the device.
 	Measure func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
+	// Build takes the place of Measure for jobs that are to be compiled alone; nil for a runner that takes none.
+	Build func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
 
 	// Look is how the host is now, and why it should not be measured on, "" as a rule; nil says nothing of it.
 	Look func(now time.Time) (gpu *protocol.GPU, unfit string)
@@ -77,7 +79,7 @@ type agent struct {
 }
 
 func start(c Config) (*agent, error) {
-	if c.Measure == nil || c.StateDir == "" || c.Name == "" || len(c.Labels) == 0 {
+	if c.Measure == nil && c.Build == nil || c.StateDir == "" || c.Name == "" || len(c.Labels) == 0 {
 		return nil, errors.New("it needs a name, at least one label, a state folder and a way to measure")
 	}
 	if c.Log == nil {

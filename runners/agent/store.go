@@ -86,7 +86,7 @@ func (s store) keep(l protocol.LeaseAnswer, found runners.Measured) (kept, error
 	if err != nil {
 		return k, err
 	}
-	r := protocol.Result{Token: l.Token, Evidence: evidence, Log: found.BuildLog}
+	r := protocol.Result{Token: l.Token, Evidence: evidence, Log: found.BuildLog, Open: found.Open}
 	folder := filepath.Join(part, artifactsFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return k, err

@@ -139,7 +139,12 @@ func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners
 		job.Record = record{a, l, h.end}
 		job.Provenance.Time, job.Provenance.Host, job.Provenance.Program = a.Now().UTC(), a.Host, a.Version
 		var found runners.Measured
-		if found, err = a.guarded(ctx, job, filepath.Join(dir, "scratch"), &h.latest); err == nil {
+		do := a.Measure
+		if l.Stage == protocol.StageBuild {
+			do = a.Build
+		}
+		job.Builds, job.Builder = a.builds(ctx, l, dir), l.Builder
+		if found, err = a.guarded(ctx, do, job, filepath.Join(dir, "scratch"), &h.latest); err == nil {
 			return found, nil
 		}
 	}
@@ -155,7 +160,7 @@ func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners
 	if e.Kernel == "" {
 		e.Kernel = l.Job
 	}
-	return runners.Measured{Evidence: e}, nil
+	return runners.Measured{Evidence: e, Open: l.Stage == protocol.StageBuild}, nil
 }
 
 // fetch brings the bundle here. Nothing in it is looked at before its digest is
@@ -196,14 +201,17 @@ func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (
 }
 
 // guarded turns everything that measuring may do wrong into an error.
-func (a *agent) guarded(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (found runners.Measured, err error) {
+func (a *agent) guarded(ctx context.Context, do measuring, job runners.Job, scratch string, p runners.Progress) (found runners.Measured, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.Log.Error("measuring panicked", "kernel", job.Manifest.Name, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the runner's program failed: %v (its log has more)", r)
 		}
 	}()
-	if found, err = a.Measure(ctx, job, scratch, p); err != nil {
+	if do == nil {
+		return found, errors.New("this runner does not do what the job asks for: it either compiles or measures (give it the labels of what it does)")
+	}
+	if found, err = do(ctx, job, scratch, p); err != nil {
 		return found, err
 	}
 	if found.Evidence == nil {

@@ -140,7 +140,11 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 	if h.Mode&0o100 != 0 {
 		mode = 0o755
 	}
-	f, err := u.root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	return u.file(h.Name, mode, content)
+}
+
+func (u *unpacker) file(name string, mode os.FileMode, content io.Reader) error {
+	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}

@@ -2,21 +2,19 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // measure gathers evidence about a kernel. Where it is only compiled and no architecture is
 // named, that is done for every one that the candidate is built for; the first that does
 // not pass is told, for it decides, and the last otherwise.
 func (c *checker) measure(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error) {
-	devices := devicesOf(job)
+	devices := measure.Devices(job)
 	if !c.opt.Static || c.opt.Arch != "" || len(devices) < 2 {
 		return c.opt.Measure(ctx, job, scratch, progress)
 	}
@@ -25,7 +23,7 @@ func (c *checker) measure(ctx context.Context, job runners.Job, scratch string, 
 	for i, device := range devices {
 		config := c.opt.Config
 		config.Arch = device
-		job.Notes = append(slices.Clip(notes), compiledFor(devices[:i+1], devices[i+1:]))
+		job.Notes = append(slices.Clip(notes), measure.CompiledFor(devices[:i+1], devices[i+1:]))
 		before := last.BuildLog
 		var err error
 		if last, err = config.Measure(ctx, job, filepath.Join(scratch, device), progress); err != nil {
@@ -37,25 +35,4 @@ func (c *checker) measure(ctx context.Context, job runners.Job, scratch string, 
 		}
 	}
 	return last, nil
-}
-
-// devicesOf is what the candidate is built for, without the suffixes of single GPUs.
-func devicesOf(job runners.Job) []string {
-	var devices []string
-	if job.Manifest.Mode != kernels.ModeCUDA {
-		return nil
-	}
-	for _, a := range job.Of(job.Candidate).ArchOf(job.Candidate.Variant) {
-		devices = append(devices, a.Device())
-	}
-	slices.Sort(devices)
-	return slices.Compact(devices)
-}
-
-func compiledFor(done, left []string) string {
-	text := "Compiled for " + strings.Join(done, ", ")
-	if len(left) > 0 {
-		return fmt.Sprintf("%s; not tried after that: %s.", text, strings.Join(left, ", "))
-	}
-	return text + "."
 }

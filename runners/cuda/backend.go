@@ -27,14 +27,15 @@ import (
 
 // Config is what a backend may be told beside the job.
 type Config struct {
-	Scratch       string        // folder for cubins; the caller removes it
-	Cache         string        // folder of the build cache; "" keeps none
-	Toolchains    []string      // further compilers of this host, see toolchain.Installed
-	Program       []string      // starts a worker: this program with the words that lead to Worker
-	GPU           string        // UUID of the one to use; "" is the first that the driver lists
-	Arch          string        // compile for this architecture and use no GPU; "" takes the GPU's
-	LaunchTimeout time.Duration // of one launch; default 10 s
-	Seed          uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Scratch       string              // folder for cubins; the caller removes it
+	Cache         string              // folder of the build cache; "" keeps none
+	Toolchains    []string            // further compilers of this host, see toolchain.Installed
+	Handover      *toolchain.Handover // of builds from one host to another; may be nil
+	Program       []string            // starts a worker: this program with the words that lead to Worker
+	GPU           string              // UUID of the one to use; "" is the first that the driver lists
+	Arch          string              // compile for this architecture and use no GPU; "" takes the GPU's
+	LaunchTimeout time.Duration       // of one launch; default 10 s
+	Seed          uint64              // of secret cases, inputs and order; 0 draws one that nobody knows before
 	Getenv        func(string) string
 }
 
@@ -66,7 +67,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	if job.Manifest.Mode != kernels.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
-	installed := toolchain.Installed{Paths: config.Toolchains, Getenv: config.Getenv}
+	installed := toolchain.Installed{Paths: config.Toolchains, Getenv: config.Getenv, Handover: config.Handover}
 	if config.Cache != "" {
 		installed.Cache = &toolchain.Cache{Dir: config.Cache}
 	}

@@ -23,7 +23,7 @@ func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scr
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}
-	b, err := c.open(ctx, job, scratch)
+	b, err := c.open(ctx, job, scratch, nil)
 	if err != nil {
 		return nil, err
 	}

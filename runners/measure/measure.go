@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/includes"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // What a Config's Runner may be.
@@ -75,7 +76,11 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if err != nil {
 		return runners.Measured{Evidence: job.Fault(err)}, nil
 	}
-	worker, err := c.open(ctx, job, scratch)
+	var handed *toolchain.Handover
+	if job.Builds != "" {
+		handed = &toolchain.Handover{Dir: job.Builds, Log: c.Log}
+	}
+	worker, err := c.open(ctx, job, scratch, handed)
 	if err != nil {
 		return runners.Measured{}, err
 	}
@@ -87,6 +92,9 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 		return runners.Measured{}, err
 	}
 	maps.Copy(out.Evidence.Provenance.Tools, sets)
+	if handed != nil && handed.Taken() > 0 {
+		out.Evidence.Notes = append(slices.Clip(out.Evidence.Notes), "Compiled on "+job.Builder+".")
+	}
 	if c.Rivals {
 		if out.Evidence.Rivals, err = rivals(ctx, job, out.Evidence, c.command(scratch), p); err != nil {
 			return runners.Measured{}, err
@@ -146,21 +154,21 @@ type backend interface {
 	BuildLog() string
 }
 
-func (c Config) open(ctx context.Context, job runners.Job, scratch string) (backend, error) {
+func (c Config) open(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (backend, error) {
 	switch job.Manifest.Mode {
 	case kernels.ModeCPU:
 		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv})
 	case kernels.ModeCUDA:
-		return c.openCUDA(ctx, job, scratch)
+		return c.openCUDA(ctx, job, scratch, builds)
 	case kernels.ModeCommand:
 		return command.NewWorker(ctx, job, c.command(scratch))
 	}
 	return nil, fmt.Errorf("no runner measures kernels of mode %q", job.Manifest.Mode)
 }
 
-func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (backend, error) {
+func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
-		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Toolchains: c.Toolchains,
+		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Toolchains: c.Toolchains, Handover: builds,
 		Seed: c.Seed, Getenv: c.Getenv,
 	}
 	if c.Static {

@@ -20,6 +20,8 @@ type Installed struct {
 	Paths  []string // folders of further CUDA toolkits and Tritons, or a Python that has a Triton
 	Getenv func(string) string
 	Cache  *Cache // of what they make, and of their digests; nil keeps none
+	// Handover is as in CUDA and Triton.
+	Handover *Handover
 }
 
 // CUDA is the compiler that is pinned; the one that FindCUDA finds where none is.
@@ -27,12 +29,12 @@ func (i Installed) CUDA(ctx context.Context, pin *policies.Toolchain) (*CUDA, er
 	if pin == nil {
 		c, err := FindCUDA(ctx, i.Getenv)
 		if err == nil {
-			c.Cache = i.Cache
+			c.Cache, c.Handover = i.Cache, i.Handover
 		}
 		return c, err
 	}
 	all, broken := i.cudas(ctx)
-	return pick(i, policies.NVCC, all, broken, pin, func(c *CUDA, digest string) { c.Cache, c.Digest = i.Cache, digest })
+	return pick(i, policies.NVCC, all, broken, pin, func(c *CUDA, digest string) { c.Cache, c.Handover, c.Digest = i.Cache, i.Handover, digest })
 }
 
 // Triton is the one that is pinned; the one that FindTriton finds where none is.
@@ -40,12 +42,12 @@ func (i Installed) Triton(ctx context.Context, pin *policies.Toolchain) (*Triton
 	if pin == nil {
 		t, err := FindTriton(ctx, i.Getenv)
 		if err == nil {
-			t.Cache = i.Cache
+			t.Cache, t.Handover = i.Cache, i.Handover
 		}
 		return t, err
 	}
 	all, broken := i.tritons(ctx)
-	return pick(i, policies.Triton, all, broken, pin, func(t *Triton, digest string) { t.Cache, t.Digest = i.Cache, digest })
+	return pick(i, policies.Triton, all, broken, pin, func(t *Triton, digest string) { t.Cache, t.Handover, t.Digest = i.Cache, i.Handover, digest })
 }
 
 // A pinnable compiler says which it is.
@@ -203,6 +205,18 @@ func (i Installed) List(ctx context.Context) ([]Compiler, error) {
 		all = append(all, Compiler{policies.Triton, t.Version, t.Folder, digest, err})
 	}
 	return all, errors.Join(broken, more)
+}
+
+// Kinds is which kinds of compilers are here. Whatever else there is, nothing is compiled without an nvcc.
+func (i Installed) Kinds(ctx context.Context) ([]string, error) {
+	cudas, broken := i.cudas(ctx)
+	if len(cudas) == 0 {
+		return nil, errors.Join(ErrNoCUDA, broken)
+	}
+	if tritons, _ := i.tritons(ctx); len(tritons) > 0 {
+		return []string{policies.NVCC, policies.Triton}, nil
+	}
+	return []string{policies.NVCC}, nil
 }
 
 // Named finds out what a path or a word such as triton@3.9.0 means, for a pin.

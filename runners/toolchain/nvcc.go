@@ -73,6 +73,9 @@ func (c *CUDA) Build(ctx context.Context, b NVCCBuild) (*Cubin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making room for the cubin of %s: %w", b.Source, err)
 	}
+	if cubin := c.handed(b, filepath.Join(out, "kernel.cubin")); cubin != nil {
+		return cubin, nil
+	}
 	cubin, err := c.build(ctx, b, filepath.Join(out, "kernel.cubin"))
 	if err == nil {
 		return cubin, nil
@@ -92,6 +95,7 @@ func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, err
 	if err != nil {
 		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
 	}
+	c.hand(b, made)
 	cubin, err := made.read(b)
 	if absent, ok := errors.AsType[*absentEntry](err); ok {
 		if b.markers == "" && !b.isPTX() {

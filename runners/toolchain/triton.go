@@ -100,6 +100,9 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 	}
 	var missing []int
 	for i, kind := range b.Kinds {
+		if made[i], cached[i] = t.handed(b, kind); cached[i] {
+			continue
+		}
 		if t.Cache != nil {
 			if keys[i], err = t.cacheKey(b, kind); err != nil {
 				return nil, nil, err
@@ -111,6 +114,7 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 		missing = append(missing, i)
 	}
 	if len(missing) == 0 {
+		t.hand(b, made)
 		return made, cached, nil
 	}
 	rest := b
@@ -130,12 +134,22 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 			}
 		}
 	}
+	t.hand(b, made)
 	return made, cached, nil
 }
 
 // cacheKey names everything that a cubin depends on. The compiler itself is told by its version and by the size and time of its
 // library.
 func (t *Triton) cacheKey(b TritonBuild, kind kernels.Special) (string, error) {
+	return t.buildKey(b, kind, func(library os.FileInfo) time.Time { return library.ModTime() })
+}
+
+// handKey is the same between hosts, where the library's time is that of its installation.
+func (t *Triton) handKey(b TritonBuild, kind kernels.Special) (string, error) {
+	return t.buildKey(b, kind, func(os.FileInfo) time.Time { return time.Time{} })
+}
+
+func (t *Triton) buildKey(b TritonBuild, kind kernels.Special, at func(library os.FileInfo) time.Time) (string, error) {
 	h := sha256.New()
 	library, err := os.Stat(filepath.Join(t.Folder, "_C", "libtriton.so"))
 	if err != nil {
@@ -151,7 +165,7 @@ func (t *Triton) cacheKey(b TritonBuild, kind kernels.Special) (string, error) {
 		Memory              int64
 		Source, Entry, Arch string
 		Kind                string
-	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), library.ModTime(), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key()})
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key()})
 	if err == nil {
 		err = hashFolder(h, b.Dir)
 	}

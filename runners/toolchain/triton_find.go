@@ -28,6 +28,8 @@ type Triton struct {
 
 	// Cache keeps what was compiled; nil compiles every time.
 	Cache *Cache
+	// Handover is where builds are given on to another host, or were given on by one; nil does neither.
+	Handover *Handover
 	// Memory is what one build may hold; 0 stands for 6 GiB.
 	Memory int64
 }

@@ -4,6 +4,7 @@
 //
 //	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again; 403: too old, among other reasons
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
+//	GET  jobs/{id}/builds?token=N   → 200 what another host has compiled of it, where LeaseAnswer.Builds says that there is
 //	POST jobs/{id}/beat             Beat → 200
 //	GET  jobs/{id}/hold?token=N     → 204 after a while, ask again: while it is open, the runner's process is there
 //	POST jobs/{id}/earlier          Built → 200 EarlierAnswer: what is known of this machine code
@@ -64,10 +65,15 @@ type LeaseAnswer struct {
 	Test    string `json:"test,omitempty"`
 	TestNow bool   `json:"test_now,omitempty"`
 
-	Job       string  `json:"job"`
-	Token     uint64  `json:"token"` // of this attempt; every later request bears it
-	Kernel    string  `json:"kernel"`
-	Digest    string  `json:"digest"` // SHA-256 of the bundle
+	Job    string `json:"job"`
+	Token  uint64 `json:"token"` // of this attempt; every later request bears it
+	Kernel string `json:"kernel"`
+	Digest string `json:"digest"` // SHA-256 of the bundle
+	// Stage is what is asked for: StageBuild, or everything that is left.
+	Stage string `json:"stage,omitempty"`
+	// Builds is the SHA-256 of what Builder has compiled of the job; "" where nobody has.
+	Builds    string  `json:"builds,omitempty"`
+	Builder   string  `json:"builder,omitempty"`
 	Lease     float64 `json:"lease_seconds"`
 	Heartbeat float64 `json:"heartbeat_seconds"`
 }
@@ -97,12 +103,14 @@ type BeginAnswer struct {
 	Attempt int `json:"attempt"`
 }
 
-// A Result ends a job.
+// A Result ends a job or, where it is open, the first stage of it.
 type Result struct {
 	Token     uint64          `json:"token"`
 	Evidence  json.RawMessage `json:"evidence"`
 	Log       string          `json:"log,omitempty"`       // what the compilers printed
 	Artifacts []string        `json:"artifacts,omitempty"` // that were put before
+	// Open says that the job was compiled and has to be measured still. What was compiled is the artifact BuildsArtifact.
+	Open bool `json:"open,omitempty"`
 }
 
 // A Release gives a job back unfinished.

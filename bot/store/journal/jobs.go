@@ -21,6 +21,8 @@ type Job struct {
 	Labels []string `json:"labels"` // of the runners that may take it, most wanted first
 	Kernel string   `json:"kernel"` // as people see it
 	Bundle string   `json:"bundle"` // name in Bundles, which is its SHA-256 in hex
+	// Build is the label of runners that compile it before another measures it, where there are any.
+	Build string `json:"build,omitempty"`
 
 	// What its turn depends on. Jobs of before have none of it.
 	Class  queue.Class `json:"class,omitempty"`
@@ -57,6 +59,7 @@ type leaseRecord struct {
 	Since  time.Time `json:"since,omitzero"`
 
 	Losses []Loss `json:"losses,omitempty"`
+	Built  *Built `json:"built,omitempty"` // nil while the job may be compiled before it is measured
 
 	Uses  []queue.Use `json:"uses,omitempty"`  // what its leases have cost
 	Epoch uint64      `json:"epoch,omitempty"` // of the process that led when it was written
@@ -218,6 +221,9 @@ func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
 			return
 		}
 		q.Lost(e.ID, len(rec.Losses))
+		if rec.Built != nil {
+			q.Built(e.ID)
+		}
 		if rec.State == leased {
 			// Its holder has the whole time from now on: it could not be heard before.
 			now := time.Now()
@@ -312,7 +318,7 @@ func (j *Journal) Queues() []Queue {
 			count(cmp.Or(s.Label, s.Labels[0]), s.Queued).Leased++
 			continue
 		}
-		for _, label := range s.Labels {
+		for _, label := range s.Wants {
 			count(label, s.Queued).Waiting++
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/queue"
@@ -20,7 +19,9 @@ type Lease struct {
 	Token  uint64
 	Label  string // under which the holder got it
 	Losses []Loss // of the leases before
+	Built  *Built // how compiling it ended, as a stage of its own; nil before that, and where nobody does
 
+	holder   string
 	j        *Journal
 	entry    *entry
 	revision uint64
@@ -80,10 +81,6 @@ func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*L
 
 // acquire writes that the job was handed out; nil without an error means that there is nothing left to do for it.
 func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels []string) (*Lease, error) {
-	label := ""
-	if i := slices.IndexFunc(e.Labels, func(l string) bool { return slices.Contains(labels, l) }); i >= 0 {
-		label = e.Labels[i]
-	}
 	for {
 		rec, revision, err := j.leaseOf(ctx, e.ID)
 		if err != nil {
@@ -96,15 +93,26 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 			j.queue.remove(e, false)
 			return nil, nil
 		}
-		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Label: label, Since: j.opt.Now().UTC()}
+		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Since: j.opt.Now().UTC()}
 		if rec.Seq == e.seq {
-			next.Losses, next.Uses = rec.Losses, rec.Uses
+			next.Losses, next.Uses, next.Built = rec.Losses, rec.Uses, rec.Built
 			if rec.State == leased && rec.Holder != "" {
-				next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
+				if rec.compiles(e.Job) {
+					next.Built = &Built{By: rec.Holder, Lost: true} // whoever measures compiles it, too
+				} else {
+					next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
+				}
 				if use, ok := j.queue.cost(e.ID); ok {
 					next.used(rec.Uses, use)
 				}
 			}
+		}
+		if next.Label = e.labelFor(labels, next.Built); next.Label == "" && holder != "" {
+			j.queue.change(func(q *queue.Queue) { q.Built(e.ID); q.Decline(e.ID, time.Time{}) }) // it is compiled already
+			return nil, nil
+		}
+		if e.Build != "" && next.Label != e.Build && next.Built == nil && holder != "" {
+			next.Built = &Built{} // whoever measures has begun
 		}
 		revision, err = j.writeLease(ctx, e.ID, next, revision)
 		if isConflict(err) {
@@ -114,11 +122,14 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 			return nil, err
 		}
 		j.queue.change(func(q *queue.Queue) {
+			if next.Built != nil {
+				q.Built(e.ID)
+			}
 			now := time.Now()
 			q.Lease(e.ID, holder, labels, len(next.Losses), now, now.Add(j.opt.LeaseFor))
 			e.heard = next.Since
 		})
-		return &Lease{Job: e.Job, Token: next.Token, Label: label, Losses: next.Losses, j: j, entry: e, revision: revision, uses: next.Uses}, nil
+		return &Lease{Job: e.Job, Token: next.Token, Label: next.Label, Losses: next.Losses, Built: next.Built, holder: holder, j: j, entry: e, revision: revision, uses: next.Uses}, nil
 	}
 }
 
@@ -168,7 +179,7 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
-	return &Lease{Job: e.Job, Token: token, Label: rec.Label, Losses: rec.Losses, j: j, entry: e, revision: revision, uses: rec.Uses}, nil
+	return &Lease{Job: e.Job, Token: token, Label: rec.Label, Losses: rec.Losses, Built: rec.Built, holder: holder, j: j, entry: e, revision: revision, uses: rec.Uses}, nil
 }
 
 // Extend says that the runner is alive. The error tells it to stop: ErrCancelled or ErrLeaseLost.
@@ -224,7 +235,7 @@ func (l *Lease) Done(ctx context.Context) error {
 
 // Release gives the job back, to be handed out after delay. It is no loss.
 func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
-	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses}); err != nil {
+	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses, Built: l.Built}); err != nil {
 		return fmt.Errorf("release job %s: %w", l.ID, err)
 	}
 	l.j.queue.change(func(q *queue.Queue) {
@@ -237,7 +248,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
 	rec.Seq, rec.Token, rec.Uses = l.entry.seq, l.Token, l.uses
 	if use, ok := l.j.queue.cost(l.ID); ok {
-		use.Whole = rec.State == finished
+		use.Whole = rec.State == finished || rec.Built != l.Built
 		rec.used(l.uses, use)
 	}
 	_, err := l.j.writeLease(ctx, l.ID, rec, l.revision)

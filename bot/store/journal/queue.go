@@ -49,7 +49,7 @@ func (l *line) add(e *entry, known func(*queue.Queue)) {
 			return
 		}
 		l.jobs[e.ID] = e
-		q.Add(queue.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Queued: e.queued})
+		q.Add(queue.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Build: e.Build, Queued: e.queued})
 		if known != nil {
 			known(q)
 		}

@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// A Build is what a runner brings that compiles and measures nothing.
+type Build struct {
+	Evidence  []byte
+	Log       []byte
+	Artifacts []string // names in the journal's Artifacts
+	Open      bool     // it must be measured, whatever the evidence says
+	Fault     string   // why there is nothing else
+}
+
+// builds sends what another runner has compiled of the job.
+func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) error {
+	token, err := tokenOf(r)
+	if err != nil {
+		return err
+	}
+	l, err := s.attach(r, name, token)
+	if err != nil {
+		return err
+	}
+	if l.Built == nil || l.Built.Builds == "" {
+		return refuse(http.StatusNotFound, "nobody has compiled the job")
+	}
+	content, _, err := s.Journal.Bundles.Get(r.Context(), l.Built.Builds)
+	if errors.Is(err, journal.ErrNotFound) {
+		return refuse(http.StatusNotFound, "what was compiled of the job is not kept any more")
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	s.note(name, s.at(l))
+	patience(w, transfer)
+	w.Header().Set("Content-Type", "application/gzip")
+	if _, err := io.Copy(w, content); err != nil {
+		s.Log.Warn("sending builds broke off", "job", l.ID, "runner", name, "error", err)
+		panic(http.ErrAbortHandler) // so that the runner sees it
+	}
+	return nil
+}
+
+// finishBuild has written down what was compiled. Where that is a verdict the job is over; otherwise it goes on to those who measure,
+// with what was compiled.
+func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, res protocol.Result, blobs []string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
+	compiled := ArtifactBlob(l.ID, l.Token, protocol.BuildsArtifact)
+	kept := slices.DeleteFunc(slices.Clone(blobs), func(blob string) bool { return blob == compiled })
+	builds := ""
+	if len(kept) < len(blobs) && res.Open {
+		var err error
+		if builds, err = s.shelve(ctx, compiled); err != nil {
+			return err
+		}
+	}
+	who.Builds = true
+	over, err := s.Results.Built(ctx, l.ID, l.Token, who, Build{Evidence: res.Evidence, Log: []byte(res.Log), Artifacts: kept, Open: res.Open})
+	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+		s.discard(ctx, l, blobs)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if over {
+		err = l.Done(ctx)
+	} else {
+		err = l.HandOn(ctx, builds)
+		s.Log.Info("job compiled and handed on", "job", l.ID, "token", l.Token, "runner", who.Name, "builds", builds)
+	}
+	if errors.Is(err, journal.ErrCancelled) || errors.Is(err, journal.ErrLeaseLost) {
+		return nil // the lease ran out meanwhile: whoever has it compiles it too
+	}
+	if err == nil && len(kept) < len(blobs) {
+		if left := s.Journal.Artifacts.Delete(ctx, compiled); left != nil {
+			s.Log.Warn("tidying up after a build", "job", l.ID, "error", left)
+		}
+	}
+	return err
+}
+
+// shelve puts what was compiled beside the bundles, by its digest: it is a part of what the next runner gets, and kept as long.
+func (s *Server) shelve(ctx context.Context, blob string) (string, error) {
+	content, digest, err := s.Journal.Artifacts.Get(ctx, blob)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	stored, err := s.Journal.Bundles.Put(ctx, digest, content)
+	if err == nil && stored != digest {
+		err = fmt.Errorf("the builds %s are damaged in the journal", blob)
+	}
+	return digest, err
+}
+
+// lostBuild has a job go on to those who measure whose compiling was not heard of any more.
+func (s *Server) lostBuild(ctx context.Context, l *journal.Lease, by string) error {
+	s.Log.Warn("a runner that compiles was not heard any more; whoever measures the job compiles it too", "job", l.ID, "token", l.Token, "runner", by)
+	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Open: true, Fault: "it was not heard any more"})
+	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+		return l.Done(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, l.Release(ctx, s.LeaseFor/3))
+	}
+	return l.Release(ctx, 0)
+}

@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// measuring is what Config.Measure and Config.Build are.
+type measuring = func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
+
+// buildsTries is how often they are asked for again: a server that is away for long is not waited for.
+const buildsTries = 2
+
+// builds brings what another host has compiled of the job into a folder here; "" where nobody has, or where it is not what the server
+// says. That costs time and nothing else: the job is compiled here then.
+func (a *agent) builds(ctx context.Context, l protocol.LeaseAnswer, dir string) string {
+	if l.Builds == "" || l.Stage == protocol.StageBuild {
+		return ""
+	}
+	into, err := a.fetchBuilds(ctx, l, dir)
+	if err != nil {
+		a.Log.Warn("what another host has compiled cannot be used, and is compiled here", "job", l.Job, "builder", l.Builder, "error", err)
+		return ""
+	}
+	return into
+}
+
+func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir string) (string, error) {
+	into := filepath.Join(dir, "builds")
+	if err := os.Mkdir(into, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.Create(filepath.Join(dir, protocol.BuildsArtifact))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	for left := buildsTries; ; left-- {
+		sum.Reset()
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return "", err
+		}
+		if err := f.Truncate(0); err != nil {
+			return "", err
+		}
+		err := a.client.builds(ctx, l, io.MultiWriter(f, sum))
+		if err == nil {
+			break
+		}
+		if final(err) || left == 0 || ctx.Err() != nil {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.After(firstPause):
+		}
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != l.Builds {
+		return "", fmt.Errorf("its digest is %.12s and should be %.12s", got, l.Builds)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return into, bundle.UnpackBuilds(f, into)
+}
+
+// builds copies what was compiled of the job to w.
+func (c *client) builds(ctx context.Context, l protocol.LeaseAnswer, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, "GET", "jobs/"+l.Job+"/builds?token="+strconv.FormatUint(l.Token, 10), nil, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(w, io.LimitReader(resp.Body, protocol.MaxArtifact+1))
+	if err == nil && n > protocol.MaxArtifact {
+		return statusError{413, fmt.Sprintf("it is more than %d MiB", protocol.MaxArtifact>>20)}
+	}
+	return err
+}
