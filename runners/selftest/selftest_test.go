@@ -125,6 +125,20 @@ func TestBadHosts(t *testing.T) {
 	}
 }
 
+// A host without a compiler is not tested; with one it is.
+func TestPossible(t *testing.T) {
+	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
+	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
+		t.Errorf("no C compiler: %v", err)
+	}
+	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
+		t.Error(err)
+	}
+	if err := (Test{Mode: kernels.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
+		t.Errorf("no nvcc: %v", err)
+	}
+}
+
 // A test that does not end is one that failed.
 func TestTimeout(t *testing.T) {
 	r := Test{Mode: kernels.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
