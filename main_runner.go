@@ -91,14 +91,14 @@ func workers(c agent.Config, here measure.Config, picked []gpus.GPU) []worker {
 }
 
 // selfTest is how a worker tests itself: on its GPU if it has one.
-func (w worker) selfTest() func(context.Context, string) protocol.SelfTest {
+func (w worker) selfTest() selftest.Test {
 	here := w.here
 	here.Log = nil // the runner's log has the end of it
 	t := selftest.Test{Mode: kernels.ModeCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
 	if here.GPU.UUID != "" {
 		t.Mode, t.Device = kernels.ModeCUDA, here.GPU.UUID
 	}
-	return t.Run
+	return t
 }
 
 // testWorkers tests each one, and says how that went.
@@ -132,7 +132,7 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 			return err
 		}
 		begun := time.Now()
-		t := w.selfTest()(ctx, scratch)
+		t := w.selfTest().Run(ctx, scratch)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -189,7 +189,13 @@ func runWorkers(ctx context.Context, all []worker) error {
 			}
 		}
 		if w.agent.Build == nil {
-			w.agent.Measure, w.agent.SelfTest = w.here.Measure, w.selfTest()
+			w.agent.Measure = w.here.Measure
+			test := w.selfTest()
+			if err := test.Possible(ctx, os.Getenv); err != nil {
+				w.agent.Log.Warn("this runner cannot test itself", "reason", err)
+			} else {
+				w.agent.SelfTest = test.Run
+			}
 		}
 		ended.Go(func() {
 			defer stop()

@@ -18,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // known is the kernels, a folder for each mode, and how much of them is measured.
@@ -33,6 +34,18 @@ type Test struct {
 	Timeout time.Duration // of all of it; default 10 min: the first time a compiler may have to be woken
 	// Measure gathers evidence, as for any other job.
 	Measure func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
+}
+
+// Possible says what a host lacks to be tested. One that measures by harnesses of their own alone needs no compiler, and is none
+// the worse for it.
+func (t Test) Possible(ctx context.Context, getenv func(string) string) error {
+	var err error
+	if t.Mode == kernels.ModeCUDA {
+		_, err = toolchain.FindCUDA(ctx, getenv)
+	} else {
+		_, err = toolchain.FindCC(ctx, getenv, false)
+	}
+	return err
 }
 
 // bounds are what is asked of a mode's kernel.

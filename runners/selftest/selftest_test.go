@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +125,20 @@ func TestBadHosts(t *testing.T) {
 	}
 }
 
+// A host without a compiler is not tested; with one it is.
+func TestPossible(t *testing.T) {
+	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
+	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
+		t.Errorf("no C compiler: %v", err)
+	}
+	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
+		t.Error(err)
+	}
+	if err := (Test{Mode: kernels.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
+		t.Errorf("no nvcc: %v", err)
+	}
+}
+
 // A test that does not end is one that failed.
 func TestTimeout(t *testing.T) {
 	r := Test{Mode: kernels.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
@@ -153,6 +170,28 @@ func TestHistory(t *testing.T) {
 		if r := (Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 			t.Errorf("after %q: %+v", text, r)
 		}
+	}
+}
+
+// The known kernel is for every GPU that a kernel may be for: others would fail for want of an architecture.
+func TestEveryArchitecture(t *testing.T) {
+	job, err := Test{Mode: kernels.ModeCUDA}.job(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^arch: .*$`)
+	known := 0
+	for n := 50; n < 400; n++ {
+		arch := fmt.Sprint("sm_", n)
+		if _, err := kernels.Parse("kernel.yaml", []byte(line.ReplaceAllString(job.ManifestText, "arch: ["+arch+"]"))); err != nil {
+			continue
+		}
+		if known++; !slices.Contains(job.Manifest.ArchOf(job.Manifest.DefaultVariant), kernels.Arch(arch)) {
+			t.Errorf("add %s to known/cuda/kernel.yaml", arch)
+		}
+	}
+	if known < 5 {
+		t.Errorf("only %d architectures are known", known)
 	}
 }
 
