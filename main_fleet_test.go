@@ -57,10 +57,12 @@ func TestFleetList(t *testing.T) {
 	err := printFleet(&out, []fleet.Listed{
 		{Name: "a", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-2 * time.Second), Job: "j", Kernel: "sdpa", Since: now.Add(-4 * time.Minute)},
 		{Name: "b", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-time.Second)},
+		{Name: "c", Labels: []string{"build-nvcc"}, Host: "box", LastSeen: now, Job: "k", Kernel: "gemm", Since: now},
 	}, now)
-	const want = `RUNNER  STATE  LABELS  HOST  HEARD   AT             NOTE
-a       busy   l4      box   2s ago  sdpa for 4m0s  
-b       idle   l4      box   1s ago  -              
+	const want = `RUNNER  STATE     LABELS      HOST  HEARD   AT             NOTE
+a       busy      l4          box   2s ago  sdpa for 4m0s  
+b       idle      l4          box   1s ago  -              
+c       building  build-nvcc  box   0s ago  gemm for 0s    builds for the others, measures nothing
 `
 	if err != nil || out.String() != want {
 		t.Errorf("%v:\n%s", err, out.String())
