@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -44,7 +44,7 @@ func (c Config) BuildLabels(ctx context.Context) ([]string, error) {
 	kinds, err := toolchain.Installed{Paths: c.Toolchains, Getenv: c.Getenv}.Kinds(ctx)
 	var labels []string
 	for _, kind := range kinds {
-		labels = append(labels, protocol.BuildLabel(kind))
+		labels = append(labels, runners.BuildLabel(kind))
 	}
 	return labels, err
 }
