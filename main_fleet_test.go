@@ -63,10 +63,12 @@ func TestFleetList(t *testing.T) {
 			Health: &protocol.Health{GPU: &protocol.GPU{Name: "NVIDIA L4", SMClock: 2040, Celsius: 61, Watts: 71.6, Throttled: []string{"sw-power-cap"}}}, Duty: fleet.Duty{Tests: []protocol.SelfTest{bad, test}}},
 		{Name: "b", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-time.Second), Outdated: "old",
 			Duty: fleet.Duty{Quarantined: &fleet.Word{At: now, Why: "its self-test failed: A/A"}, Tests: []protocol.SelfTest{bad}}},
+		{Name: "c", Labels: []string{"build-nvcc"}, Host: "box", LastSeen: now, Job: "k", Kernel: "gemm", Since: now},
 	}, now)
-	const want = `RUNNER  STATE        LABELS  HOST  HEARD   AT             GPU                                  SELF-TEST                     NOTE
-a/0     busy         l4      box   2s ago  sdpa for 4m0s  L4 2040 MHz 61 °C 72 W sw-power-cap  05-04 11:00 +0.1 %, 102.4 µs  
-b       quarantined  l4      box   1s ago  -              -                                    05-04 11:00 failed            quarantined 2026-05-04 12:00: its self-test failed: A/A; old
+	const want = `RUNNER  STATE        LABELS      HOST  HEARD   AT             GPU                                  SELF-TEST                     NOTE
+a/0     busy         l4          box   2s ago  sdpa for 4m0s  L4 2040 MHz 61 °C 72 W sw-power-cap  05-04 11:00 +0.1 %, 102.4 µs  
+b       quarantined  l4          box   1s ago  -              -                                    05-04 11:00 failed            quarantined 2026-05-04 12:00: its self-test failed: A/A; old
+c       building     build-nvcc  box   0s ago  gemm for 0s    -                                    -                             builds for the others, measures nothing
 `
 	if err != nil || out.String() != want {
 		t.Errorf("%v:\n%s", err, out.String())

@@ -49,7 +49,7 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 // anyEvent is an event that may or may not fit the state.
 func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	id := fmt.Sprint("comment-", r.IntN(8))
-	switch r.IntN(13) {
+	switch r.IntN(14) {
 	case 0, 1:
 		f := facts(pick(r, headOne, headTwo, s.Facts.Head))
 		f.Labels = pick(r, nil, []string{}, []string{"perf"})
@@ -71,9 +71,11 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	case 5:
 		return Answered{ID: id, OK: true, Effect: anyEffect(r, s)}
 	case 6:
-		return Started{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Runner: "runner"}
+		return Started{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Runner: "runner", Builds: r.IntN(4) == 0}
 	case 7:
 		return Finished{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Result: Result{Outcome: pick(r, gates.Pass, gates.Defer, gates.Error), P50: map[string]float64{"s": 1.5}}}
+	case 12:
+		return Built{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Compiled: Compiled{By: "builder", Fault: pick(r, "", "gone")}}
 	case 8:
 		return Dropped{Jobs: slices.Clone(s.Dropping)}
 	case 11:

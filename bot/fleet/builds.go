@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A Build is what a runner brings that compiles and measures nothing.
@@ -57,7 +58,7 @@ func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) err
 func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, res protocol.Result, blobs []string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
-	compiled := ArtifactBlob(l.ID, l.Token, protocol.BuildsArtifact)
+	compiled := ArtifactBlob(l.ID, l.Token, runners.BuildsFile)
 	kept := slices.DeleteFunc(slices.Clone(blobs), func(blob string) bool { return blob == compiled })
 	builds := ""
 	if len(kept) < len(blobs) && res.Open {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -51,7 +50,7 @@ var aBuild = strings.Repeat("0a", 32)
 
 // compiled is a build of other code: somebody must measure it.
 func compiled(_ context.Context, job runners.Job, scratch string, _ runners.Progress) (runners.Measured, error) {
-	file := filepath.Join(scratch, protocol.BuildsArtifact)
+	file := filepath.Join(scratch, runners.BuildsFile)
 	err := os.MkdirAll(filepath.Join(scratch, "builds", aBuild), 0o755)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(scratch, "builds", aBuild, "kernel.cubin"), []byte("code"), 0o644)
@@ -99,7 +98,7 @@ func TestBuildsAreHandedOn(t *testing.T) {
 	if got := next(t, w.results.finished, "the result"); got.token != 2 || got.by.Name != "bob" {
 		t.Errorf("finished: %+v", got)
 	}
-	if _, _, err := w.journal.Artifacts.Get(w.ctx(), ArtifactBlob("job", 1, protocol.BuildsArtifact)); !errors.Is(err, journal.ErrNotFound) {
+	if _, _, err := w.journal.Artifacts.Get(w.ctx(), ArtifactBlob("job", 1, runners.BuildsFile)); !errors.Is(err, journal.ErrNotFound) {
 		t.Errorf("what was compiled is kept twice: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ type Runner struct {
 
 // Compiles tells whether it is one that compiles and measures nothing.
 func (r Runner) Compiles() bool {
-	return len(r.Labels) > 0 && !slices.ContainsFunc(r.Labels, func(l string) bool { return !protocol.Builds(l) })
+	return len(r.Labels) > 0 && !slices.ContainsFunc(r.Labels, func(l string) bool { return !runners.IsBuildLabel(l) })
 }
 
 // A Server hands out the journal's jobs. Its fields are set before Handler is

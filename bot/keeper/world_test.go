@@ -95,9 +95,9 @@ type worldOptions struct {
 	quota    queue.Limits  // of repositories
 	judged   func(ctx context.Context, runner, kernel, fault string)
 	others   map[string]fleet.Credential // as in setup
-	forgets  bool // the runner is of a version that has no attempt counted
-	patient  bool // the bot keeps to GitHub's own limits, in real time
-	watchful bool // as in setup
+	forgets  bool                        // the runner is of a version that has no attempt counted
+	patient  bool                        // the bot keeps to GitHub's own limits, in real time
+	watchful bool                        // as in setup
 	refuse   func(*http.Request) *http.Response
 	now      func() time.Time                                                                             // everybody's clock
 	look     func(planner.Mirrors) planner.Mirrors                                                        // stands between the bot and what it fetches

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
@@ -342,7 +341,7 @@ func builders(job runners.Job) string {
 			compiler = by // whoever has Triton has nvcc
 		}
 	}
-	return protocol.BuildLabel(compiler)
+	return runners.BuildLabel(compiler)
 }
 
 // labels are the kinds of runners that may measure the kernel, most wanted first.

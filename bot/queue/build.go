@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A job for a GPU may be compiled on a host without one first. While such a host is here, the job is kept for it; for a short while
@@ -27,7 +27,7 @@ func (i *item) giveUpBuild() { i.built = i.built || i.building() }
 
 // wants is the labels of those who may have it, most wanted first. Those who compile never measure, whatever a policy says.
 func (i *item) wants() []string {
-	measure := slices.DeleteFunc(slices.Clone(i.Labels), protocol.Builds)
+	measure := slices.DeleteFunc(slices.Clone(i.Labels), runners.IsBuildLabel)
 	if i.unbuilt() && !i.building() {
 		return append([]string{i.Build}, measure...)
 	}
@@ -54,7 +54,7 @@ func (q *Queue) anyBuilds(label string, now time.Time) bool {
 func (q *Queue) noteBuilders(now time.Time) {
 	for _, a := range q.asking {
 		for _, label := range a.Labels {
-			if protocol.Builds(label) {
+			if runners.IsBuildLabel(label) {
 				q.builders[label] = now
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A Limit is what a repository may use; zero is no limit.
@@ -29,7 +29,7 @@ func (l Limits) Of(repo string) Limit {
 const noGPU = "cpu"
 
 // free tells whether time under that label is no GPU's.
-func free(label string) bool { return label == noGPU || protocol.Builds(label) }
+func free(label string) bool { return label == noGPU || runners.IsBuildLabel(label) }
 
 // A Use is a lease that is over, as it is stored.
 type Use struct {

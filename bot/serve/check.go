@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
@@ -177,7 +177,7 @@ func (c *checker) checkLocal() {
 	}
 	c.labels("runner.labels", r.Labels)
 	for i, label := range r.Labels {
-		if protocol.Builds(label) != r.Builds {
+		if runners.IsBuildLabel(label) != r.Builds {
 			c.item("runner.labels", i, "%q does not go with builds: %v (a runner that builds takes build-nvcc and build-triton, and no other does)", label, r.Builds)
 		}
 	}

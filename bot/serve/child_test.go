@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/notify"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -72,6 +73,49 @@ func TestLocalRunner(t *testing.T) {
 	w.no(stop())
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Errorf("the runner %d is still there", pid)
+	}
+}
+
+// TestLocalToolchains: a compiler that only the configuration names is the one that the server's own runner compiles with, where a
+// policy pins it. It is a runner that compiles, so that there is a verdict without a GPU.
+func TestLocalToolchains(t *testing.T) {
+	if support := sandbox.Probe(); !support.Works() {
+		t.Skip(support)
+	}
+	t.Parallel()
+	w := newWorld(t)
+	toolkit := filepath.Join(t.TempDir(), "cuda-12.9")
+	w.no(os.MkdirAll(filepath.Join(toolkit, "bin"), 0o755))
+	// It says its version, and refuses what it is given.
+	w.no(os.WriteFile(filepath.Join(toolkit, "bin", "nvcc"), []byte(`#!/bin/sh
+[ "$1" = --version ] && echo "Cuda compilation tools, release 12.9, V12.9.41" && exit 0
+echo 'twice.cu(1): error: the compiler of the configuration was here'
+exit 2
+`), 0o755))
+	file := filepath.Join(t.TempDir(), "kernelgate.yaml")
+	w.no(os.WriteFile(file, []byte("github: {app_id: 7, private_key_file: key, webhook_secret_file: secret}\nrunner: {builds: true, toolchains: ["+toolkit+"]}\n"), 0o600))
+	read, err := serve.Load(serve.Sources{File: file, Getenv: func(string) string { return "" }})
+	w.no(err)
+	o := w.options()
+	o.Runner = read.Runner
+	o.Program = []string{os.Args[0], asRunner}
+	_, err = w.repo.Push("main", map[string]string{
+		".github/kernelgate.yaml": "version: 1\ndevices: [gpu]\ntoolchains:\n  nvcc: {version: 12.9.41}\ngates:\n  correctness: {shapes: all, seeds: [0], norm_error: \"<= 1%\"}\nrules: [{name: default}]\n",
+	}, "Pin nvcc")
+	w.no(err)
+	s, _ := w.start(o)
+	w.app.SetHook(s.URL()+"/webhook", secret)
+	_, err = w.repo.Push("change", map[string]string{
+		"kernels/twice/kernel.yaml": strings.NewReplacer("name: scale", "name: twice", "mode: cpu", "mode: cuda\narch: [sm_89]\nlaunch: {grid: [1], block: [32]}", "entry: scale", "entry: twice", "scale.c", "twice.cu",
+			"reference: {source: reference.c, entry: reference}", "reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [32]}}").Replace(manifest),
+		"kernels/twice/twice.cu": "// nothing\n", "kernels/twice/reference.cu": "// nothing\n",
+	}, "Change")
+	w.no(err)
+	pr, err := w.repo.OpenPR(embedded.PROptions{Author: "olga", Title: "Change", Head: "change"})
+	w.no(err)
+	c := w.completed(pr.HeadSHA())
+	if !strings.Contains(c.Title, "DEFER (build)") || !strings.Contains(c.Title, "the compiler of the configuration was here") {
+		t.Errorf("the check says %q\n%s", c.Title, c.Summary)
 	}
 }
 

@@ -47,6 +47,9 @@ func runRunner(args []string) error {
 	server, file, name := f.String("server", "", ""), f.String("token-file", "", ""), f.String("name", "", "")
 	labels, state := f.String("labels", "", ""), f.String("state", "", "")
 	_, _ = f.String("log-level", "", ""), f.String("log-format", "", "")
+	var here measure.Config
+	f.Func("toolchain", "", func(path string) error { here.Toolchains = append(here.Toolchains, path); return nil })
+	builds := f.Bool("builds", false, "")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -67,10 +70,13 @@ func runRunner(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	return agent.Run(ctx, agent.Config{
-		Servers: []string{*server}, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state,
-		Measure: measure.Config{}.Measure,
-	})
+	c := agent.Config{
+		Servers: []string{*server}, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state, Measure: here.Measure,
+	}
+	if *builds {
+		c.Measure, c.Build = nil, here.Build
+	}
+	return agent.Run(ctx, c)
 }
 
 const (

@@ -40,7 +40,7 @@ func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir str
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.Create(filepath.Join(dir, protocol.BuildsArtifact))
+	f, err := os.Create(filepath.Join(dir, runners.BuildsFile))
 	if err != nil {
 		return "", err
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
@@ -68,7 +67,7 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 		}
 	}
 	out.BuildLog = logsOf(all)
-	file := filepath.Join(scratch, protocol.BuildsArtifact)
+	file := filepath.Join(scratch, runners.BuildsFile)
 	packed, err := bundle.PackBuilds(given.Dir, file)
 	if ctx.Err() != nil {
 		return runners.Measured{}, context.Cause(ctx)
@@ -170,7 +169,7 @@ func (c Config) BuildLabels(ctx context.Context) ([]string, error) {
 	kinds, err := toolchain.Installed{Paths: c.Toolchains, Getenv: c.Getenv}.Kinds(ctx)
 	var labels []string
 	for _, kind := range kinds {
-		labels = append(labels, protocol.BuildLabel(kind))
+		labels = append(labels, runners.BuildLabel(kind))
 	}
 	return labels, err
 }

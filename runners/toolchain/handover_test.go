@@ -107,12 +107,16 @@ func TestForgedBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"it is no cubin": func() { forgeEntry(t, given, key, nvccOutput{Image: []byte("\x7fELF, and no more"), Log: made.Log, Usage: made.Usage}) },
+		"it is no cubin": func() {
+			forgeEntry(t, given, key, nvccOutput{Image: []byte("\x7fELF, and no more"), Log: made.Log, Usage: made.Usage})
+		},
 		"it has another kernel": func() {
 			forgeEntry(t, given, key, nvccOutput{Image: bytes.ReplaceAll(made.Image, []byte("\x00k\x00"), []byte("\x00z\x00")), Log: made.Log})
 		},
-		"it is said to be refused":   func() { forgeEntry(t, given, key, nvccOutput{Refusal: "error: no such thing", Log: "error"}) },
-		"its figures cannot be read": func() { forgeEntry(t, given, key, nvccOutput{Image: made.Image, Log: "ptxas info : Used many registers"}) },
+		"it is said to be refused": func() { forgeEntry(t, given, key, nvccOutput{Refusal: "error: no such thing", Log: "error"}) },
+		"its figures cannot be read": func() {
+			forgeEntry(t, given, key, nvccOutput{Image: made.Image, Log: "ptxas info : Used many registers"})
+		},
 	} {
 		forge()
 		var log bytes.Buffer

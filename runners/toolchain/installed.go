@@ -209,6 +209,9 @@ func (i Installed) List(ctx context.Context) ([]Compiler, error) {
 
 // Kinds is which kinds of compilers are here. Whatever else there is, nothing is compiled without an nvcc.
 func (i Installed) Kinds(ctx context.Context) ([]string, error) {
+	if _, err := FindCUDA(ctx, i.Getenv); err != nil && !errors.Is(err, ErrNoCUDA) {
+		return nil, err // one was named that does not work
+	}
 	cudas, broken := i.cudas(ctx)
 	if len(cudas) == 0 {
 		return nil, errors.Join(ErrNoCUDA, broken)

@@ -109,7 +109,7 @@ type Result struct {
 	Evidence  json.RawMessage `json:"evidence"`
 	Log       string          `json:"log,omitempty"`       // what the compilers printed
 	Artifacts []string        `json:"artifacts,omitempty"` // that were put before
-	// Open says that the job was compiled and has to be measured still. What was compiled is the artifact BuildsArtifact.
+	// Open says that the job was compiled and has to be measured still. What was compiled is the artifact runners.BuildsFile.
 	Open bool `json:"open,omitempty"`
 }
 

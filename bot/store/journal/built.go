@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Built is how the stage ended in which a job is compiled and not measured.
@@ -29,7 +29,7 @@ func (e *entry) labelFor(labels []string, built *Built) string {
 	if built == nil && e.Build != "" && slices.Contains(labels, e.Build) {
 		return e.Build
 	}
-	i := slices.IndexFunc(e.Labels, func(l string) bool { return slices.Contains(labels, l) && !protocol.Builds(l) })
+	i := slices.IndexFunc(e.Labels, func(l string) bool { return slices.Contains(labels, l) && !runners.IsBuildLabel(l) })
 	if i < 0 {
 		return ""
 	}

@@ -1,0 +1,4 @@
+package protocol
+
+// StageBuild asks to compile the job, and no more.
+const StageBuild = "build"
