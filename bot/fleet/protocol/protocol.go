@@ -4,7 +4,7 @@
 //
 //	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
-//	POST jobs/{id}/beat             Beat → 200
+//	POST jobs/{id}/beat             Beat → 200 BeatAnswer
 //	GET  jobs/{id}/hold?token=N     → 204 after a while, ask again: while it is open, the runner's process is there
 //	POST jobs/{id}/earlier          Built → 200 EarlierAnswer: what is known of this machine code
 //	POST jobs/{id}/begin            Built → 200 BeginAnswer: counts an attempt, before its first round
@@ -68,6 +68,17 @@ type LeaseAnswer struct {
 type Beat struct {
 	Token    uint64         `json:"token"`
 	Progress *runners.Event `json:"progress,omitempty"` // nil before there is any
+	From     int            `json:"from,omitempty"`     // how much of the job's log goes before Said
+	Said     []runners.Said `json:"said,omitempty"`     // of the log, at most MostSaid
+}
+
+// MostSaid is how much of a log one beat carries.
+const MostSaid = 50
+
+// A BeatAnswer says how much of the job's log the bot has: the next beat goes on from there. After a restart of the bot that
+// is the beginning.
+type BeatAnswer struct {
+	Said int `json:"said"`
 }
 
 // Built is what the runner has built, and where.
