@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 const pagesToken = "a token of more than sixteen characters"
@@ -107,8 +108,9 @@ var backPattern = regexp.MustCompile(`\?to=[^"]*`)
 func TestNothingLeaks(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
-	w.open(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, "eve/own", "Mine", "own")
+	mine := w.open(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, "eve/own", "Mine", "own")
 	w.settle()
+	w.places[mine.Runs[0].Job] = queue.Place{Ahead: 1, Wait: time.Minute}
 	site := w.site(guard(hub(t).URL)).URL
 	rita, eve := w.login(site, "rita"), w.login(site, "eve")
 	body, mac, _ := strings.Cut(strings.TrimPrefix(eve, "kernelgate-session="), ".")
@@ -143,6 +145,18 @@ func TestNothingLeaks(t *testing.T) {
 				t.Errorf("%s can tell %s from what is not there:\n%s\n%s", who, path, body, same)
 			}
 		}
+		live := w.stream(site+"/live", header...)
+		for _, want := range []string{"now", "runners"} {
+			name, text := live()
+			if name != want {
+				t.Errorf("%s: /live sends %q", who, name)
+			}
+			for _, secret := range private {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s: /live says %q", who, secret)
+				}
+			}
+		}
 		for _, path := range []string{"/", "/api/v1", "/feed.atom", "/compare", "/login", "/api/v1/openapi.json"} {
 			answer, body := w.get(site+path, header...)
 			for _, secret := range private {
@@ -164,6 +178,9 @@ func TestNothingLeaks(t *testing.T) {
 		if _, body := w.get(site+"/", header...); !strings.Contains(body, "FP8 everywhere") {
 			t.Errorf("%s sees nothing", who)
 		}
+	}
+	if name, text := w.stream(site+"/live", "Cookie", rita)(); name != "now" || !strings.Contains(text, "Under way") {
+		t.Errorf("rita is sent %s %q", name, text)
 	}
 	// eve sees that a runner is busy, and not with what.
 	if _, body := w.get(site+"/", "Cookie", eve); !strings.Contains(body, "busy") || !strings.Contains(body, "Number 2 in the queue") {
@@ -202,7 +219,7 @@ func TestClosed(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
 	site := w.site(&access.Guard{Key: []byte("k")}).URL
-	for _, path := range append(addresses(jobs), "/", "/login", "/login/github", "/feed.atom", "/api/v1") {
+	for _, path := range append(addresses(jobs), "/", "/live", "/login", "/login/github", "/feed.atom", "/api/v1") {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s answers %s", path, answer.Status)
 		}

@@ -84,11 +84,13 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		}
 	}
 	for path, wants := range map[string][]string{
-		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue", "3 of 20 rounds", `class="chart spark"`},
+		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue</strong>, begins in about 40 s, takes about 4 min then", "3 of 20 rounds", "measuring mission",
+			"mission +16.0\u00a0% [+13.3\u00a0%, +18.7\u00a0%] so far", "about 30 s left", `class="chart funnel"`, `class="chart spark"`, `data-live="/live"`},
 		"/runs/" + jobs["first"]: {"PASS", "+21.2", "NVIDIA H200", "nvcc 13.0.88", `class="chart strip"`, `class="chart ecdf"`, `class="chart forest"`, `class="chart order"`,
 			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
 		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
-		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30.0 s left"},
+		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30 s left", `class="chart funnel"`, "12:00:00  build: compiling the baseline\n12:00:01  correctness: comparing", "12:00:05  performance: measuring, round 4 of 20"},
+		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "begins in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
 		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
 		"/policy?change=pr-1-7&kernel=sdpa": {"rule default applies", "refactoring does not: it is for labels refactoring"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -26,6 +27,10 @@ type Source interface {
 	Blob(ctx context.Context, name string) ([]byte, error)
 	// Runners is who measures.
 	Runners() []Runner
+	// Places is where jobs stand in line, by job. One that no runner of now would take has none.
+	Places() map[string]queue.Place
+	// Said is the log of a job that is at a runner, from its beginning.
+	Said(job string) []runners.Said
 }
 
 // A Runner is who measures, and what it does at the moment.

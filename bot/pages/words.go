@@ -19,6 +19,7 @@ func (s *Server) functions() template.FuncMap {
 		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
 		"bytes":   bytesWords,
 		"seconds": secondsWords,
+		"about":   about,
 		"signed":  signed,
 		"micros":  micros,
 		"figure":  figure,
@@ -144,6 +145,17 @@ func secondsWords(s float64) string {
 		return fmt.Sprintf("%.0f min", s/60)
 	}
 	return fmt.Sprintf("%.1f h", s/3600)
+}
+
+// about is a time that nobody needs to the second.
+func about(seconds float64) string {
+	switch {
+	case seconds < 100:
+		return fmt.Sprintf("%.0f s", max(1, seconds))
+	case seconds < 6000:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.0f h", seconds/3600)
 }
 
 func bytesWords(n float64) string {

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -34,13 +35,15 @@ type world struct {
 	mu      sync.Mutex
 	blobs   map[string][]byte
 	runners []pages.Runner
+	places  map[string]queue.Place
+	said    map[string][]runners.Said
 
 	actor pages.Actor // of the sites
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, blobs: map[string][]byte{}}
+	w := &world{TB: t, blobs: map[string][]byte{}, said: map[string][]runners.Said{}}
 	l, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{})
 	w.no(err)
 	w.Ledger = l
@@ -136,6 +139,23 @@ func (w *world) Runners() []pages.Runner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]pages.Runner{}, w.runners...)
+}
+
+func (w *world) Places() map[string]queue.Place { return w.places }
+
+func (w *world) Said(job string) []runners.Said {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.said[job]
+}
+
+// says has a job's runner report something for its log.
+func (w *world) says(job string, e ...runners.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range e {
+		w.said[job] = append(w.said[job], runners.Said{At: epoch.Add(time.Duration(len(w.said[job])) * time.Second), Event: one})
+	}
 }
 
 func (w *world) busy(job string, p *runners.Event) {
@@ -263,6 +283,18 @@ func (w *world) get(url string, header ...string) (*http.Response, string) {
 	return answer, string(body)
 }
 
+// measuring is what a runner reports before a round.
+func measuring(round int) runners.Event {
+	e := runners.Event{Gate: gates.GatePerformance, Text: "measuring", Done: round, Total: 20, Unit: "rounds"}
+	if round > 0 {
+		half := 0.08 / float64(round)
+		lower, upper, goal := 0.16-half, 0.16+half, 0.1
+		e.SoFar = &gates.SoFar{Shape: "mission", Speedup: &gates.Estimate{Value: 0.16, Lower: &lower, Upper: &upper}, Goal: &goal}
+		e.Detail, e.Left = e.SoFar.String(), 30
+	}
+	return e
+}
+
 // story is a small history: a kernel on main, a pull request of two attempts with a
 // command and an override, one that runs and one that waits.
 func story(w *world) (jobs map[string]string) {
@@ -283,9 +315,16 @@ func story(w *world) (jobs map[string]string) {
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
 	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: "gpu1"})
 	jobs["running"] = running.Runs[0].Job
-	w.busy(jobs["running"], &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 3, Total: 20, Unit: "rounds", Left: 30})
+	w.says(jobs["running"], runners.Event{Gate: gates.GateBuild, Text: "compiling the baseline"}, runners.Event{Gate: gates.GateCorrectness, Text: "comparing 36 cases with the reference"})
+	for round := range 4 {
+		w.says(jobs["running"], measuring(round))
+	}
+	now := measuring(3)
+	now.Text += " mission"
+	w.busy(jobs["running"], &now)
 	waits := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 9}, "org/kernels", "Waits", "sdpa")
 	jobs["queued"] = waits.Runs[0].Job
+	w.places = map[string]queue.Place{jobs["queued"]: {Ahead: 0, Wait: 40 * time.Second, Took: 4 * time.Minute}}
 	w.settle()
 	return jobs
 }

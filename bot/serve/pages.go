@@ -22,9 +22,11 @@ import (
 	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Pages is who may look at what was measured. What is not named is private.
@@ -197,6 +199,10 @@ func (s stores) Runners() []pages.Runner {
 	}
 	return list
 }
+
+func (s stores) Places() map[string]queue.Place { return s.s.Journal.Places() }
+
+func (s stores) Said(job string) []runners.Said { return s.s.Runners.Said(job) }
 
 // An actor says in a page's words why something cannot be asked for.
 type actor struct{ bot *keeper.Keeper }

@@ -17,8 +17,10 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // mostBytes is the largest file that is taken for evidence.
@@ -293,5 +295,7 @@ func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
 }
 func (f *Folder) Audit(context.Context, ledger.AuditFilter) ([]ledger.Entry, error) { return nil, nil }
 func (f *Folder) Runners() []pages.Runner                                           { return nil }
+func (f *Folder) Places() map[string]queue.Place                                    { return nil }
+func (f *Folder) Said(string) []runners.Said                                        { return nil }
 
 var _ pages.Source = (*Folder)(nil)
