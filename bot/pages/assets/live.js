@@ -7,8 +7,11 @@ if (live && window.EventSource) {
   const source = new EventSource(live.dataset.live);
   for (const box of live.querySelectorAll("[data-piece]")) {
     source.addEventListener(box.dataset.piece, (e) => {
+      const next = document.createElement("template");
+      next.innerHTML = e.data;
+      if (next.innerHTML.trim() === box.innerHTML.trim()) return;
       const at = box.contains(document.activeElement) && document.activeElement.getAttribute("href");
-      box.innerHTML = e.data;
+      box.replaceChildren(next.content);
       if (at) box.querySelector(`a[href="${CSS.escape(at)}"]`)?.focus();
     });
   }
