@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/agent"
 )
@@ -33,13 +34,14 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "fleet",
-		Short: "List a bot's runners, drain them and return them",
+		Short: "List a bot's runners, drain them, test them and return them",
 		Long: "Asks a bot about its runners, with the token that operator_token_file in its configuration names.\n" +
 			"A runner that is drained finishes what it has and takes no more, until it is returned; restarts of\n" +
-			"bot and runner do not change that. One that is in quarantine, since verdicts in a row were its\n" +
-			"fault, is returned in the same way.\n\n" +
+			"bot and runner do not change that. One is put into quarantine when verdicts in a row were its fault,\n" +
+			"its GPU reports a fault or is slowed down, or its self-test fails; the self-test that it passes\n" +
+			"returns it, or you do. A host with several GPUs is a runner for each, gpu1/0 and gpu1/1; gpu1 is all of them.\n\n" +
 			"Exit status: 0 done, 2 bad input, 3 the bot cannot be reached or refuses.",
-		Example: "  kernelgate fleet list --server https://kernelgate.example.com\n  kernelgate fleet drain gpu1 --why 'new driver'\n  kernelgate fleet return gpu1",
+		Example: "  kernelgate fleet list --server https://kernelgate.example.com\n  kernelgate fleet drain gpu1 --why 'new driver'\n  kernelgate fleet return gpu1\n  kernelgate fleet test gpu1/0",
 	}
 	cmd.AddCommand(
 		&cobra.Command{
@@ -57,6 +59,18 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 			},
 		},
 		drainCommand(stdout, remote, &why),
+		&cobra.Command{
+			Use: "test NAME...", Short: "Have runners test themselves before their next job", Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, names []string) error {
+				return each(names, remote, func(r fleet.Remote, name string) error {
+					if err := r.Test(cmd.Context(), name); err != nil {
+						return err
+					}
+					_, err := fmt.Fprintf(stdout, "%s tests itself before its next job. (kernelgate fleet list says how it went.)\n", name)
+					return err
+				})
+			},
+		},
 		&cobra.Command{
 			Use: "return NAME...", Short: "Have runners take jobs again", Args: cobra.MinimumNArgs(1),
 			RunE: func(cmd *cobra.Command, names []string) error {
@@ -109,9 +123,10 @@ func each(names []string, remote func() (fleet.Remote, error), do func(fleet.Rem
 
 func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "RUNNER\tSTATE\tLABELS\tHOST\tHEARD\tAT\tNOTE")
+	fmt.Fprintln(table, "RUNNER\tSTATE\tLABELS\tHOST\tHEARD\tAT\tGPU\tSELF-TEST\tNOTE")
 	for _, l := range all {
-		heard, at, note := "-", "-", ""
+		heard, at := "-", "-"
+		var notes []string
 		if !l.LastSeen.IsZero() {
 			heard = now.Sub(l.LastSeen).Round(time.Second).String() + " ago"
 		}
@@ -119,12 +134,47 @@ func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 			at = fmt.Sprintf("%s for %s", l.Kernel, now.Sub(l.Since).Round(time.Second))
 		}
 		if l.Drained != nil {
-			note = fmt.Sprintf("drained %s: %s", l.Drained.At.Format("2006-01-02 15:04"), l.Drained.Why)
+			notes = append(notes, fmt.Sprintf("drained %s: %s", l.Drained.At.Format("2006-01-02 15:04"), l.Drained.Why))
 		}
 		if l.Quarantined != nil {
-			note = fmt.Sprintf("quarantined %s: %s", l.Quarantined.At.Format("2006-01-02 15:04"), l.Quarantined.Why)
+			notes = append(notes, fmt.Sprintf("quarantined %s: %s", l.Quarantined.At.Format("2006-01-02 15:04"), l.Quarantined.Why))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, l.State(now), strings.Join(l.Labels, ","), cmp.Or(l.Host, "-"), heard, at, note)
+		if l.Outdated != "" {
+			notes = append(notes, l.Outdated)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, l.State(now), strings.Join(l.Labels, ","), cmp.Or(l.Host, "-"), heard, at, gpuNow(l.Health), lastTest(l.Tests), strings.Join(notes, "; "))
 	}
 	return table.Flush()
+}
+
+// gpuNow is what there is to know of a GPU at a glance.
+func gpuNow(h *protocol.Health) string {
+	if h == nil || h.GPU == nil {
+		return "-"
+	}
+	g := h.GPU
+	parts := []string{strings.TrimPrefix(g.Name, "NVIDIA ")}
+	if g.SMClock > 0 {
+		parts = append(parts, fmt.Sprintf("%d MHz", g.SMClock))
+	}
+	if g.Celsius != 0 {
+		parts = append(parts, fmt.Sprintf("%d °C", g.Celsius))
+	}
+	if g.Watts > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f W", g.Watts))
+	}
+	return strings.Join(append(parts, g.Throttled...), " ")
+}
+
+// lastTest is when it was, and how it went.
+func lastTest(all []protocol.SelfTest) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	t := all[len(all)-1]
+	when := t.At.Format("01-02 15:04")
+	if !t.Passed {
+		return when + " failed"
+	}
+	return fmt.Sprintf("%s %+.1f %%, %.4g µs", when, 100*t.Difference, t.Micros)
 }

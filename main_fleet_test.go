@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 )
 
 func TestFleetCommand(t *testing.T) {
@@ -21,7 +22,7 @@ func TestFleetCommand(t *testing.T) {
 			http.Error(w, "unauthorized", http.StatusUnauthorized)
 		case r.URL.Path == fleet.OperatorPrefix+"runners":
 			fmt.Fprint(w, `[{"name":"gpu1","labels":["l4","gpu"],"drained":{"at":"2026-05-04T12:00:00Z","why":"new driver"}}]`)
-		case r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/drain" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/return":
+		case r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/drain" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/return" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/2/test":
 			http.Error(w, "no runner is called so", http.StatusNotFound)
 		}
 	}))
@@ -35,9 +36,10 @@ func TestFleetCommand(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"list --server " + bot.URL + " --token-file " + token, exitPass, "gpu1    away   l4,gpu  -     -      -   drained 2026-05-04 12:00: new driver"},
+		{"list --server " + bot.URL + " --token-file " + token, exitPass, "gpu1    away   l4,gpu  -     -      -   -    -          drained 2026-05-04 12:00: new driver"},
 		{"drain gpu1 --why driver --server " + bot.URL + " --token-file " + token, exitPass, "gpu1 takes no more jobs."},
 		{"return gpu1 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1 takes jobs again."},
+		{"test gpu1/2 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1/2 tests itself before its next job."},
 		{"return gpu2 --server " + bot.URL + " --token-file " + token, exitError, "gpu2: the bot answers 404: no runner is called so"},
 		{"list --server " + bot.URL + " --token-file " + os.Args[0] + ".none", exitInput, "operator_token_file"},
 		{"list --server http://bot.example.com --token-file " + token, exitInput, "use https://"},
@@ -54,13 +56,17 @@ func TestFleetCommand(t *testing.T) {
 func TestFleetList(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
+	test := protocol.SelfTest{At: now.Add(-time.Hour), Passed: true, Difference: 0.0012, Micros: 102.41}
+	bad := protocol.SelfTest{At: now.Add(-time.Hour), Why: "A/A"}
 	err := printFleet(&out, []fleet.Listed{
-		{Name: "a", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-2 * time.Second), Job: "j", Kernel: "sdpa", Since: now.Add(-4 * time.Minute)},
-		{Name: "b", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-time.Second)},
+		{Name: "a/0", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-2 * time.Second), Job: "j", Kernel: "sdpa", Since: now.Add(-4 * time.Minute),
+			Health: &protocol.Health{GPU: &protocol.GPU{Name: "NVIDIA L4", SMClock: 2040, Celsius: 61, Watts: 71.6, Throttled: []string{"sw-power-cap"}}}, Duty: fleet.Duty{Tests: []protocol.SelfTest{bad, test}}},
+		{Name: "b", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-time.Second), Outdated: "old",
+			Duty: fleet.Duty{Quarantined: &fleet.Word{At: now, Why: "its self-test failed: A/A"}, Tests: []protocol.SelfTest{bad}}},
 	}, now)
-	const want = `RUNNER  STATE  LABELS  HOST  HEARD   AT             NOTE
-a       busy   l4      box   2s ago  sdpa for 4m0s  
-b       idle   l4      box   1s ago  -              
+	const want = `RUNNER  STATE        LABELS  HOST  HEARD   AT             GPU                                  SELF-TEST                     NOTE
+a/0     busy         l4      box   2s ago  sdpa for 4m0s  L4 2040 MHz 61 °C 72 W sw-power-cap  05-04 11:00 +0.1 %, 102.4 µs  
+b       quarantined  l4      box   1s ago  -              -                                    05-04 11:00 failed            quarantined 2026-05-04 12:00: its self-test failed: A/A; old
 `
 	if err != nil || out.String() != want {
 		t.Errorf("%v:\n%s", err, out.String())

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/actions"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
 // checkOnGitHub is kernelgate check --github: the change is the one that the
@@ -39,7 +39,7 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writ
 	if err := measureHere(&opt.Config); err != nil {
 		return err
 	}
-	labels := measure.Labels()
+	labels := gpus.LabelsHere(os.Getenv)
 	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
 	slices.Sort(labels)
 	live := liveProgress(stderr)

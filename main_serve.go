@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
@@ -157,7 +158,7 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 			}
 			c.Token, c.Version = strings.TrimSpace(string(token)), version()
 			if len(c.Labels) == 0 {
-				c.Labels = measure.Labels()
+				c.Labels = gpus.LabelsHere(os.Getenv)
 			}
 			if c.Name == "" {
 				if c.Name, err = os.Hostname(); err != nil {

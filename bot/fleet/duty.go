@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,13 +10,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // A Duty is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
 type Duty struct {
 	Drained     *Word `json:"drained,omitempty"`     // by an operator, until one returns it
-	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after repeated faults, until an operator returns it
+	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after faults, until it passes a self-test or an operator returns it
+	Asked       *Word `json:"asked,omitempty"`       // to test itself, by an operator
+	// Tests is its self-tests, the last keptTests of them, oldest first.
+	Tests []protocol.SelfTest `json:"self_tests,omitempty"`
 
 	seq uint64 // of the last event
 }
@@ -34,6 +39,8 @@ const (
 	drainedKind     = "drained"
 	quarantinedKind = "quarantined"
 	returnedKind    = "returned"
+	testedKind      = "tested"
+	askedKind       = "asked"
 )
 
 // dutyRun is a runner's name as a subject of the journal.
@@ -42,6 +49,9 @@ func dutyRun(name string) string {
 }
 
 func (d *Duty) apply(e journal.Event) error {
+	if e.Kind == testedKind {
+		return d.tested(e)
+	}
 	var w Word
 	if err := json.Unmarshal(e.Data, &w); err != nil {
 		return err
@@ -54,12 +64,31 @@ func (d *Duty) apply(e journal.Event) error {
 		d.Quarantined = &w
 	case returnedKind:
 		d.Drained, d.Quarantined = nil, nil
+	case askedKind:
+		d.Asked = &w
 	}
 	return nil
 }
 
-// duty reads a runner's, from the journal if there is news of it.
+// under adds what was decided on the host.
+func (d Duty) under(host Duty) Duty {
+	d.Drained, d.Quarantined = cmp.Or(d.Drained, host.Drained), cmp.Or(d.Quarantined, host.Quarantined)
+	return d
+}
+
+// duty is a runner's, and its host's.
 func (s *Server) duty(ctx context.Context, name string) (Duty, error) {
+	own, err := s.ownDuty(ctx, name)
+	if host := hostOf(name); err == nil && host != name {
+		var all Duty
+		all, err = s.ownDuty(ctx, host)
+		own = own.under(all)
+	}
+	return own, err
+}
+
+// ownDuty reads a runner's, from the journal if there is news of it.
+func (s *Server) ownDuty(ctx context.Context, name string) (Duty, error) {
 	s.mu.Lock()
 	known := s.duties[name]
 	s.mu.Unlock()
@@ -91,9 +120,13 @@ func (s *Server) Drain(ctx context.Context, name, why string) error {
 	return s.decide(ctx, name, drainedKind, why, func(d Duty) bool { return d.Drained == nil })
 }
 
-// Return has a runner take jobs again.
+// Return has a runner take jobs again, and all of its host's if it is a host's name.
 func (s *Server) Return(ctx context.Context, name string) error {
-	return s.decide(ctx, name, returnedKind, "", func(d Duty) bool { return !d.Takes() })
+	var err error
+	for _, one := range s.names(name) {
+		err = errors.Join(err, s.decide(ctx, one, returnedKind, "", func(d Duty) bool { return !d.Takes() }))
+	}
+	return err
 }
 
 // faultsInARow is how many verdicts in a row must be the runner's fault. One kernel alone can fail on every runner: they must
@@ -103,7 +136,7 @@ const faultsInARow = 3
 // Judged says what became of a runner's last result: whose kernel it was, and why the runner is at fault, "" if it is not.
 // A runner that is at fault again and again is put into quarantine.
 func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
-	if _, known := s.Tokens[name]; !known {
+	if _, known := s.credential(name); !known {
 		return
 	}
 	s.mu.Lock()
@@ -134,7 +167,7 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 
 func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Duty) bool) error {
 	for {
-		d, err := s.duty(ctx, name)
+		d, err := s.ownDuty(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -177,7 +210,9 @@ func (s *Server) poll(ctx context.Context, name string) (context.Context, contex
 func (s *Server) endPoll(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if cancel := s.polls[name]; cancel != nil {
-		(*cancel)()
+	for waiting, cancel := range s.polls {
+		if within(waiting, name) {
+			(*cancel)()
+		}
 	}
 }

@@ -71,6 +71,9 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 	if b.Progress != nil {
 		s.Results.Progress(l.ID, *b.Progress)
 	}
+	if err := s.hear(r.Context(), name, b.Health); err != nil {
+		s.Log.Warn("what a runner says of its host could not be written down", "runner", name, "error", err) // it says it again
+	}
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(answer)
 }

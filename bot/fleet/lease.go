@@ -20,24 +20,36 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	if err := readJSON(w, r, small, &ask); err != nil {
 		return err
 	}
-	if ask.Runner != name {
-		return refuse(http.StatusForbidden, "the token belongs to the runner %q, not to %q: correct the runner's name or its token", name, ask.Runner)
+	if host := hostOf(name); ask.Runner != host {
+		return refuse(http.StatusForbidden, "the token belongs to the runner %q, not to %q: correct the runner's name or its token", host, ask.Runner)
+	}
+	if err := s.understood(ask); err != nil {
+		return err
 	}
 	if len(ask.Labels) == 0 {
 		return refuse(http.StatusBadRequest, "name the labels whose jobs the runner takes")
 	}
-	allowed := s.Tokens[name].Labels
+	credential, _ := s.credential(name)
+	allowed := credential.Labels
 	for _, label := range ask.Labels {
 		if !slices.Contains(allowed, label) {
 			return refuse(http.StatusForbidden, "the runner %q may not take jobs of the label %q (its token is for %s)", name, label, strings.Join(allowed, ", "))
 		}
 	}
+	outdated, news := s.outdated(ask), false
 	who := s.note(name, func(state *RunnerState) {
+		news = state.Outdated != outdated
 		*state = RunnerState{
-			Runner:   Runner{Name: name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels},
+			Runner:   Runner{Name: name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, Outdated: outdated},
 			LastSeen: state.LastSeen, over: state.over,
 		}
 	})
+	if news && outdated != "" {
+		s.Log.Warn("a runner's version is another than the bot's", "runner", name, "is", outdated)
+	}
+	if err := s.hear(r.Context(), name, ask.Health); err != nil {
+		return err
+	}
 	patience(w, s.Poll+time.Minute)
 	ctx, cancel := s.poll(r.Context(), name) // before the duty is read: what changes it from then on ends the poll
 	defer cancel()
@@ -45,10 +57,15 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	if err != nil {
 		return err
 	}
-	if !duty.Takes() {
+	if test := duty.wantsTest(ask); test.TestNow {
+		return answerJSON(w, test)
+	} else if !duty.Takes() {
 		<-ctx.Done()
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+		if test.Test == "" {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
+		return answerJSON(w, test)
 	}
 	for {
 		l, err := s.Journal.Lease(ctx, name, ask.Labels...)
@@ -69,9 +86,13 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		}
 		s.note(name, s.at(l))
 		s.Log.Info("job handed out", "job", l.ID, "token", l.Token, "runner", name, "label", l.Label)
-		w.Header().Set("Content-Type", "application/json")
-		return json.NewEncoder(w).Encode(answer)
+		return answerJSON(w, answer)
 	}
+}
+
+func answerJSON(w http.ResponseWriter, answer any) error {
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(answer)
 }
 
 // start makes an answer of a lease; nil means that there is nothing left to do

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 )
 
 // OperatorPrefix is where operators reach the fleet: whoever has the operator's token.
@@ -15,18 +17,23 @@ import (
 //	GET  runners                  → 200 the runners, as a list of Listed
 //	POST runners/{name}/drain     {"why": "..."} → 200: it finishes what it has, and takes no more
 //	POST runners/{name}/return    → 200: it takes jobs again
+//	POST runners/{name}/test      → 200: it tests itself before its next job
+//
+// A name is a runner's, gpu1/0, or that of a host with several GPUs, gpu1.
 const OperatorPrefix = "/fleet/v1/"
 
 // A Listed runner is what an operator sees of it.
 type Listed struct {
-	Name     string    `json:"name"`
-	Host     string    `json:"host,omitempty"`
-	Version  string    `json:"version,omitempty"`
-	Labels   []string  `json:"labels"`
-	Job      string    `json:"job,omitempty"`
-	Kernel   string    `json:"kernel,omitempty"`
-	Since    time.Time `json:"since,omitzero"`     // when it got the job
-	LastSeen time.Time `json:"last_seen,omitzero"` // since the bot was started
+	Name     string           `json:"name"`
+	Host     string           `json:"host,omitempty"`
+	Version  string           `json:"version,omitempty"`
+	Outdated string           `json:"outdated,omitempty"` // how its version is another than the bot's
+	Labels   []string         `json:"labels"`
+	Job      string           `json:"job,omitempty"`
+	Kernel   string           `json:"kernel,omitempty"`
+	Since    time.Time        `json:"since,omitzero"`     // when it got the job
+	LastSeen time.Time        `json:"last_seen,omitzero"` // since the bot was started
+	Health   *protocol.Health `json:"health,omitempty"`   // as it said last, since the bot was started
 	Duty
 }
 
@@ -57,6 +64,7 @@ func (s *Server) OperatorHandler() http.Handler {
 	mux.HandleFunc("GET "+OperatorPrefix+"runners", s.operated(s.list))
 	mux.HandleFunc("POST "+OperatorPrefix+"runners/{name}/drain", s.operated(s.drain))
 	mux.HandleFunc("POST "+OperatorPrefix+"runners/{name}/return", s.operated(s.giveBack))
+	mux.HandleFunc("POST "+OperatorPrefix+"runners/{name}/test", s.operated(s.askTest))
 	return mux
 }
 
@@ -86,8 +94,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		all = append(all, Listed{
-			Name: state.Name, Host: state.Host, Version: state.Version, Labels: state.Labels, Job: state.Job, Kernel: state.Kernel,
-			Since: state.Since, LastSeen: state.LastSeen, Duty: duty,
+			Name: state.Name, Host: state.Host, Version: state.Version, Outdated: state.Outdated, Labels: state.Labels, Job: state.Job, Kernel: state.Kernel,
+			Since: state.Since, LastSeen: state.LastSeen, Health: state.Health, Duty: duty,
 		})
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -114,9 +122,18 @@ func (s *Server) giveBack(_ http.ResponseWriter, r *http.Request) error {
 	return s.Return(r.Context(), name)
 }
 
+func (s *Server) askTest(_ http.ResponseWriter, r *http.Request) error {
+	name, err := s.known(r)
+	if err != nil {
+		return err
+	}
+	return s.Test(r.Context(), name, "an operator asks for it")
+}
+
 func (s *Server) known(r *http.Request) (string, error) {
 	name := r.PathValue("name")
-	if _, ok := s.Tokens[name]; !ok {
+	_, gpu, several := strings.Cut(name, "/")
+	if _, ok := s.credential(name); !ok || several && !gpuNumber.MatchString(gpu) {
 		return "", refuse(http.StatusNotFound, "no runner is called %q (kernelgate fleet list has them)", name)
 	}
 	return name, nil

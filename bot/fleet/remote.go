@@ -33,6 +33,11 @@ func (r Remote) Return(ctx context.Context, name string) error {
 	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/return", nil, nil)
 }
 
+// Test has a runner test itself before its next job.
+func (r Remote) Test(ctx context.Context, name string) error {
+	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/test", nil, nil)
+}
+
 func (r Remote) ask(ctx context.Context, method, path string, message, into any) error {
 	body, err := json.Marshal(message)
 	if err != nil {

@@ -52,7 +52,10 @@ func (s *Server) guarded(h handler) http.Handler {
 			http.Error(w, "unauthorized", http.StatusUnauthorized)
 			return
 		}
-		err := h(w, r, name)
+		name, err := gpuOf(name, r)
+		if err == nil {
+			err = h(w, r, name)
+		}
 		if err == nil {
 			return
 		}

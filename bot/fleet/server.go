@@ -61,6 +61,8 @@ type Runner struct {
 	Host    string
 	Version string
 	Labels  []string
+	// Outdated is how its version is another than the bot's, in words; "" where it is not.
+	Outdated string
 }
 
 // A Server hands out the journal's jobs. Its fields are set before Handler is
@@ -71,6 +73,9 @@ type Server struct {
 	Tokens  map[string]Credential // by runner's name
 	// Operator is the hash of the token with which runners are drained and returned; nil lets nobody.
 	Operator *[sha256.Size]byte
+
+	Version string // of the bot's program, for runners that have another; "" says nothing of them
+	Oldest  int    // protocol that is served; 0 is protocol.Oldest
 
 	LeaseFor  time.Duration // as in the journal's options; 30 s
 	Heartbeat time.Duration // how often runners report; 2 s
@@ -85,6 +90,7 @@ type Server struct {
 	duties map[string]Duty                // as they were read last
 	polls  map[string]*context.CancelFunc // of those who wait for a job
 	faults map[string][]string            // in a row: the kernels, by runner
+	health map[string]*protocol.Health    // as they said last
 }
 
 // A RunnerState is what is known of a runner since the bot was started.
@@ -97,6 +103,8 @@ type RunnerState struct {
 	Progress *runners.Event // of the job; nil before there is any
 	Said     []runners.Said // of the job, from its beginning
 	Duty     Duty           // as it was read last
+	// Health is what it said last of its host; nil where it has not since the bot was started. Duty has its self-tests.
+	Health *protocol.Health
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
@@ -148,13 +156,18 @@ func (s *Server) Runners() []RunnerState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []RunnerState
+	heard := map[string]bool{} // of whom there is news
+	for name, state := range s.seen {
+		all = append(all, *state)
+		heard[hostOf(name)] = true
+	}
 	for name, c := range s.Tokens {
-		state := RunnerState{Runner: Runner{Name: name, Labels: c.Labels}}
-		if known := s.seen[name]; known != nil {
-			state = *known
+		if !heard[name] {
+			all = append(all, RunnerState{Runner: Runner{Name: name, Labels: c.Labels}})
 		}
-		state.Duty = s.duties[name]
-		all = append(all, state)
+	}
+	for i, r := range all {
+		all[i].Duty, all[i].Health = s.duties[r.Name].under(s.duties[hostOf(r.Name)]), s.health[r.Name]
 	}
 	slices.SortFunc(all, func(a, b RunnerState) int { return cmp.Compare(a.Name, b.Name) })
 	return all
@@ -170,7 +183,8 @@ func (s *Server) note(name string, change func(*RunnerState)) Runner {
 	}
 	state := s.seen[name]
 	if state == nil {
-		state = &RunnerState{Runner: Runner{Name: name, Labels: s.Tokens[name].Labels}}
+		credential, _ := s.credential(name)
+		state = &RunnerState{Runner: Runner{Name: name, Labels: credential.Labels}}
 		s.seen[name] = state
 	}
 	state.LastSeen = s.Now()

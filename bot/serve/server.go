@@ -24,7 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may
@@ -110,7 +110,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.opt.Stderr = os.Stderr
 	}
 	if s.opt.Labels == nil {
-		s.opt.Labels = measure.Labels
+		s.opt.Labels = func() []string { return gpus.LabelsHere(os.Getenv) }
 	}
 	defer func() {
 		if err != nil {
@@ -241,7 +241,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
-		Journal: s.Journal, Results: s.Bot, Tokens: tokens,
+		Journal: s.Journal, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
 	}
 	if s.opt.Secrets.Operator != "" {

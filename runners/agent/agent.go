@@ -36,6 +36,13 @@ type Config struct {
 	// ctx: that is how a cancelled job frees the device.
 	Measure func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
 
+	// Look is how the host is now, and why it should not be measured on, "" as a rule; nil says nothing of it.
+	Look func(now time.Time) (gpu *protocol.GPU, unfit string)
+	// SelfTest measures what is known, with scratch as a folder of its own; nil never does. When it was is added to it.
+	SelfTest func(ctx context.Context, scratch string) protocol.SelfTest
+	// GPU is the number of the host's GPU that this runner measures on, where the same name has several; "" otherwise.
+	GPU string
+
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
 	// After is time.After if nil; it paces beats and retries.
@@ -66,6 +73,7 @@ type agent struct {
 	client *client
 	store  store
 	lock   *os.File
+	fit    fitness
 }
 
 func start(c Config) (*agent, error) {
@@ -97,20 +105,28 @@ func start(c Config) (*agent, error) {
 
 // loop delivers what is left over before it asks for more.
 func (a *agent) loop(ctx context.Context) error {
-	for {
+	var told protocol.LeaseAnswer // the last that handed out no job
+	for idle := false; ; {
 		if err := a.deliverAll(ctx); err != nil {
 			return err
 		}
+		if err := a.testIfDue(ctx, told, idle); err != nil {
+			return err
+		}
+		told, idle = protocol.LeaseAnswer{}, false
 		var lease *protocol.LeaseAnswer
 		asked := a.Now()
 		err := a.persist(ctx, "asking for a job", func() (err error) {
-			lease, err = a.client.lease(ctx, protocol.LeaseRequest{Runner: a.Name, Labels: a.Labels, Version: a.Version, Host: a.Host})
+			lease, err = a.client.lease(ctx, protocol.LeaseRequest{
+				Runner: a.Name, Labels: a.Labels, Version: a.Version, Host: a.Host, Protocol: protocol.Version, Health: a.health(),
+			})
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if lease == nil {
+		if lease.Job == "" {
+			told, idle = *lease, true
 			// The server has let it wait, unless something in between did not.
 			if a.Now().Sub(asked) < minPoll {
 				select {

@@ -64,6 +64,7 @@ type client struct {
 	ways  []way
 	at    atomic.Int64 // counts up; the way is the remainder
 	token string
+	gpu   string // see protocol.GPUHeader
 }
 
 // A way leads to one server.
@@ -79,7 +80,7 @@ func newClient(c Config) (*client, error) {
 	if len(c.Servers) == 0 {
 		return nil, errors.New("there is no server: name the bot's address")
 	}
-	all := &client{token: c.Token}
+	all := &client{token: c.Token, gpu: c.GPU}
 	for _, server := range c.Servers {
 		client, base, err := Dial(server, c.CA)
 		if err != nil {
@@ -158,6 +159,9 @@ func (c *client) do(ctx context.Context, method, path string, body io.Reader, he
 		req.Header[key] = values
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.gpu != "" {
+		req.Header.Set(protocol.GPUHeader, c.gpu)
+	}
 	resp, err := way.http.Do(req)
 	if err != nil || resp.StatusCode >= 500 {
 		c.at.CompareAndSwap(at, at+1) // the next try is another's
@@ -210,14 +214,14 @@ func (c *client) send(ctx context.Context, path string, message any) (*http.Resp
 	return c.do(ctx, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
 }
 
-// lease waits for a job; nil means that there was none.
+// lease waits for a job; without one in the answer there was none.
 func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protocol.LeaseAnswer, error) {
 	var l protocol.LeaseAnswer
 	if err := c.post(ctx, leaseTimeout, "lease", ask, &l); err != nil {
 		return nil, err
 	}
 	if l.Job == "" {
-		return nil, nil
+		return &l, nil
 	}
 	if !protocol.JobID(l.Job) || !(l.Heartbeat > 0) || l.Heartbeat > l.Lease {
 		return nil, fmt.Errorf("the server hands out a job that this runner cannot read (run both in the same version): %+v", l)
@@ -226,9 +230,9 @@ func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protoco
 }
 
 // beat tells what the job is at, and what its log has that the server does not; it returns how much the server then has.
-func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, log *runners.Log, known int) (int, error) {
+func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, log *runners.Log, known int, h *protocol.Health) (int, error) {
 	var answer protocol.BeatAnswer
-	b := protocol.Beat{Token: l.Token, Progress: log.Latest(), From: known, Said: log.After(known, protocol.MostSaid)}
+	b := protocol.Beat{Token: l.Token, Progress: log.Latest(), From: known, Said: log.After(known, protocol.MostSaid), Health: h}
 	err := c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", b, &answer)
 	if errors.Is(err, io.EOF) { // a server that keeps no log
 		err = nil

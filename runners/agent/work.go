@@ -78,7 +78,7 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 				return
 			case <-a.After(every):
 			}
-			has, err := a.client.beat(ctx, l, h.log, known)
+			has, err := a.client.beat(ctx, l, h.log, known, a.news())
 			if gone(err) {
 				cancel(err)
 				return

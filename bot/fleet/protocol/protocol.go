@@ -2,7 +2,7 @@
 // is the one side of it, runners/agent the other. It is JSON over HTTP, each
 // runner with a bearer token of its own:
 //
-//	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again
+//	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again; 403: too old, among other reasons
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
 //	POST jobs/{id}/beat             Beat → 200 BeatAnswer
 //	GET  jobs/{id}/hold?token=N     → 204 after a while, ask again: while it is open, the runner's process is there
@@ -52,10 +52,18 @@ type LeaseRequest struct {
 	Labels  []string `json:"labels"`
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
+	// Protocol is the Version that the runner speaks; 0 is 1.
+	Protocol int     `json:"protocol,omitempty"`
+	Health   *Health `json:"health,omitempty"`
 }
 
-// A LeaseAnswer hands a job out.
+// A LeaseAnswer hands a job out, or has the runner test itself.
 type LeaseAnswer struct {
+	// Test is why the runner should test itself before it asks again; then there is no job. A runner that has done so of
+	// late may wait, unless it is to do it now.
+	Test    string `json:"test,omitempty"`
+	TestNow bool   `json:"test_now,omitempty"`
+
 	Job       string  `json:"job"`
 	Token     uint64  `json:"token"` // of this attempt; every later request bears it
 	Kernel    string  `json:"kernel"`
@@ -68,6 +76,7 @@ type LeaseAnswer struct {
 type Beat struct {
 	Token    uint64         `json:"token"`
 	Progress *runners.Event `json:"progress,omitempty"` // nil before there is any
+	Health   *Health        `json:"health,omitempty"`   // nil where there is no news of it
 	From     int            `json:"from,omitempty"`     // how much of the job's log goes before Said
 	Said     []runners.Said `json:"said,omitempty"`     // of the log, at most MostSaid
 }

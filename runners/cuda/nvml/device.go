@@ -20,6 +20,15 @@ func (d Device) String() string { return d.label }
 // Name is the product's name, such as NVIDIA H200.
 func (d Device) Name() (string, error) { return d.text(d.l.sym.nvmlDeviceGetName, "name") }
 
+// UUID names the GPU for good, such as GPU-8f6d…; CUDA_VISIBLE_DEVICES takes it.
+func (d Device) UUID() (string, error) { return d.text(d.l.sym.nvmlDeviceGetUUID, "UUID") }
+
+// Minor is the number of its device file: 0 for /dev/nvidia0.
+func (d Device) Minor() (int, error) {
+	n, err := d.number(d.l.sym.nvmlDeviceGetMinorNumber, "minor number")
+	return int(n), err
+}
+
 func (d Device) text(ask proc, what string) (string, error) {
 	buf := make([]byte, 96)
 	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != success {

@@ -26,7 +26,7 @@ const (
 	timeout            Code = 10
 	functionNotFound   Code = 13
 	GPUIsLost          Code = 15
-	resetRequired      Code = 16
+	ResetRequired      Code = 16
 	operatingSystem    Code = 17
 	libVersionMismatch Code = 18
 	deprecated         Code = 26
@@ -56,7 +56,7 @@ var codeNames = map[Code]string{
 	timeout:            "NVML_ERROR_TIMEOUT",
 	functionNotFound:   "NVML_ERROR_FUNCTION_NOT_FOUND",
 	GPUIsLost:          "NVML_ERROR_GPU_IS_LOST",
-	resetRequired:      "NVML_ERROR_RESET_REQUIRED",
+	ResetRequired:      "NVML_ERROR_RESET_REQUIRED",
 	operatingSystem:    "NVML_ERROR_OPERATING_SYSTEM",
 	libVersionMismatch: "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
 	deprecated:         "NVML_ERROR_DEPRECATED",
@@ -72,7 +72,7 @@ func (c Code) remedy() string {
 		return "load the NVIDIA kernel module"
 	case libVersionMismatch:
 		return "reload the NVIDIA kernel module, or reboot: it does not match the library"
-	case GPUIsLost, resetRequired:
+	case GPUIsLost, ResetRequired:
 		return "reset the GPU or reboot, and see dmesg for the Xid"
 	}
 	return ""

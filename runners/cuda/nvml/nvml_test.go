@@ -39,6 +39,8 @@ func figures(d Device) map[string]string {
 	out := make(map[string]string)
 	for name, ask := range map[string]func() (string, error){
 		"name":         d.Name,
+		"UUID":         d.UUID,
+		"minor":        func() (string, error) { return show(d.Minor()) },
 		"SM clock":     func() (string, error) { return show(d.Clock(SMClock)) },
 		"memory clock": func() (string, error) { return show(d.Clock(MemoryClock)) },
 		"max SM":       func() (string, error) { return show(d.MaxClock(SMClock)) },
@@ -67,6 +69,8 @@ func show[T any](v T, err error) (string, error) { return fmt.Sprint(v), err }
 func TestFigures(t *testing.T) {
 	first := map[string]string{
 		"name":     "Fake GPU A",
+		"UUID":     "GPU-a",
+		"minor":    "1",
 		"SM clock": "1001", "memory clock": "1002", "max SM": "2001", "max memory": "2002",
 		"reasons":     "sw-power-cap, sw-thermal-slowdown, hw-thermal-slowdown, 0x8000000000000000",
 		"temperature": "41", "power": "123.456", "persistence": "true",
@@ -91,7 +95,7 @@ func TestFigures(t *testing.T) {
 		"by index": {nil, func(l *Library) (Device, error) { return l.DeviceByIndex(0) }, first},
 		"by PCI address": {nil,
 			func(l *Library) (Device, error) { return l.DeviceByPCI("0000:17:00.0") }, first},
-		"the other one": {nil, func(l *Library) (Device, error) { return l.DeviceByIndex(1) }, with("name", "Fake GPU B")},
+		"the other one": {nil, func(l *Library) (Device, error) { return l.DeviceByIndex(1) }, with("name", "Fake GPU B", "UUID", "GPU-b", "minor", "0")},
 		"old library": {[]string{"-DFAKE_OLD"}, func(l *Library) (Device, error) { return l.DeviceByIndex(0) },
 			with("reasons", "gpu-idle", "processes", "absent")},
 		"future library": {[]string{"-DFAKE_NEW"}, func(l *Library) (Device, error) { return l.DeviceByIndex(0) },

@@ -42,6 +42,12 @@ func (r Reasons) Throttling() Reasons {
 	return r &^ (GPUIdle | ApplicationsClocksSetting | displayClockSetting)
 }
 
+// Slowdown keeps the reasons that say that something is wrong with the GPU, its cooling or its power supply. Reaching the
+// power limit is none: many GPUs run there.
+func (r Reasons) Slowdown() Reasons {
+	return r & (hwSlowdown | swThermalSlowdown | HwThermalSlowdown | hwPowerBrakeSlowdown)
+}
+
 // Names lists the reasons in a fixed order. Bits that are newer than this
 // package appear as one hexadecimal number.
 func (r Reasons) Names() []string {

@@ -32,6 +32,8 @@ type symbols struct {
 	nvmlDeviceGetHandleByIndex    proc `c:"nvmlDeviceGetHandleByIndex_v2"`
 	nvmlDeviceGetHandleByPciBusId proc `c:"nvmlDeviceGetHandleByPciBusId_v2"`
 	nvmlDeviceGetName             proc `optional:"true"`
+	nvmlDeviceGetUUID             proc `optional:"true"`
+	nvmlDeviceGetMinorNumber      proc `optional:"true"`
 	nvmlDeviceGetClockInfo        proc `optional:"true"`
 	nvmlDeviceGetMaxClockInfo     proc `optional:"true"`
 	// Renamed in driver 535; the bits are the same.

@@ -42,6 +42,7 @@ var xidNames = map[Xid]string{
 	95:  "uncontained ECC error",
 	119: "GSP RPC timeout",
 	120: "GSP error",
+	140: "unrecovered ECC error",
 	999: "unknown",
 }
 
@@ -51,6 +52,16 @@ func (x Xid) String() string {
 		return fmt.Sprintf("Xid %d (%s)", uint64(x), name)
 	}
 	return fmt.Sprintf("Xid %d", uint64(x))
+}
+
+// Hardware tells whether the GPU, its memory or its links are at fault. All others, and those that are not known here, a
+// kernel may have caused.
+func (x Xid) Hardware() bool {
+	switch x {
+	case 48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140:
+		return true
+	}
+	return false
 }
 
 // An XidWatch hears of every Xid of one GPU from its making on, whichever

@@ -1,4 +1,4 @@
-/* A management library without a GPU: two devices whose figures are known.
+/* A management library without a GPU: two devices, or FAKE_GPUS of them, whose figures are known.
  * With -DFAKE_OLD it is a library from before driver 535, with -DFAKE_NEW one
  * that has dropped what CUDA 13 deprecates. With -DFAKE_USE_NVML_H it is
  * compiled against the real nvml.h, so that the compiler compares every
@@ -20,7 +20,10 @@ typedef struct { nvmlDevice_t device; unsigned long long eventType, eventData; u
 typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t;
 #endif
 
-static int devices[2], opened, running = 2, fail_code;
+#ifndef FAKE_GPUS
+#define FAKE_GPUS 2
+#endif
+static int devices[FAKE_GPUS], opened, running = 2, fail_code;
 static char fail_name[64];
 
 void fake_fail(const char *name, int code) { snprintf(fail_name, sizeof fail_name, "%s", name); fail_code = code; }
@@ -35,7 +38,7 @@ void fake_xid(unsigned long long x) { if (listening && raised < 8) xids[raised++
 int fake_event_sets(void) { return event_sets; }
 
 #define MAY_FAIL do { if (fail_code && !strcmp(__func__, fail_name)) { int c = fail_code; fail_code = 0; return c; } } while (0)
-#define ASK(d) do { if (!opened) return 1; if ((int *)(d) != &devices[0] && (int *)(d) != &devices[1]) return 2; MAY_FAIL; } while (0)
+#define ASK(d) do { if (!opened) return 1; if ((int *)(d) < devices || (int *)(d) >= devices + FAKE_GPUS) return 2; MAY_FAIL; } while (0)
 static int index_of(nvmlDevice_t d) { return (int)((int *)d - devices); }
 
 nvmlReturn_t nvmlInit_v2(void) { MAY_FAIL; opened++; return 0; }
@@ -52,12 +55,13 @@ const char *nvmlErrorString(nvmlReturn_t r)
 	return "Unknown Error";
 }
 nvmlReturn_t nvmlSystemGetDriverVersion(char *s, unsigned int n) { MAY_FAIL; snprintf(s, n, "580.82.07"); return 0; }
-nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *n) { MAY_FAIL; *n = 2; return 0; }
-nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int i, nvmlDevice_t *d) { MAY_FAIL; if (i > 1) return 2; *d = (nvmlDevice_t)&devices[i]; return 0; }
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *n) { MAY_FAIL; *n = FAKE_GPUS; return 0; }
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int i, nvmlDevice_t *d) { MAY_FAIL; if (i >= FAKE_GPUS) return 2; *d = (nvmlDevice_t)&devices[i]; return 0; }
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *u, nvmlDevice_t *d) { if (strcmp(u, "GPU-b")) return 6; *d = (nvmlDevice_t)&devices[1]; return 0; }
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *p, nvmlDevice_t *d) { if (strcmp(p, "0000:17:00.0")) return 6; *d = (nvmlDevice_t)&devices[0]; return 0; }
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t d, char *s, unsigned int n) { ASK(d); snprintf(s, n, "Fake GPU %c", 'A' + index_of(d)); return 0; }
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *s, unsigned int n) { ASK(d); snprintf(s, n, "GPU-%c", 'a' + index_of(d)); return 0; }
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t d, unsigned int *n) { ASK(d); *n = FAKE_GPUS - 1 - index_of(d); return 0; }
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *p)
 {
 	ASK(d);

@@ -1,4 +1,4 @@
-package measure
+package gpus
 
 import (
 	"testing"

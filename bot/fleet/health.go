@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// keptTests is how many of a runner's self-tests are shown: two months of one a day. The journal has the others.
+const keptTests = 60
+
+// tested adds a self-test. One that failed is a quarantine, one that passed is the end of it, whatever it was for: a host
+// that measures what is known rightly is fit. What an operator has drained stays so.
+func (d *Duty) tested(e journal.Event) error {
+	var t protocol.SelfTest
+	if err := json.Unmarshal(e.Data, &t); err != nil {
+		return err
+	}
+	d.seq, d.Asked = e.Seq, nil
+	d.Tests = append(d.Tests, t)
+	d.Tests = d.Tests[max(0, len(d.Tests)-keptTests):]
+	switch {
+	case t.Passed:
+		d.Quarantined = nil
+	case d.Quarantined == nil:
+		d.Quarantined = &Word{At: e.At.UTC(), Why: "its self-test failed: " + t.Why}
+	}
+	return nil
+}
+
+// knows tells whether the self-test is written down.
+func (d Duty) knows(t *protocol.SelfTest) bool {
+	return t == nil || len(d.Tests) > 0 && d.Tests[len(d.Tests)-1].At.Equal(t.At)
+}
+
+// wantsTest is what the runner is told: to test itself at once if an operator asks, and when it sees fit while it is in
+// quarantine. One that has never told of a test is not asked.
+func (d Duty) wantsTest(ask protocol.LeaseRequest) protocol.LeaseAnswer {
+	switch {
+	case ask.Health == nil || ask.Health.Test == nil:
+	case d.Asked != nil:
+		return protocol.LeaseAnswer{Test: d.Asked.Why, TestNow: true}
+	case d.Quarantined != nil:
+		return protocol.LeaseAnswer{Test: "in quarantine: " + d.Quarantined.Why}
+	}
+	return protocol.LeaseAnswer{}
+}
+
+// Test has a runner test itself before its next job, and all of its host's if it is a host's name.
+func (s *Server) Test(ctx context.Context, name, why string) error {
+	asked := 0
+	for _, one := range s.names(name) {
+		s.mu.Lock()
+		h := s.health[one]
+		s.mu.Unlock()
+		if h == nil || h.Test == nil {
+			continue
+		}
+		asked++
+		if err := s.decide(ctx, one, askedKind, why, func(d Duty) bool { return d.Asked == nil }); err != nil {
+			return err
+		}
+	}
+	if asked == 0 {
+		return refuse(http.StatusConflict, "%s has not told of a self-test since the bot was started (it is away, or its version has none: kernelgate fleet list says)", name)
+	}
+	return nil
+}
+
+// hear takes in what a runner says of its host, nil where it says nothing: its self-tests become its history, and one that
+// finds itself unfit gets no more jobs.
+func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) error {
+	if said == nil {
+		return nil
+	}
+	h := said.Bounded()
+	s.mu.Lock()
+	if s.health == nil {
+		s.health = map[string]*protocol.Health{}
+	}
+	s.health[name] = &h
+	s.mu.Unlock()
+	if err := s.writeTest(ctx, name, h.Test); err != nil || h.Unfit == "" {
+		return err
+	}
+	return s.decide(ctx, name, quarantinedKind, h.Unfit, func(d Duty) bool { return d.Quarantined == nil })
+}
+
+// writeTest adds a self-test to the runner's history, once.
+func (s *Server) writeTest(ctx context.Context, name string, t *protocol.SelfTest) error {
+	for {
+		before, err := s.ownDuty(ctx, name)
+		if err != nil || before.knows(t) {
+			return err
+		}
+		_, err = s.Journal.Append(ctx, dutyRun(name), before.seq, testedKind, t)
+		if errors.Is(err, journal.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("writing the history of the runner %s: %w", name, err)
+		}
+		s.Log.Info("a runner has tested itself", "runner", name, "passed", t.Passed, "why", t.Why, "difference", t.Difference, "micros", t.Micros)
+		if t.Passed != before.Takes() {
+			s.endPoll(name)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,69 @@
+package gpus
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Labels is what a host with these GPUs can take: cpu, and with GPUs gpu and the names of their models, such as l4.
+func Labels(all []GPU) []string {
+	labels := []string{cpuLabel}
+	for i := range all {
+		for _, l := range all[i].labels() {
+			if !slices.Contains(labels, l) {
+				labels = append(labels, l)
+			}
+		}
+	}
+	return labels
+}
+
+// cpuLabel is of jobs that need no GPU.
+const cpuLabel = "cpu"
+
+// labels is what a job may ask of this GPU by.
+func (g GPU) labels() []string {
+	if label := modelLabel(g.Name); label != "" {
+		return []string{"gpu", label}
+	}
+	return []string{"gpu"}
+}
+
+// LabelsOf is what the n-th of a host's GPUs takes, of the labels that the host is to take; none leaves them to what is found.
+// A GPU's model is a label of that model's GPUs alone. Kernels for the CPU go with the first GPU: two at a time would be in
+// each other's way.
+func LabelsOf(all []GPU, n int, asked []string) []string {
+	if len(asked) == 0 {
+		asked = Labels(all)
+	}
+	own, models := all[n].labels(), Labels(all)[1:]
+	return slices.DeleteFunc(slices.Clone(asked), func(l string) bool {
+		if l == cpuLabel {
+			return n > 0
+		}
+		return slices.Contains(models, l) && !slices.Contains(own, l)
+	})
+}
+
+// modelLabel is a GPU's model as policies write it: "NVIDIA A100-SXM4-80GB" is
+// a100. The model ends with the first word that has a digit.
+func modelLabel(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "nvidia" || w == "tesla" || w == "geforce" || w == "quadro" })
+	for i, w := range words {
+		if strings.ContainsFunc(w, unicode.IsDigit) {
+			words = words[:i+1]
+			break
+		}
+	}
+	return strings.Join(words, "-")
+}
+
+// LabelsHere is what this host can take.
+func LabelsHere(getenv func(string) string) []string {
+	all, _ := Here(getenv) // where they cannot be seen they cannot be used; the doctor says why
+	return Labels(all)
+}
