@@ -182,6 +182,12 @@ func TestNothingLeaks(t *testing.T) {
 	if name, text := w.stream(site+"/live", "Cookie", rita)(); name != "now" || !strings.Contains(text, "Under way") {
 		t.Errorf("rita is sent %s %q", name, text)
 	}
+	for _, path := range []string{"/", "/api/v1"} {
+		_, body := w.get(site+path, "Cookie", rita)
+		if !strings.Contains(body, "580.1") || strings.Contains(body, "its-own-number") || strings.Contains(body, "secretive") {
+			t.Errorf("rita sees of the runner: %s", body)
+		}
+	}
 	// eve sees that a runner is busy, and not with what.
 	if _, body := w.get(site+"/", "Cookie", eve); !strings.Contains(body, "busy") || !strings.Contains(body, "Number 2 in the queue") {
 		t.Errorf("eve sees %s", body)

@@ -117,12 +117,12 @@ func (s *Server) addNow(ctx context.Context, p *HomePage, repos map[int64]string
 		p.Queue = append(p.Queue, s.liveOf(row, nil, places))
 	}
 	p.Behind = len(waiting) - len(p.Queue)
-	for i, r := range measuring {
+	for _, r := range measuring {
 		if r.Job != "" && !mine[r.Job] {
-			measuring[i].Job, measuring[i].Progress = "elsewhere", nil
+			r.Job, r.Progress = "elsewhere", nil
 		}
+		p.Runners = append(p.Runners, r.shown())
 	}
-	p.Runners = measuring
 	return nil
 }
 

@@ -85,7 +85,9 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 	for path, wants := range map[string][]string{
 		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue</strong>, begins in about 40 s, takes about 4 min then", "3 of 20 rounds", "measuring mission",
-			"mission +16.0\u00a0% [+13.3\u00a0%, +18.7\u00a0%] so far", "about 30 s left", `class="chart funnel"`, `class="chart spark"`, `data-live="/live"`},
+			"mission +16.0\u00a0% [+13.3\u00a0%, +18.7\u00a0%] so far", "about 30 s left", `class="chart funnel"`, `class="chart spark"`, `data-live="/live"`,
+			"NVIDIA Hopper, driver 580.1 · SM 1755 of 1980 MHz, memory 3201 MHz · 61 °C · 312 W", "slowed down", "Slowed down: power cap", "2 memory errors", "Xid",
+			"✓ no difference</span> +0.04 % <span class=\"note\">[−0.08 %, +0.16 %]</span>, 7.03 µs", "usually 7.02 µs", "two copies of one kernel differ by 4 %", "in quarantine", "not connected"},
 		"/runs/" + jobs["first"]: {"PASS", "+21.2", "NVIDIA H200", "nvcc 13.0.88", `class="chart strip"`, `class="chart ecdf"`, `class="chart forest"`, `class="chart order"`,
 			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
 		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},

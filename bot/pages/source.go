@@ -3,7 +3,6 @@ package pages
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/queue"
@@ -31,16 +30,6 @@ type Source interface {
 	Places() map[string]queue.Place
 	// Said is the log of a job that is at a runner, from its beginning.
 	Said(job string) []runners.Said
-}
-
-// A Runner is who measures, and what it does at the moment.
-type Runner struct {
-	Name     string         `json:"name"`
-	Labels   []string       `json:"labels"`
-	Seen     time.Time      `json:"last_seen,omitzero"`
-	Here     bool           `json:"connected"`
-	Job      string         `json:"job,omitempty"`
-	Progress *runners.Event `json:"progress,omitempty"`
 }
 
 // An Access says who somebody is, and what they may read.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -21,6 +22,8 @@ func (s *Server) functions() template.FuncMap {
 		"seconds": secondsWords,
 		"about":   about,
 		"signed":  signed,
+		"fine":    fine,
+		"faults":  faults,
 		"micros":  micros,
 		"figure":  figure,
 		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
@@ -178,6 +181,26 @@ func signed(v float64) string {
 		return "−" + text
 	}
 	return "+" + text
+}
+
+// fine is the same of small ones.
+func fine(v float64) string {
+	if math.Abs(v) >= 0.1 || math.IsNaN(v) {
+		return signed(v)
+	}
+	return strings.Replace(fmt.Sprintf("%+.2f %%", 100*v), "-", "−", 1)
+}
+
+// faults is what a GPU's driver reported.
+func faults(g *protocol.GPU) string {
+	var said []string
+	if g.ECCErrors != nil && *g.ECCErrors > 0 {
+		said = append(said, fmt.Sprintf("%d memory errors that could not be repaired", *g.ECCErrors))
+	}
+	if n := len(g.Xids); n > 0 {
+		said = append(said, fmt.Sprintf("%d faults that the driver reported (Xid)", n))
+	}
+	return strings.Join(said, ", ")
 }
 
 // micros writes a time with four digits that count.

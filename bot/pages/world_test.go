@@ -16,6 +16,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -161,7 +162,21 @@ func (w *world) says(job string, e ...runners.Event) {
 func (w *world) busy(job string, p *runners.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.runners = []pages.Runner{{Name: "gpu1", Labels: []string{"h200"}, Here: true, Job: job, Progress: p}}
+	w.runners = []pages.Runner{{Name: "gpu1", Labels: []string{"h200"}, Here: true, Job: job, Progress: p, Health: health(), Tests: []protocol.SelfTest{
+		{At: epoch.Add(-24 * time.Hour), Passed: true, Kernel: "known", Difference: -0.0002, Low: -0.001, High: 0.0006, Micros: 7.01},
+		{At: epoch, Passed: true, Kernel: "known", Difference: 0.0004, Low: -0.0008, High: 0.0016, Micros: 7.03, Usual: 7.02},
+	}}, {Name: "gpu2", Labels: []string{"l4"}, Here: true, Off: pages.Quarantined, Tests: []protocol.SelfTest{
+		{At: epoch, Passed: false, Kernel: "known", Difference: 0.04, Low: 0.03, High: 0.05, Why: "two copies of one kernel differ by 4 %"},
+	}}, {Name: "gpu3", Seen: epoch}}
+}
+
+// health is of a GPU that is warm and has had better days.
+func health() *protocol.Health {
+	errors := uint64(2)
+	return &protocol.Health{At: epoch, GPU: &protocol.GPU{
+		UUID: "GPU-its-own-number", Name: "NVIDIA Hopper", Driver: "580.1", SMClock: 1755, MaxSMClock: 1980, MemoryClock: 3201, Celsius: 61, Watts: 312.4,
+		Throttled: []string{"power cap"}, ECCErrors: &errors, Xids: []protocol.Xid{{At: epoch, Text: "Xid 13 of the process secretive"}},
+	}}
 }
 
 func (w *world) blob(name string, value any) string {

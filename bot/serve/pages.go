@@ -193,8 +193,16 @@ func (s stores) Blob(ctx context.Context, name string) ([]byte, error) {
 func (s stores) Runners() []pages.Runner {
 	var list []pages.Runner
 	for _, r := range s.s.Runners.Runners() {
+		off := ""
+		switch {
+		case r.Duty.Quarantined != nil:
+			off = pages.Quarantined
+		case r.Duty.Drained != nil:
+			off = pages.Drained
+		}
 		list = append(list, pages.Runner{
 			Name: r.Name, Labels: r.Labels, Seen: r.LastSeen, Here: s.s.here(r.LastSeen), Job: r.Job, Progress: r.Progress,
+			Health: r.Health, Tests: r.Duty.Tests, Off: off,
 		})
 	}
 	return list
