@@ -36,10 +36,13 @@ func (s *Server) functions() template.FuncMap {
 		"device":  deviceName,
 		"outcome": outcomeOf,
 		"kernel":  kernelPath,
-		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"inc":     func(n int) int { return n + 1 },
-		"join":    strings.Join,
+		"use": func(u Use) string {
+			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)
+		},
+		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"inc":  func(n int) int { return n + 1 },
+		"join": strings.Join,
 		"deref": func(v *float64) float64 {
 			if v == nil {
 				return math.NaN()
@@ -195,10 +198,10 @@ func fine(v float64) string {
 func faults(g *protocol.GPU) string {
 	var said []string
 	if g.ECCErrors != nil && *g.ECCErrors > 0 {
-		said = append(said, fmt.Sprintf("%d memory errors that could not be repaired", *g.ECCErrors))
+		said = append(said, fmt.Sprintf("memory errors that could not be repaired: %d", *g.ECCErrors))
 	}
 	if n := len(g.Xids); n > 0 {
-		said = append(said, fmt.Sprintf("%d faults that the driver reported (Xid)", n))
+		said = append(said, fmt.Sprintf("faults that the driver reported (Xid): %d", n))
 	}
 	return strings.Join(said, ", ")
 }

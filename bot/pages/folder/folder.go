@@ -27,10 +27,12 @@ import (
 const mostBytes = 256 << 20
 
 // A Folder is results on disk. Judge may be nil: evidence without a verdict beside it
-// is then shown as it is.
+// is then shown as it is. Lessons is what was learnt, by variant, where the evidence is too
+// old to say it.
 type Folder struct {
-	Dir   string
-	Judge func(*gates.Evidence) *gates.Verdict
+	Dir     string
+	Judge   func(*gates.Evidence) *gates.Verdict
+	Lessons map[string]string
 
 	mu      sync.Mutex
 	results map[string]*result // by their name in addresses
@@ -49,7 +51,7 @@ type result struct {
 const repoID = 1
 
 // Open reads the folder.
-func Open(dir string, judge func(*gates.Evidence) *gates.Verdict) (*Folder, error) {
+func Open(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons map[string]string) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the results: %w (kernelgate check writes them into results)", err)
@@ -57,7 +59,7 @@ func Open(dir string, judge func(*gates.Evidence) *gates.Verdict) (*Folder, erro
 	if !info.IsDir() {
 		return nil, fmt.Errorf("opening the results: %s is no folder (name the folder that holds evidence.json, or one above it)", dir)
 	}
-	f := &Folder{Dir: dir, Judge: judge, results: map[string]*result{}}
+	f := &Folder{Dir: dir, Judge: judge, Lessons: lessons, results: map[string]*result{}}
 	if err := f.read(context.Background()); err != nil {
 		return nil, err
 	}
@@ -172,6 +174,9 @@ func (f *Folder) parse(path, name, stamp string) (*result, error) {
 	}
 	r := &result{evidence: path, stamp: stamp}
 	var v *gates.Verdict
+	if at := &e.Provenance.Head; at.Lesson == "" {
+		at.Lesson = f.Lessons[at.Variant]
+	}
 	if f.Judge != nil {
 		v = f.Judge(e)
 		r.verdict, err = json.Marshal(v)
