@@ -88,7 +88,7 @@ func (w *world) login(site, who string) string {
 // addresses is every route, with names of things that are private.
 func addresses(jobs map[string]string) []string {
 	list := []string{"/changes/pr-1-7", "/kernels/org/kernels/kernels/sdpa", "/badge/org/kernels/kernels/sdpa.svg", "/policy?change=pr-1-7",
-		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json"}
+		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json"}
 	for _, job := range jobs {
 		list = append(list, "/runs/"+job)
 	}
@@ -155,6 +155,14 @@ func TestNothingLeaks(t *testing.T) {
 				if strings.Contains(text, secret) {
 					t.Errorf("%s: /live says %q", who, secret)
 				}
+			}
+		}
+		for _, path := range []string{"/search", "/metrics", "/query"} {
+			r := w.send(site+"/api/v1/grafana"+path, `{"targets": [{"target": "org/kernels · kernels/sdpa · mission · NVIDIA H200"}]}`, header...)
+			text, err := io.ReadAll(r.Body)
+			w.no(err)
+			if strings.TrimSpace(string(text)) != "[]" {
+				t.Errorf("%s: Grafana's %s is answered %s %s", who, path, r.Status, text)
 			}
 		}
 		for _, path := range []string{"/", "/api/v1", "/feed.atom", "/compare", "/login", "/api/v1/openapi.json"} {
@@ -234,9 +242,13 @@ func TestClosed(t *testing.T) {
 
 func (w *world) post(address string, form url.Values, header ...string) *http.Response {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
+	return w.send(address, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)...)
+}
+
+func (w *world) send(address, body string, header ...string) *http.Response {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, address, strings.NewReader(body))
 	w.no(err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

@@ -38,6 +38,7 @@ type KernelRow struct {
 	Device string        `json:"device"`
 	Shape  string        `json:"shape,omitempty"` // that the line is of
 	Values []float64     `json:"p50_us,omitempty"`
+	Shapes []string      `json:"shapes,omitempty"` // that were timed lately
 	Line   template.HTML `json:"-"`
 	Last   Row           `json:"last"`
 }
@@ -124,7 +125,13 @@ func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
 		if len(main) < 2 {
 			main = its
 		}
-		row.Shape = mainShape(main)
+		timed := map[string]bool{}
+		for _, r := range its {
+			for shape := range r.P50 {
+				timed[shape] = true
+			}
+		}
+		row.Shape, row.Shapes = mainShape(main), slices.Sorted(maps.Keys(timed))
 		for _, r := range slices.Backward(main) {
 			if v, ok := r.P50[row.Shape]; ok {
 				row.Values = append(row.Values, v)

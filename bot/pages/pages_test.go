@@ -95,7 +95,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "begins in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
 		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
-		"/policy?change=pr-1-7&kernel=sdpa": {"rule default applies", "refactoring does not: it is for labels refactoring"},
+		"/policy?change=pr-1-7&kernel=sdpa": {"Rule <strong>default</strong>", "refactoring does not: it is for labels refactoring", "<th scope=\"row\">correctness<td class=\"text\">all shapes", "defers"},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(html.UnescapeString(seen[path]), want) {
@@ -109,7 +109,7 @@ func TestPolicyAsked(t *testing.T) {
 	w := newWorld(t)
 	story(w)
 	_, body := w.get(w.site(pages.Everybody{}).URL + "/policy?change=pr-1-7&ask=1&labels=refactoring&branch=main")
-	if !strings.Contains(body, "rule refactoring applies") || !strings.Contains(body, "not what does") {
+	if !strings.Contains(body, "Rule <strong>refactoring</strong>") || !strings.Contains(body, "not what does") {
 		t.Error(body)
 	}
 }

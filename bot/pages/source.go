@@ -18,6 +18,8 @@ type Source interface {
 	Latest(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	OnMain(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	Run(ctx context.Context, job string) (ledger.RunRow, error)
+	// AtHead is the last runs of commits whose id begins so, of whatever repository.
+	AtHead(ctx context.Context, prefix string, limit int) ([]ledger.RunRow, error)
 	Unfinished(ctx context.Context) ([]ledger.RunRow, error)
 	Attempts(ctx context.Context, id change.ID) ([]ledger.RunRow, error)
 	Change(ctx context.Context, id change.ID) (*change.State, error)

@@ -272,6 +272,12 @@ func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	return rows[0], nil
 }
 
+// AtHead is the results of a commit.
+func (f *Folder) AtHead(_ context.Context, prefix string, limit int) ([]ledger.RunRow, error) {
+	rows := f.all(func(r ledger.RunRow) bool { return strings.HasPrefix(r.Head, prefix) })
+	return rows[:min(len(rows), limit)], nil
+}
+
 // Blob is a file's content.
 func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 	what, rest, _ := strings.Cut(name, " ")
