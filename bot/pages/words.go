@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ func (s *Server) functions() template.FuncMap {
 		"device":  deviceName,
 		"outcome": outcomeOf,
 		"kernel":  kernelPath,
+		"runs":    listOf,
 		"use": func(u Use) string {
 			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)
 		},
@@ -50,6 +52,16 @@ func (s *Server) functions() template.FuncMap {
 			return *v
 		},
 	}
+}
+
+// A list is runs with what is not said around them already.
+type list struct {
+	Rows           []Row
+	Kernel, Change bool // columns
+}
+
+func listOf(rows []Row, columns ...string) list {
+	return list{rows, slices.Contains(columns, "kernel"), slices.Contains(columns, "change")}
 }
 
 // A sign is a status in a mark, a word and a class, so that nobody needs colours to
