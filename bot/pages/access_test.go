@@ -88,12 +88,12 @@ func (w *world) login(site, who string) string {
 // addresses is every route, with names of things that are private.
 func addresses(jobs map[string]string) []string {
 	list := []string{"/changes/pr-1-7", "/kernels/org/kernels/kernels/sdpa", "/badge/org/kernels/kernels/sdpa.svg", "/policy?change=pr-1-7",
-		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json"}
+		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json", "/runs/" + jobs["first"] + "/intervals.svg"}
 	for _, job := range jobs {
 		list = append(list, "/runs/"+job)
 	}
 	for _, path := range slices.Clone(list) {
-		if !strings.HasSuffix(path, ".json") && !strings.HasPrefix(path, "/badge") {
+		if !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".svg") {
 			list = append(list, "/api/v1"+path)
 		}
 	}

@@ -74,6 +74,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	mux.HandleFunc("GET /runs/{job}/verdict.json", s.download("verdict"))
 	mux.HandleFunc("GET /live", s.watchHome)
 	mux.HandleFunc("GET /runs/{job}/live", s.watchRun)
+	mux.HandleFunc("GET /runs/{job}/intervals.svg", s.intervals)
 	mux.HandleFunc("POST /changes/{change}/press", s.press)
 	mux.HandleFunc("GET /badge/{owner}/{repo}/{kernel...}", s.badge)
 	mux.HandleFunc("GET /feed.atom", s.feed)

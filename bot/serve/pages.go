@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
@@ -146,6 +147,15 @@ func (s *Server) pageOf(repo string, id change.ID) string {
 
 // pageOfRun is the same of a run.
 func (s *Server) pageOfRun(repo, job string) string { return s.pageAt(repo, "/runs/"+job) }
+
+// runPage is the same with a picture, which GitHub fetches as nobody.
+func (s *Server) runPage(repo, job string) present.Page {
+	p := present.Page{URL: s.pageOfRun(repo, job)}
+	if p.URL != "" && s.access.IsPublic(repo) {
+		p.Picture = p.URL + "/intervals.svg"
+	}
+	return p
+}
 
 func (s *Server) pageAt(repo, path string) string {
 	if s.opt.Config.URL == "" || s.access == nil || !s.access.Readable(repo) {
