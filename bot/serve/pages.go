@@ -148,10 +148,10 @@ func (s *Server) pageOf(repo string, id change.ID) string {
 // pageOfRun is the same of a run.
 func (s *Server) pageOfRun(repo, job string) string { return s.pageAt(repo, "/runs/"+job) }
 
-// runPage is the same with a picture, which GitHub fetches as nobody.
+// runPage is the same with a picture, which GitHub fetches as nobody, and by https alone.
 func (s *Server) runPage(repo, job string) present.Page {
 	p := present.Page{URL: s.pageOfRun(repo, job)}
-	if p.URL != "" && s.access.IsPublic(repo) {
+	if strings.HasPrefix(p.URL, "https://") && s.access.IsPublic(repo) {
 		p.Picture = p.URL + "/intervals.svg"
 	}
 	return p
