@@ -21,7 +21,7 @@ import (
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now}
-	asJSON, onGitHub := false, false
+	asJSON, onGitHub, gpu := false, false, ""
 	var compilers map[string]string
 	one := check.One{Inputs: string(kernels.Normal)}
 	cmd := &cobra.Command{
@@ -42,12 +42,15 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Kernels = args
 			if onGitHub {
-				return checkOnGitHub(cmd, opt, stdout, stderr)
+				return checkOnGitHub(cmd, opt, gpu, stdout, stderr)
 			}
 			if !slices.Contains(measure.Runners(), opt.Runner) {
 				return strict.Mistakef("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
 			}
 			if err := measureHere(&opt.Config); err != nil {
+				return err
+			}
+			if err := pickGPU(&opt.Config, gpu); err != nil {
 				return err
 			}
 			if err := compareCompilers(cmd.Context(), &opt, compilers); err != nil {
@@ -117,7 +120,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Arch, "arch", "", "with --static: the architecture to compile for, e.g. sm_89 (default: every one that the kernel is built for)")
 	includeFlag(cmd, &opt.Includes)
 	f.StringToStringVar(&compilers, "toolchain", nil, "compare two compilers on the same sources, over every kernel that they build: new=triton@3.9.0 or new=/usr/local/cuda-12.9, and old=… in place of the policy's or this host's own")
-	f.IntVar(&opt.Device, "device", 0, "which GPU to measure on")
+	gpuFlag(cmd, &gpu)
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
 	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")
 	f.Uint64Var(&one.Seed, "seed", 0, "with --shape: what the case's inputs are drawn from")

@@ -19,10 +19,10 @@ import (
 
 // checkOnGitHub is kernelgate check --github: the change is the one that the
 // job's event tells of.
-func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writer) error {
+func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --device, --include, --rivals, --rounds and --results go with it)", name)
+			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --gpu, --include, --rivals, --rounds and --results go with it)", name)
 		}
 	}
 	environment := map[string]string{}
@@ -39,7 +39,10 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, stdout, stderr io.Writ
 	if err := measureHere(&opt.Config); err != nil {
 		return err
 	}
-	labels := gpus.LabelsHere(os.Getenv)
+	if err := pickGPU(&opt.Config, gpu); err != nil {
+		return err
+	}
+	labels := gpus.Labels(opt.GPU.List())
 	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
 	slices.Sort(labels)
 	live := liveProgress(stderr)

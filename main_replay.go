@@ -12,7 +12,7 @@ import (
 )
 
 func replayCommand(stdout, stderr io.Writer) *cobra.Command {
-	dir, device, sets := "", 0, includes.Sets(nil)
+	dir, gpu, sets := "", "", includes.Sets(nil)
 	cmd := &cobra.Command{
 		Use:   "replay RESULTS#CASE",
 		Short: "Repeat one case of a check and show which elements are wrong, on both sides",
@@ -31,15 +31,18 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			opt.Dir, opt.Version, opt.Now = dir, version(), time.Now
-			opt.Device, opt.Includes = device, sets
+			opt.Includes = sets
 			if err := measureHere(&opt.Config); err != nil {
+				return err
+			}
+			if err := pickGPU(&opt.Config, gpu); err != nil {
 				return err
 			}
 			return repeat(cmd, opt, one, stdout, stderr)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "folder in the repository (default: the current one)")
-	cmd.Flags().IntVar(&device, "device", 0, "which GPU to run on")
+	gpuFlag(cmd, &gpu)
 	includeFlag(cmd, &sets)
 	return cmd
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
@@ -129,22 +128,24 @@ func toolchainFlag(cmd *cobra.Command, paths *[]string) {
 	cmd.Flags().StringSliceVar(paths, "toolchain", nil, "folder of a further compiler that policies may pin: a CUDA toolkit, or one that holds the package triton; a Python that has a Triton will do")
 }
 
-func runnerCommand(stderr io.Writer) *cobra.Command {
+func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 	var c agent.Config
 	var here measure.Config
-	tokenFile, level, format, device := "", "info", "text", 0
+	tokenFile, level, format, use, testOnly := "", "info", "text", "all", false
 	cmd := &cobra.Command{
 		Use:   "runner",
 		Short: "Measure for a bot on another host, or on this one",
-		Long: "Asks the bot for jobs, measures them one at a time, and brings the evidence back. It holds a\n" +
+		Long: "Asks the bot for jobs, measures them one at a time on each GPU, and brings the evidence back. It holds a\n" +
 			"token for that bot and nothing of GitHub's. Results that the bot could not take are kept in\n" +
 			"the state folder until it can.\n\n" +
-			"Exit status: 0 stopped by a signal, 2 no token, or refused by the bot, 3 anything else.",
-		Example: "  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
+			"At its start and once a day it measures a known kernel against itself; one that fails this gets no\n" +
+			"jobs from the bot until it passes.\n\n" +
+			"Exit status: 0 stopped by a signal (or the self-test is passed), 2 no token, or refused by the bot, 3 anything else.",
+		Example: "  kernelgate runner --self-test\n  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
 			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(c.Servers) == 0 || tokenFile == "" {
+			if (len(c.Servers) == 0 || tokenFile == "") && !testOnly {
 				return strict.Mistakef("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
 			}
 			for _, server := range c.Servers {
@@ -152,14 +153,15 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 					return strict.Mistakef("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", server)
 				}
 			}
-			token, err := os.ReadFile(tokenFile)
-			if err != nil {
-				return strict.Mistakef("--token-file: %w (the bot's operator hands a token out for each runner)", err)
+			var err error
+			if !testOnly {
+				var token []byte
+				if token, err = os.ReadFile(tokenFile); err != nil {
+					return strict.Mistakef("--token-file: %w (the bot's operator hands a token out for each runner)", err)
+				}
+				c.Token = strings.TrimSpace(string(token))
 			}
-			c.Token, c.Version = strings.TrimSpace(string(token)), version()
-			if len(c.Labels) == 0 {
-				c.Labels = gpus.LabelsHere(os.Getenv)
-			}
+			c.Version = version()
 			if c.Name == "" {
 				if c.Name, err = os.Hostname(); err != nil {
 					return strict.Mistakef("--name: %w (give one)", err)
@@ -169,14 +171,23 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 				c.StateDir = filepath.Join(serve.Defaults(os.Getenv).Data+"-runner", c.Name)
 			}
 			c.Log = newLog(stderr, level, format)
-			here.Device, here.Log, here.Name = device, c.Log, c.Name
+			here.Log, here.Name = c.Log, c.Name
 			if err := measureHere(&here); err != nil {
 				return err
 			}
-			c.Measure = here.Measure
+			picked, err := gpusFor(use)
+			if err != nil {
+				return err
+			}
+			all := workers(c, here, picked)
+			if testOnly {
+				return testWorkers(cmd.Context(), all, stdout)
+			}
 			secondSignalKills(cmd.Context())
-			c.Log.Info("runner starts", "servers", c.Servers, "name", c.Name, "labels", c.Labels, "includes", here.Includes.Names(), "state", c.StateDir)
-			err = agent.Run(cmd.Context(), c)
+			for _, w := range all {
+				w.agent.Log.Info("runner starts", "servers", c.Servers, "name", c.Name, "labels", w.agent.Labels, "uuid", w.here.GPU.UUID, "includes", here.Includes.Names(), "state", w.agent.StateDir)
+			}
+			err = runWorkers(cmd.Context(), all)
 			if errors.Is(err, agent.ErrRefused) {
 				return strict.Mistake{Err: err}
 			}
@@ -188,9 +199,10 @@ func runnerCommand(stderr io.Writer) *cobra.Command {
 	f.StringVar(&c.CA, "ca", "", "file with certificates to trust beside the system's")
 	f.StringVar(&tokenFile, "token-file", "", "file with this runner's token (required)")
 	f.StringVar(&c.Name, "name", "", "the name that the bot knows the token by (default: the host's)")
-	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu, and gpu with the GPU's name where there is one)")
+	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu, and gpu with the GPU's name where there is one); a GPU's name is for those GPUs alone, cpu for the first")
 	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
-	f.IntVar(&device, "device", 0, "which GPU to measure on")
+	f.StringVar(&use, "gpus", use, "GPUs to measure on, a job on each at a time: all, none, or numbers of nvidia-smi and UUIDs, 0,2")
+	f.BoolVar(&testOnly, "self-test", false, "test this host once as a runner does at its start and every day, say how it went, and exit")
 	includeFlag(cmd, &here.Includes)
 	toolchainFlag(cmd, &here.Toolchains)
 	f.StringVar(&level, "log-level", level, "debug, info, warn or error")

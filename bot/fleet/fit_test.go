@@ -2,14 +2,21 @@ package fleet
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
 // A runner whose self-test failed, or that finds its GPU faulty, gets no job and is told to test itself; the self-test that it
@@ -157,5 +164,54 @@ func TestVersions(t *testing.T) {
 		if n := strings.Count(log.String(), "another than the bot's"); c.status != http.StatusForbidden && c.says != "" && n != 1 {
 			t.Errorf("%s is told %d times in the log:\n%s", c.name, n, log.String())
 		}
+	}
+}
+
+// A runner whose GPU fails the self-test at its start gets nothing of what waits. It tries again by itself, and the first test
+// that it passes brings it its job.
+func TestSelfTestReturnsARunner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	w.stop()
+	w.poll = 20 * time.Millisecond
+	w.start()
+	w.enqueue("l4", "job")
+	var mu sync.Mutex
+	clock, tests := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), 0
+	stop := w.run("ann", func(ctx context.Context, job runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return runners.Measured{Evidence: &gates.Evidence{Schema: gates.EvidenceSchema, Kernel: job.Manifest.Name, Notes: []string{fmt.Sprint("after ", tests, " tests")}}}, nil
+	}, func(c *agent.Config) {
+		c.Now = func() time.Time { // a look at the clock takes ten seconds
+			mu.Lock()
+			defer mu.Unlock()
+			clock = clock.Add(10 * time.Second)
+			return clock
+		}
+		c.Look = func(time.Time) (*protocol.GPU, string) { return &protocol.GPU{UUID: "GPU-a"}, "" }
+		c.SelfTest = func(context.Context, string) protocol.SelfTest {
+			mu.Lock()
+			defer mu.Unlock()
+			if tests++; tests < 3 {
+				return protocol.SelfTest{Kernel: "known_cuda", Why: "A/A"}
+			}
+			return protocol.SelfTest{Kernel: "known_cuda", Passed: true, Micros: 100}
+		}
+	})
+	got := next(t, w.results.finished, "the result")
+	if got.evidence.Fault != "" || len(got.evidence.Notes) != 1 || got.evidence.Notes[0] != "after 3 tests" {
+		t.Errorf("%+v", got.evidence)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	l, _ := w.listed("ann")
+	var how []bool
+	for _, test := range l.Tests {
+		how = append(how, test.Passed)
+	}
+	if !slices.Equal(how, []bool{false, false, true}) || !l.Takes() {
+		t.Errorf("its history: %+v", l.Duty)
 	}
 }

@@ -84,7 +84,7 @@ func TestHealthIsBounded(t *testing.T) {
 	w := newWorld(t, time.Hour)
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	long := strings.Repeat("ä", 10000)
-	said := protocol.Health{At: at, GPU: &protocol.GPU{Name: long, Throttled: make([]string, 1000)}}
+	said := protocol.Health{At: at, GPU: &protocol.GPU{Name: long, UUID: "GPU\x1b[2J\n\u202ea", Throttled: make([]string, 1000)}}
 	for i := range 100 {
 		said.GPU.Xids = append(said.GPU.Xids, protocol.Xid{Text: fmt.Sprint(i)})
 	}
@@ -97,6 +97,9 @@ func TestHealthIsBounded(t *testing.T) {
 	h := w.state("ann").Health
 	if n := len([]rune(h.GPU.Name)); n > 501 || len(h.GPU.Throttled) > 16 || len(h.GPU.Xids) != protocol.MaxXids || h.GPU.Xids[0].Text != "92" {
 		t.Errorf("%d letters, %d reasons, %v", n, len(h.GPU.Throttled), h.GPU.Xids)
+	}
+	if h.GPU.UUID != "GPU [2J  a" {
+		t.Errorf("a terminal would be told %q", h.GPU.UUID)
 	}
 	if l, _ := w.listed("ann"); len(l.Tests) != keptTests || !l.Tests[0].At.Equal(at.Add(5*time.Hour)) {
 		t.Errorf("%d tests from %v on", len(l.Tests), l.Tests[0].At)

@@ -22,6 +22,7 @@ type child struct {
 	dir           string
 	server, name  string
 	labels        []string
+	gpus          string // "" is all
 	includes      includes.Sets
 	toolchains    []string
 	level, format string
@@ -70,6 +71,9 @@ func (c *child) run(ctx context.Context) error {
 func (c *child) once(ctx context.Context) error {
 	args := append(c.program[1:len(c.program):len(c.program)], "runner",
 		"--server", c.server, "--token-file", c.tokenFile(), "--name", c.name, "--labels", strings.Join(c.labels, ","), "--state", c.state())
+	if c.gpus != "" && c.gpus != "all" {
+		args = append(args, "--gpus", c.gpus)
+	}
 	if c.level != "" {
 		args = append(args, "--log-level", c.level)
 	}

@@ -50,6 +50,7 @@ type LocalRunner struct {
 	Local      bool              `yaml:"local" eg:"false" default:"true" doc:"Start a runner on this host."`
 	Name       string            `yaml:"name" eg:"gate1" default:"local" bounds:"(letters, digits, . _ -)" doc:"Its name in reports."`
 	Labels     []string          `yaml:"labels" eg:"[cpu]" default:"(found out: cpu, and gpu with the GPU's name)" doc:"Kinds of jobs it takes."`
+	GPUs       string            `yaml:"gpus" eg:"0,2" default:"all" bounds:"(all, none, or numbers of nvidia-smi and UUIDs)" doc:"GPUs of this host that it measures on, a job on each at a time. A runner elsewhere is told by its --gpus."`
 	Socket     string            `yaml:"socket" eg:"/run/kernelgate/runner.sock" default:"(runner.sock in the data folder)" doc:"Unix socket for runners on this host."`
 	Includes   map[string]string `yaml:"includes" eg:"{cutlass: /opt/cutlass/include}" doc:"Sets of headers on this host that manifests include by a name in <>. A runner elsewhere is told by its --include."`
 	Toolchains []string          `yaml:"toolchains" eg:"[/usr/local/cuda-12.9, /opt/triton-3.6.0]" doc:"Folders of further compilers on this host, which policies may pin: CUDA toolkits, and folders that hold the package triton. A runner elsewhere is told by its --toolchain."`
@@ -82,7 +83,7 @@ func Defaults(getenv func(string) string) Config {
 	return Config{
 		Data:   defaultData(getenv, os.Geteuid()),
 		Listen: ":8080", Reconcile: quantity.Duration(5 * time.Minute),
-		Runner: LocalRunner{Local: true, Name: "local"},
+		Runner: LocalRunner{Local: true, Name: "local", GPUs: "all"},
 		Log:    Log{Level: "info", Format: "text"},
 	}
 }

@@ -58,7 +58,7 @@ func TestPrecedence(t *testing.T) {
 		GitHub: serve.GitHub{
 			AppID: 8, PrivateKeyFile: "/k/key.pem", WebhookSecretFile: serve.Words{"/k/new", "/k/old"}, Repositories: []string{"a/b", "c/d"},
 		},
-		Runner:  serve.LocalRunner{Name: "local", Labels: []string{"cpu", "big"}},
+		Runner:  serve.LocalRunner{Name: "local", Labels: []string{"cpu", "big"}, GPUs: "all"},
 		Runners: []serve.RemoteRunner{{Name: "gpu1", Labels: []string{"l4"}, TokenFile: "/k/gpu1"}},
 		Log:     serve.Log{Level: "warn", Format: "text"},
 	}

@@ -46,7 +46,7 @@ func (s *Server) runners() (map[string]fleet.Credential, *child, error) {
 func (s *Server) newChild(labels []string, token string) (*child, error) {
 	dir := filepath.Join(s.opt.Data, "runner")
 	c := &child{
-		program: s.opt.Program, dir: dir, server: s.runnerURL(), name: s.opt.Runner.Name, labels: labels, includes: s.opt.Runner.Includes, toolchains: s.opt.Runner.Toolchains,
+		program: s.opt.Program, dir: dir, server: s.runnerURL(), name: s.opt.Runner.Name, labels: labels, gpus: s.opt.Runner.GPUs, includes: s.opt.Runner.Includes, toolchains: s.opt.Runner.Toolchains,
 		level: s.opt.Config.Log.Level, format: s.opt.Config.Log.Format,
 		stderr: s.opt.Stderr, log: s.log, getenv: os.Getenv,
 	}

@@ -110,7 +110,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.opt.Stderr = os.Stderr
 	}
 	if s.opt.Labels == nil {
-		s.opt.Labels = func() []string { return gpus.LabelsHere(os.Getenv) }
+		s.opt.Labels = func() []string { return gpus.LabelsHere(os.Getenv, o.Config.Runner.GPUs) }
 	}
 	defer func() {
 		if err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,11 +19,8 @@ func (w *Worker) Device() gates.Device {
 		return w.config.Device
 	}
 	if len(w.config.Devices) > 0 {
-		about := map[string]string{}
-		if files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information"); err == nil && len(files) > 0 {
-			about = properties(files[0])
-		}
-		d := gates.Device{Kind: "gpu", Name: "GPU", UUID: about["GPU UUID"]}
+		about := gpuProperties("/proc/driver/nvidia/gpus/*/information", w.config.GPU)
+		d := gates.Device{Kind: "gpu", Name: "GPU", UUID: cmp.Or(w.config.GPU, about["GPU UUID"])}
 		if model := about["Model"]; model != "" {
 			d.Name = model
 		}
@@ -33,6 +31,17 @@ func (w *Worker) Device() gates.Device {
 		d.Name = model
 	}
 	return d
+}
+
+// gpuProperties is what the driver says of the GPU with that UUID, or of the first.
+func gpuProperties(pattern, uuid string) map[string]string {
+	files, _ := filepath.Glob(pattern) // the pattern is right
+	for _, file := range files {
+		if about := properties(file); uuid == "" || about["GPU UUID"] == uuid {
+			return about
+		}
+	}
+	return map[string]string{}
 }
 
 // properties reads "name: value" lines; of a name that comes again the first

@@ -20,6 +20,7 @@
 //	KERNELGATE_CASES      correctness: [{"shape":"mission","dims":{…},"seed":0,"distribution":"normal"}, …]
 //	KERNELGATE_SEED       performance: the seed of the inputs
 //	KERNELGATE_SAMPLES    performance: how many launches of each shape to time
+//	CUDA_VISIBLE_DEVICES  the GPU, where the runner has one; the device files of the host's others are not there
 //
 // # What bench prints
 //

@@ -31,6 +31,7 @@ type harness struct {
 	path    string   // PATH
 	read    []string // beside the system and dir
 	devices []string
+	gpu     string // UUID
 	timeout time.Duration
 }
 
@@ -45,6 +46,9 @@ func (h harness) run(ctx context.Context, r request) (*output, *gates.Failure, e
 	env, err := r.env(h.path)
 	if err != nil {
 		return nil, nil, err
+	}
+	if h.gpu != "" {
+		env = append(env, "CUDA_VISIBLE_DEVICES="+h.gpu)
 	}
 	near, far, err := os.Pipe()
 	if err != nil {

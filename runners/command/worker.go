@@ -27,6 +27,7 @@ type Config struct {
 	// separated by colons.
 	Getenv  func(string) string
 	Devices []string // device files that bench may use, such as /dev/nvidia0
+	GPU     string   // UUID of the one to use; "" leaves it to bench
 
 	Device  gates.Device          // what they are; default: found out
 	Fitness func() *gates.Fitness // the machine's state around a round; default: its load
@@ -57,7 +58,7 @@ func (c Config) readable() []string {
 }
 
 func (c Config) harness(argv []string, dir string) harness {
-	return harness{argv: argv, dir: dir, path: c.Getenv("PATH"), read: c.readable(), devices: c.Devices, timeout: c.Timeout}
+	return harness{argv: argv, dir: dir, path: c.Getenv("PATH"), read: c.readable(), devices: c.Devices, gpu: c.GPU, timeout: c.Timeout}
 }
 
 // A Worker measures one job with the repository's own harness.

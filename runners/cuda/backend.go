@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -30,7 +31,7 @@ type Config struct {
 	Cache         string        // folder of the build cache; "" keeps none
 	Toolchains    []string      // further compilers of this host, see toolchain.Installed
 	Program       []string      // starts a worker: this program with the words that lead to Worker
-	Ordinal       int           // of the GPU
+	GPU           string        // UUID of the one to use; "" is the first that the driver lists
 	Arch          string        // compile for this architecture and use no GPU; "" takes the GPU's
 	LaunchTimeout time.Duration // of one launch; default 10 s
 	Seed          uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
@@ -80,8 +81,9 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	var xids xidSource
 	var err error
 	if config.Arch == "" {
-		if device, err = probe(config.Ordinal); err == nil {
-			xids = watchXids(config.Ordinal)
+		var gpu driver.Properties
+		if gpu, err = find(config.GPU); err == nil {
+			device, xids = probe(gpu), watchXids(gpu)
 		}
 	}
 	<-found
@@ -298,7 +300,7 @@ func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gate
 
 func (b *Backend) request(ctx context.Context, task string) (r worker.Request, err error) {
 	r = worker.Request{
-		Task: task, Manifest: b.job.ManifestText, Ordinal: b.config.Ordinal, Timeout: b.config.LaunchTimeout,
+		Task: task, Manifest: b.job.ManifestText, Timeout: b.config.LaunchTimeout,
 		Program: append(slices.Clone(b.config.Program), sideWord), Seed: b.rng.Uint64() >> 16,
 		Baseline: b.sides[runners.Baseline], Candidate: b.sides[runners.Candidate],
 	}

@@ -37,7 +37,7 @@ func (silent) Report(runners.Event) {}
 // needsGPU skips a test where there is nothing to measure on.
 func needsGPU(t *testing.T) {
 	t.Helper()
-	if _, err := probe(0); err != nil {
+	if _, err := find(""); err != nil {
 		t.Skip(err)
 	}
 }

@@ -40,30 +40,34 @@ func dataSheet(name string) (limits, bool) {
 // ErrNoGPU says that there is none to measure on.
 var ErrNoGPU = errors.New("no NVIDIA GPU was found")
 
-// probe reads what the GPU is, without a context.
-func probe(ordinal int) (gates.Device, error) {
+// find reads what the GPU of that UUID is, or the first one, without a context.
+func find(uuid string) (driver.Properties, error) {
 	d, err := driver.Open()
 	if err != nil {
-		return gates.Device{}, fmt.Errorf("%w: %w", ErrNoGPU, err)
+		return driver.Properties{}, fmt.Errorf("%w: %w", ErrNoGPU, err)
 	}
 	n, err := d.DeviceCount()
 	if err != nil {
-		return gates.Device{}, fmt.Errorf("%w: %w", ErrNoGPU, err)
+		return driver.Properties{}, fmt.Errorf("%w: %w", ErrNoGPU, err)
 	}
-	if n == 0 {
-		return gates.Device{}, ErrNoGPU
+	for i := range n {
+		gpu, err := d.Device(i)
+		if err != nil {
+			return driver.Properties{}, err
+		}
+		p, err := gpu.Properties()
+		if err != nil || uuid == "" || p.UUID.String() == uuid {
+			return p, err
+		}
 	}
-	if ordinal >= n {
-		return gates.Device{}, fmt.Errorf("there is no GPU %d: this host has %d (name one from 0 to %d)", ordinal, n, n-1)
+	if uuid != "" && n > 0 {
+		return driver.Properties{}, fmt.Errorf("%w: CUDA does not show %s to this process (see kernelgate doctor, and dmesg for a GPU that has fallen off the bus)", ErrNoGPU, uuid)
 	}
-	gpu, err := d.Device(ordinal)
-	if err != nil {
-		return gates.Device{}, err
-	}
-	p, err := gpu.Properties()
-	if err != nil {
-		return gates.Device{}, err
-	}
+	return driver.Properties{}, ErrNoGPU
+}
+
+// probe is what evidence tells of a GPU.
+func probe(p driver.Properties) gates.Device {
 	device := gates.Device{
 		Kind: "gpu", Name: p.Name, Arch: p.Arch(), UUID: p.UUID.String(), Units: p.SMs, L2Bytes: int64(p.L2Bytes),
 		PeakFrom: "not in the table of data sheets: no roofline",
@@ -86,5 +90,5 @@ func probe(ordinal int) (gates.Device, error) {
 			}
 		}
 	}
-	return device, nil
+	return device
 }

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor reference cheats inputs steps public triton sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats inputs steps public triton sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor reference cheats inputs steps public triton sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats inputs steps public triton sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -85,6 +85,17 @@ for step in $steps; do
   echo "== $step"
   case $step in
   doctor) "$gate" doctor ;;
+  selftest)
+    # As a runner does it: four times, so that the last one has what is usual here. Then while another check measures on the same GPU, for information: as a rule that fails.
+    rm -rf "$results/selftest"
+    for _ in 1 2 3 4; do "$gate" runner --self-test --labels gpu --state "$results/selftest" || failed=1; done
+    "$gate" check sdpa_fp8 --baseline-variant stage0 --variant stage1 --policy h200 --json --results "$results/selftest/beside" >/dev/null 2>&1 &
+    beside=$!
+    sleep 20
+    echo "beside another check:"
+    "$gate" runner --self-test --labels gpu --state "$results/selftest"
+    kill "$beside" 2>/dev/null; wait "$beside" 2>/dev/null
+    ;;
   reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
   inputs) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;

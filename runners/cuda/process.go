@@ -73,7 +73,7 @@ func (b *Backend) spawn(ctx context.Context) (*process, error) {
 	p.cmd = exec.CommandContext(p.ctx, b.config.Program[0], b.config.Program[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.noise, &p.noise
 	p.cmd.ExtraFiles = []*os.File{theirs}
-	p.cmd.Env = workerEnv(b.config.Getenv)
+	p.cmd.Env = b.workerEnv()
 	// A worker in a group of its own is killed whole.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
@@ -177,13 +177,20 @@ func receive(from io.Reader, each func(worker.Reply)) (done bool, problem error)
 	}
 }
 
-// workerEnv is what the driver needs to find itself and the right GPU.
-func workerEnv(getenv func(string) string) []string {
+// workerEnv is what the driver needs to find itself and the right GPU. Whatever measures, profiles or sanitizes a side gets it,
+// and sees one GPU alone: both sides run on the same.
+func (b *Backend) workerEnv() []string {
 	// One queue to the GPU is enough for a process with one stream, and takes less
 	// time to make.
 	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_DEVICE_MAX_CONNECTIONS=1"}
-	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HOME"} {
-		if v := getenv(name); v != "" {
+	names := []string{"PATH", "LD_LIBRARY_PATH", "HOME"}
+	if b.config.GPU != "" {
+		env = append(env, "CUDA_VISIBLE_DEVICES="+b.config.GPU)
+	} else {
+		names = append(names, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+	}
+	for _, name := range names {
+		if v := b.config.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
 	}

@@ -100,7 +100,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 		return nil, nil, nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
 	launches, problem, err = ncu.Run(ctx, profile.Request{
-		Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Kernels: slices.Sorted(maps.Values(candidate.Symbols)),
+		Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Kernels: slices.Sorted(maps.Values(candidate.Symbols)),
 		Skip: warmLaunches * len(entries), Count: len(entries), Metrics: metrics,
 		Report: filepath.Join(b.config.Scratch, "profile-"+name+".ncu-rep"), Timeout: profileTimeout,
 	})

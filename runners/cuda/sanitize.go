@@ -181,6 +181,6 @@ func (b *Backend) sanitizeTask(ctx context.Context, program sanitize.Compute, to
 		return sanitize.Report{}, fmt.Errorf("writing the worker's request: %w", err)
 	}
 	return program.Run(ctx, sanitize.Request{
-		Tool: tool, Args: append(slices.Clone(b.config.Program), file), Env: workerEnv(b.config.Getenv), Files: files, Dir: b.config.Scratch,
+		Tool: tool, Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Files: files, Dir: b.config.Scratch,
 	})
 }

@@ -70,12 +70,12 @@ extern "C" __global__ void scale(const __grid_constant__ Map x, float *y, int N)
 func TestTensorMapOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
-	device, err := probe(0)
+	gpu, err := find("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if device.Arch != "sm_90" {
-		t.Skipf("the kernel is for sm_90, and this is %s", device.Arch)
+	if gpu.Arch() != "sm_90" {
+		t.Skipf("the kernel is for sm_90, and this is %s", gpu.Arch())
 	}
 	const policy = `version: 1
 gates:

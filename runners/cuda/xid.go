@@ -17,19 +17,7 @@ type xidSource interface {
 
 // watchXids listens to the GPU. Where NVML does not allow it there is nil:
 // evidence then names no Xid, and the doctor says why.
-func watchXids(ordinal int) xidSource {
-	d, err := driver.Open()
-	if err != nil {
-		return nil
-	}
-	gpu, err := d.Device(ordinal)
-	if err != nil {
-		return nil
-	}
-	p, err := gpu.Properties()
-	if err != nil {
-		return nil
-	}
+func watchXids(p driver.Properties) xidSource {
 	library, err := nvml.Open()
 	if err != nil {
 		return nil

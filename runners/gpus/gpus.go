@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
@@ -25,6 +26,14 @@ type GPU struct {
 }
 
 func (g GPU) String() string { return fmt.Sprintf("GPU %d (%s, %s)", g.Index, g.Name, g.UUID) }
+
+// List is the GPU as a list, which is empty for the zero one.
+func (g GPU) List() []GPU {
+	if g == (GPU{}) {
+		return nil
+	}
+	return []GPU{g}
+}
 
 // Here lists the GPUs that this process may use, as nvidia-smi counts them. A host without a driver has none.
 func Here(getenv func(string) string) ([]GPU, error) {
@@ -150,8 +159,11 @@ func advice(all []GPU) string {
 // namespace, not a file: it leaves nothing behind, and needs no folder that all users may write.
 func (g GPU) Lock() (interface{ Close() error }, error) {
 	l, err := net.Listen("unix", "@kernelgate-"+g.UUID)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another runner measures on %s: stop it, or leave this GPU to it with --gpus", g)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("another runner measures on %s (stop it, or leave this GPU to it with --gpus): %w", g, err)
+		return nil, fmt.Errorf("keeping other runners off %s: %w", g, err)
 	}
 	return l, nil
 }

@@ -30,20 +30,29 @@ func (g GPU) labels() []string {
 	return []string{"gpu"}
 }
 
-// LabelsOf is what the n-th of a host's GPUs takes, of the labels that the host is to take; none leaves them to what is found.
-// A GPU's model is a label of that model's GPUs alone. Kernels for the CPU go with the first GPU: two at a time would be in
-// each other's way.
-func LabelsOf(all []GPU, n int, asked []string) []string {
+// Share deals the labels that a host is to take out to its GPUs; none leaves them to what is found. A GPU's model is a label of
+// that model's GPUs alone. Kernels for the CPU go with the first GPU: two at a time would be in each other's way. GPUs that are
+// left with no label are left out, and so are all of them where nothing but cpu is asked for.
+func Share(all []GPU, asked []string) (used []GPU, labels [][]string) {
 	if len(asked) == 0 {
 		asked = Labels(all)
+	} else if !slices.ContainsFunc(asked, func(l string) bool { return l != cpuLabel }) {
+		return nil, nil
 	}
-	own, models := all[n].labels(), Labels(all)[1:]
-	return slices.DeleteFunc(slices.Clone(asked), func(l string) bool {
-		if l == cpuLabel {
-			return n > 0
+	models := Labels(all)
+	for _, g := range all {
+		own := g.labels()
+		mine := slices.DeleteFunc(slices.Clone(asked), func(l string) bool {
+			if l == cpuLabel {
+				return len(used) > 0
+			}
+			return slices.Contains(models, l) && !slices.Contains(own, l)
+		})
+		if len(mine) > 0 {
+			used, labels = append(used, g), append(labels, mine)
 		}
-		return slices.Contains(models, l) && !slices.Contains(own, l)
-	})
+	}
+	return used, labels
 }
 
 // modelLabel is a GPU's model as policies write it: "NVIDIA A100-SXM4-80GB" is
@@ -62,8 +71,15 @@ func modelLabel(name string) string {
 	return strings.Join(words, "-")
 }
 
-// LabelsHere is what this host can take.
-func LabelsHere(getenv func(string) string) []string {
+// LabelsHere is what this host can take, with the GPUs that Select is told; "" is all.
+func LabelsHere(getenv func(string) string, spec string) []string {
 	all, _ := Here(getenv) // where they cannot be seen they cannot be used; the doctor says why
-	return Labels(all)
+	if spec == "" {
+		spec = "all"
+	}
+	picked, err := Select(all, spec)
+	if err != nil {
+		return Labels(all) // the runner itself will say so
+	}
+	return Labels(picked)
 }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/command"
 	"github.com/kernelgate/kernelgate/runners/cpu"
 	"github.com/kernelgate/kernelgate/runners/cuda"
+	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
@@ -35,7 +35,7 @@ func Runners() []string { return []string{Auto, CPU, CUDA} }
 // Config is how this host measures, and what a run may be told beside the job.
 type Config struct {
 	Worker []string // command that starts a GPU worker
-	Device int      // which GPU
+	GPU    gpus.GPU // which one; the zero one is the first that CUDA lists
 	Runner string   // auto, cpu or cuda; "" is auto
 	Cache  string   // folder of the build cache; "" keeps none
 	Name   string   // of the runner, for messages; "" is this host
@@ -160,7 +160,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string) (back
 
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (backend, error) {
 	config := cuda.Config{
-		Scratch: scratch, Cache: c.Cache, Program: c.Worker, Ordinal: c.Device, Toolchains: c.Toolchains,
+		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Toolchains: c.Toolchains,
 		Seed: c.Seed, Getenv: c.Getenv,
 	}
 	if c.Static {
@@ -184,14 +184,5 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string) (
 }
 
 func (c Config) command(scratch string) command.Config {
-	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv, Devices: gpuDevices()}
-}
-
-// gpuDevices is what a harness needs to reach the host's GPUs, if it has any.
-func gpuDevices() []string {
-	files, _ := filepath.Glob("/dev/nvidia*")
-	return slices.DeleteFunc(files, func(file string) bool {
-		info, err := os.Stat(file)
-		return err != nil || info.Mode()&os.ModeCharDevice == 0
-	})
+	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev")}
 }

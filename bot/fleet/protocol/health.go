@@ -1,6 +1,10 @@
 package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode"
+)
 
 // Version is the protocol that this program speaks; a runner names its own when it asks for a job. A number says what the
 // other side understands, so that each change to it has one of its own:
@@ -92,12 +96,18 @@ func (h Health) Bounded() Health {
 	return h
 }
 
+// cut keeps a line of text: what a runner says is shown in terminals too.
 func cut(s string) string {
-	if len(s) <= maxText {
-		return s
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > maxText {
+		return string(r[:maxText]) + "…"
 	}
-	r := []rune(s)
-	return string(r[:min(len(r), maxText)]) + "…"
+	return s
 }
 
 func cutAll(list []string) []string {

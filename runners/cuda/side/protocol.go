@@ -34,7 +34,6 @@ type request struct {
 type Setup struct {
 	Manifest string        `json:"manifest"` // text of the base's kernel.yaml
 	Own      string        `json:"own"`      // the file that the side's implementation stands in; see Built
-	Ordinal  int           `json:"ordinal"`  // of the GPU
 	Timeout  time.Duration `json:"timeout"`  // of one launch
 	Padding  int64         `json:"padding"`  // bytes to take before anything else, so that places differ from round to round
 	Flush    bool          `json:"flush"`    // whether runs will ask for a cold cache

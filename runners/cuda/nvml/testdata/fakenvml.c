@@ -1,4 +1,5 @@
-/* A management library without a GPU: two devices, or FAKE_GPUS of them, whose figures are known.
+/* A management library without a GPU: two devices, or FAKE_GPUS of them, whose figures are known. FAKE_NAMES are other names
+ * for them, FAKE_UUID what their UUIDs begin with.
  * With -DFAKE_OLD it is a library from before driver 535, with -DFAKE_NEW one
  * that has dropped what CUDA 13 deprecates. With -DFAKE_USE_NVML_H it is
  * compiled against the real nvml.h, so that the compiler compares every
@@ -22,6 +23,9 @@ typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temp
 
 #ifndef FAKE_GPUS
 #define FAKE_GPUS 2
+#endif
+#ifndef FAKE_UUID
+#define FAKE_UUID "GPU-"
 #endif
 static int devices[FAKE_GPUS], opened, running = 2, fail_code;
 static char fail_name[64];
@@ -59,8 +63,13 @@ nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *n) { MAY_FAIL; *n = FAKE_GPUS; 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int i, nvmlDevice_t *d) { MAY_FAIL; if (i >= FAKE_GPUS) return 2; *d = (nvmlDevice_t)&devices[i]; return 0; }
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *u, nvmlDevice_t *d) { if (strcmp(u, "GPU-b")) return 6; *d = (nvmlDevice_t)&devices[1]; return 0; }
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *p, nvmlDevice_t *d) { if (strcmp(p, "0000:17:00.0")) return 6; *d = (nvmlDevice_t)&devices[0]; return 0; }
+#ifdef FAKE_NAMES
+static const char *names[] = FAKE_NAMES;
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t d, char *s, unsigned int n) { ASK(d); snprintf(s, n, "%s", names[index_of(d)]); return 0; }
+#else
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t d, char *s, unsigned int n) { ASK(d); snprintf(s, n, "Fake GPU %c", 'A' + index_of(d)); return 0; }
-nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *s, unsigned int n) { ASK(d); snprintf(s, n, "GPU-%c", 'a' + index_of(d)); return 0; }
+#endif
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *s, unsigned int n) { ASK(d); snprintf(s, n, FAKE_UUID "%c", 'a' + index_of(d)); return 0; }
 nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t d, unsigned int *n) { ASK(d); *n = FAKE_GPUS - 1 - index_of(d); return 0; }
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *p)
 {

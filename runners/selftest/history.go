@@ -1,0 +1,78 @@
+package selftest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+)
+
+// How many times of a device are kept, and how many it takes to know what is usual.
+const (
+	keptTimes = 30
+	fewTimes  = 3
+)
+
+// times is the known kernel's, in microseconds, by device; the last one last.
+type times map[string][]float64
+
+// compare holds a time against those before it on the same device, and adds it to them if it is like them.
+func (t Test) compare(factor float64, r *protocol.SelfTest) error {
+	all, err := readTimes(t.History)
+	if err != nil {
+		return err
+	}
+	key := t.Device
+	if key == "" {
+		key = string(t.Mode)
+	}
+	before := all[key]
+	if len(before) >= fewTimes {
+		r.Usual = slices.Sorted(slices.Values(before))[len(before)/2]
+		if r.Micros > factor*r.Usual || r.Micros < r.Usual/factor {
+			return fmt.Errorf("the known kernel takes %.4g µs, and took %.4g µs on this host before (if that is right from now on, remove %s)", r.Micros, r.Usual, t.History)
+		}
+	}
+	all[key] = append(before, r.Micros)
+	all[key] = all[key][max(0, len(all[key])-keptTimes):]
+	return writeTimes(t.History, all)
+}
+
+// readTimes takes a file that is damaged for none: it is only a memory.
+func readTimes(file string) (times, error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the times of earlier self-tests: %w", err)
+	}
+	var all times
+	if err := json.Unmarshal(text, &all); err != nil || all == nil {
+		return times{}, nil
+	}
+	for key, list := range all {
+		all[key] = slices.DeleteFunc(list, func(micros float64) bool { return !(micros > 0) })
+	}
+	return all, nil
+}
+
+func writeTimes(file string, all times) error {
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o755)
+	}
+	part := file + ".part"
+	if err == nil {
+		err = os.WriteFile(part, text, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(part, file)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the times of self-tests: %w", err)
+	}
+	return nil
+}

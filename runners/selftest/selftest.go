@@ -1,0 +1,155 @@
+// Package selftest has a runner measure what is known, in the way in which it measures everything else: a kernel that comes
+// with the program, against itself. Its result must be right, its two sides must not differ (A/A), and it must take about as
+// long as it took on this host before. A host that fails this would tell wrong things of other people's kernels.
+package selftest
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// known is the kernels, a folder for each mode, and how much of them is measured.
+//
+//go:embed known
+var known embed.FS
+
+// A Test is how one runner tests itself.
+type Test struct {
+	Mode    kernels.Mode  // cpu or cuda
+	Device  string        // whose history it is: the GPU's UUID; "" is the CPU
+	History string        // file of earlier times
+	Timeout time.Duration // of all of it; default 10 min: the first time a compiler may have to be woken
+	// Measure gathers evidence, as for any other job.
+	Measure func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
+}
+
+// Possible says what a host lacks to be tested. One that measures by harnesses of their own alone needs no compiler, and is none
+// the worse for it.
+func (t Test) Possible(ctx context.Context, getenv func(string) string) error {
+	var err error
+	if t.Mode == kernels.ModeCUDA {
+		_, err = toolchain.FindCUDA(ctx, getenv)
+	} else {
+		_, err = toolchain.FindCC(ctx, getenv, false)
+	}
+	return err
+}
+
+// bounds are what is asked of a mode's kernel.
+type bounds struct {
+	apart  float64 // the sides may differ so much, as a share of the time
+	wide   float64 // the difference must be known to within that
+	slower float64 // times its usual time; as much faster is as wrong
+}
+
+// A GPU is measured on alone. A CPU is everybody's: what is slow or noisy there is no fault of the host, and only a difference
+// that is beyond doubt is one.
+var bound = map[kernels.Mode]bounds{
+	kernels.ModeCUDA: {apart: 0.02, wide: 0.1, slower: 1.5},
+	kernels.ModeCPU:  {apart: 0.1, wide: math.Inf(1), slower: 5},
+}
+
+// Run tests the host, with scratch as a folder of its own. When that was is for the caller to add.
+func (t Test) Run(ctx context.Context, scratch string) protocol.SelfTest {
+	if t.Timeout == 0 {
+		t.Timeout = 10 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	result := protocol.SelfTest{Kernel: "known_" + string(t.Mode)}
+	if err := t.run(ctx, scratch, &result); err != nil {
+		result.Why = err.Error()
+		return result
+	}
+	result.Passed = true
+	return result
+}
+
+func (t Test) run(ctx context.Context, scratch string, r *protocol.SelfTest) error {
+	job, err := t.job(filepath.Join(scratch, "kernel"))
+	if err != nil {
+		return fmt.Errorf("preparing the known kernel: %w", err)
+	}
+	build := filepath.Join(scratch, "build")
+	if err := os.Mkdir(build, 0o755); err != nil {
+		return fmt.Errorf("preparing the known kernel: %w", err)
+	}
+	found, err := t.Measure(ctx, job, build, silent{})
+	if err != nil {
+		return err // it says what it was at
+	}
+	if err := judge(job.Policy, found.Evidence, bound[t.Mode], r); err != nil {
+		return err
+	}
+	return t.compare(bound[t.Mode].slower, r)
+}
+
+// job writes the known kernel into a folder.
+func (t Test) job(dir string) (runners.Job, error) {
+	files, err := fs.Sub(known, "known/"+string(t.Mode))
+	if err != nil {
+		return runners.Job{}, err
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		return runners.Job{}, err
+	}
+	text, err := fs.ReadFile(files, "kernel.yaml")
+	if err != nil {
+		return runners.Job{}, err
+	}
+	m, err := kernels.Parse("kernel.yaml", text)
+	if err != nil {
+		return runners.Job{}, err
+	}
+	rules, err := fs.ReadFile(known, "known/policy.yaml")
+	if err != nil {
+		return runners.Job{}, err
+	}
+	p, err := policies.Parse("policy.yaml", rules)
+	if err != nil {
+		return runners.Job{}, err
+	}
+	side := runners.Side{Dir: dir, Variant: m.DefaultVariant}
+	return runners.Job{
+		Manifest: m, ManifestText: string(text), Policy: p, PolicyFile: "policy.yaml", PolicyText: string(rules), Trusted: dir,
+		Baseline: &side, Candidate: side, Noise: true,
+	}, nil
+}
+
+// judge says what is wrong with the evidence about a kernel beside itself, and keeps the figures.
+func judge(p *policies.Policy, e *gates.Evidence, b bounds, r *protocol.SelfTest) error {
+	v := gates.Judge(p, "policy.yaml", e)
+	if len(v.Comparisons) != 1 || v.Comparisons[0].Baseline == nil || v.Comparisons[0].Speedup.Lower == nil || v.Comparisons[0].Speedup.Upper == nil {
+		return fmt.Errorf("the known kernel was not measured to the end: %s", v.Summary)
+	}
+	c := v.Comparisons[0]
+	// The fastest launch: whatever else the host does makes others slower, not this one.
+	r.Micros = min(c.Baseline.Min, c.Candidate.Min)
+	r.Difference, r.Low, r.High = c.Speedup.Value, *c.Speedup.Lower, *c.Speedup.Upper
+	switch {
+	case v.Outcome != gates.Pass:
+		return fmt.Errorf("the known kernel was measured as %s: %s", v.Outcome, v.Summary)
+	case r.Low > b.apart || r.High < -b.apart:
+		return fmt.Errorf("the known kernel differs from itself by %+.1f %% (%+.1f %% to %+.1f %%), and %.0f %% is allowed: something else uses the device, or its clocks change", 100*r.Difference, 100*r.Low, 100*r.High, 100*b.apart)
+	case r.High-r.Low > 2*b.wide:
+		return fmt.Errorf("the known kernel's difference from itself is only known to lie between %+.1f %% and %+.1f %%: something else uses the device, or its clocks change", 100*r.Low, 100*r.High)
+	}
+	return nil
+}
+
+type silent struct{}
+
+func (silent) Report(runners.Event) {}

@@ -1,0 +1,221 @@
+package selftest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+// This host's CPU passes, measured for real, and its time is kept.
+func TestCPU(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state", "times.json")
+	r := Test{Mode: kernels.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
+	if !r.Passed || r.Kernel != "known_cpu" || !(r.Micros > 0) || !(r.Low <= r.Difference && r.Difference <= r.High) {
+		t.Fatalf("%+v", r)
+	}
+	t.Logf("%+v", r)
+	all, err := readTimes(file)
+	if err != nil || len(all["cpu"]) != 1 || all["cpu"][0] != r.Micros {
+		t.Errorf("kept %v, %v", all, err)
+	}
+}
+
+// A fake is a GPU that does what it is told.
+type fake struct {
+	words  string  // see scripted.Runner
+	micros float64 // of the kernel; 100 unless given
+	apart  float64 // how much longer the candidate takes
+	noise  float64 // how much longer it takes in every other round
+	err    error
+}
+
+func (f fake) measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
+	if f.err != nil {
+		return runners.Measured{}, f.err
+	}
+	hold := make(chan struct{})
+	found, err := scripted.Runner{Script: func(string) string { return f.words }, Nanos: 1000 * cmp.Or(f.micros, 100), Hold: hold}.Measure(ctx, job, scratch, p)
+	if err != nil || found.Evidence.Performance == nil {
+		return found, err
+	}
+	for n, round := range found.Evidence.Performance.Rounds {
+		for _, s := range round.Series {
+			for i, letter := range strings.ReplaceAll(s.Order, " ", "") {
+				if letter == gates.SideCandidate {
+					s.Nanos[i] *= 1 + f.apart + f.noise*float64(n%2)
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// What is wrong with a host is found, and said.
+func TestBadHosts(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode  kernels.Mode
+		fake  fake
+		usual float64 // of the kernel on this host, in microseconds
+		why   string  // "" passes
+	}{
+		"a good GPU":                {kernels.ModeCUDA, fake{}, 0, ""},
+		"as it always was":          {kernels.ModeCUDA, fake{micros: 110}, 100, ""},
+		"sides that differ":         {kernels.ModeCUDA, fake{apart: 0.05}, 0, "differs from itself by -4."},
+		"the other way round":       {kernels.ModeCUDA, fake{apart: -0.05}, 0, "differs from itself by +5."},
+		"a difference that is ok":   {kernels.ModeCUDA, fake{apart: 0.01}, 0, ""},
+		"now so, now so":            {kernels.ModeCUDA, fake{noise: 0.4}, 0, "is only known to lie between"},
+		"now so, now so, on a CPU":  {kernels.ModeCPU, fake{noise: 0.4}, 0, ""},
+		"sides that differ on one":  {kernels.ModeCPU, fake{apart: 0.3}, 0, "differs from itself by -2"},
+		"half the clock":            {kernels.ModeCUDA, fake{micros: 200}, 100, "takes 19"},
+		"a clock that goes wrong":   {kernels.ModeCUDA, fake{micros: 50}, 100, "and took 100 µs on this host before (if that is right from now on, remove "},
+		"a slow CPU":                {kernels.ModeCPU, fake{micros: 200}, 100, ""},
+		"wrong results":             {kernels.ModeCUDA, fake{words: "WRONG"}, 0, "was not measured to the end: "},
+		"a GPU that dies":           {kernels.ModeCUDA, fake{words: "FAULT"}, 0, "the device fell off the bus"},
+		"a compiler that is broken": {kernels.ModeCUDA, fake{words: "BROKEN"}, 0, "it is broken"},
+		"no driver":                 {kernels.ModeCUDA, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "no NVIDIA GPU was found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "times.json")
+			if c.usual > 0 {
+				if err := writeTimes(file, times{"GPU-a": {c.usual, 7, c.usual, 9999}, "cpu": {c.usual, c.usual, c.usual}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			device := ""
+			if c.mode == kernels.ModeCUDA {
+				device = "GPU-a"
+			}
+			before, err := readTimes(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Test{Mode: c.mode, Device: device, History: file, Measure: c.fake.measure}.Run(t.Context(), t.TempDir())
+			if r.Passed != (c.why == "") || !strings.Contains(r.Why, c.why) {
+				t.Errorf("%+v", r)
+			}
+			if after, err := readTimes(file); err != nil || !r.Passed && !reflect.DeepEqual(before, after) {
+				t.Errorf("a failed test has changed what is usual: %v, %v", after, err)
+			}
+		})
+	}
+}
+
+// A host without a compiler is not tested; with one it is.
+func TestPossible(t *testing.T) {
+	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
+	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
+		t.Errorf("no C compiler: %v", err)
+	}
+	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
+		t.Error(err)
+	}
+	if err := (Test{Mode: kernels.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
+		t.Errorf("no nvcc: %v", err)
+	}
+}
+
+// A test that does not end is one that failed.
+func TestTimeout(t *testing.T) {
+	r := Test{Mode: kernels.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
+	if r.Passed || !strings.Contains(r.Why, "deadline") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The history is of each device alone, bounded, and a damaged file is none.
+func TestHistory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "times.json")
+	for i := range keptTimes + 10 {
+		r := protocol.SelfTest{Micros: 100 + float64(i)/10}
+		if err := (Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
+			t.Fatalf("test %d: %+v, %v", i, r, err)
+		}
+	}
+	all, err := readTimes(file)
+	if err != nil || len(all["GPU-a"]) != keptTimes || all["GPU-a"][0] > all["GPU-a"][keptTimes-1] {
+		t.Errorf("%d are kept, %v", len(all["GPU-a"]), err)
+	}
+	if r := (Test{Mode: kernels.ModeCUDA, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+		t.Errorf("another GPU of the host: %+v", r)
+	}
+	for _, text := range []string{"", "{", "null", "[]", `{"GPU-a":[1,"x"]}`, `{"GPU-a":[-1,0,100,100]}`} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := (Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+			t.Errorf("after %q: %+v", text, r)
+		}
+	}
+}
+
+// The known kernel is for every GPU that a kernel may be for: others would fail for want of an architecture.
+func TestEveryArchitecture(t *testing.T) {
+	job, err := Test{Mode: kernels.ModeCUDA}.job(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^arch: .*$`)
+	known := 0
+	for n := 50; n < 400; n++ {
+		arch := fmt.Sprint("sm_", n)
+		if _, err := kernels.Parse("kernel.yaml", []byte(line.ReplaceAllString(job.ManifestText, "arch: ["+arch+"]"))); err != nil {
+			continue
+		}
+		if known++; !slices.Contains(job.Manifest.ArchOf(job.Manifest.DefaultVariant), kernels.Arch(arch)) {
+			t.Errorf("add %s to known/cuda/kernel.yaml", arch)
+		}
+	}
+	if known < 5 {
+		t.Errorf("only %d architectures are known", known)
+	}
+}
+
+// The known kernel for GPUs compiles for every architecture that it names and the compiler has.
+func TestCUDACompiles(t *testing.T) {
+	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	job, err := Test{Mode: kernels.ModeCUDA}.job(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := policies.Parse("static.yaml", []byte("version: 1\ngates: {ptxas: {}}\nrules: [{name: default}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Policy = policy
+	for _, arch := range []string{"sm_89", "sm_90"} {
+		found, err := measure.Config{Static: true, Arch: arch, Getenv: os.Getenv, Cache: toolchaintest.Builds(t)}.Measure(t.Context(), job, t.TempDir(), silent{})
+		if err != nil || found.Evidence.Fault != "" || found.Evidence.Candidate == nil || !found.Evidence.Candidate.OK {
+			t.Errorf("%s: %v, %+v", arch, err, found.Evidence)
+		}
+	}
+}
