@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/folder"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
@@ -49,7 +51,12 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil || !client.Loopback(host) {
 				return strict.Mistakef("--listen: %q is no address of the loopback (write e.g. 127.0.0.1:8080): there is no login here", listen)
 			}
-			results, err := folder.Open(dir, judge)
+			// Evidence that is kept beside its kernel may be older than the kernel's lessons.
+			lessons, err := check.Lessons(filepath.Join(filepath.Dir(filepath.Clean(dir)), kernels.FileName))
+			if err != nil {
+				return err
+			}
+			results, err := folder.Open(dir, judge, lessons)
 			if err != nil {
 				return strict.Mistake{Err: err}
 			}

@@ -71,6 +71,7 @@ type Commit struct {
 	Branch  string `json:"branch,omitempty"`
 	Dirty   bool   `json:"dirty,omitempty"`
 	Variant string `json:"variant,omitempty"`
+	Lesson  string `json:"lesson,omitempty"` // what its manifest says was learnt from the variant
 }
 
 // A Device is what the kernel ran on, with the limits that bound any kernel on

@@ -82,12 +82,27 @@ func reached(looks []look, rounds int, exhausted bool) []look {
 	return done
 }
 
-// SoFar is the speedup on the first shape that must gain, before any look: it
-// decides nothing and is for the impatient alone.
-func SoFar(rule *policies.Rule, e *Evidence) string {
+// A SoFar is the speedup on the first shape that must gain, before any look: it
+// decides nothing and is for the impatient alone. Of a new kernel it is the time.
+type SoFar struct {
+	Shape   string    `json:"shape"`
+	Speedup *Estimate `json:"speedup,omitempty"`
+	P50     float64   `json:"p50_us,omitempty"`
+	Goal    *float64  `json:"goal,omitempty"` // that the speedup is held against
+}
+
+func (s *SoFar) String() string {
+	if s.Speedup == nil {
+		return fmt.Sprintf("%s %.4g\u00a0µs so far", s.Shape, s.P50)
+	}
+	return fmt.Sprintf("%s %s so far", s.Shape, estimate(*s.Speedup))
+}
+
+// FindSoFar is nil where nothing is known yet.
+func FindSoFar(rule *policies.Rule, e *Evidence) *SoFar {
 	gate := rule.Gates.Performance
 	if gate == nil || e.Performance == nil {
-		return ""
+		return nil
 	}
 	goals, _ := goalsOf(gate, e)
 	goals, _ = e.open(goals)
@@ -99,14 +114,27 @@ func SoFar(rule *policies.Rule, e *Evidence) string {
 			draws := newDraws(stats.DefaultResamples)
 			s := &shapeComparison{samples: collect(e.Performance.Rounds, g.shape.Name, clean)}
 			if e.Baseline == nil && e.Imported == "" {
-				return fmt.Sprintf("%s %.4g\u00a0µs so far", g.shape.Name, stats.Describe(s.samples.candidate).P50)
+				return &SoFar{Shape: g.shape.Name, P50: stats.Describe(s.samples.candidate).P50}
 			}
 			s.control = draw(draws, s.samples.control, 0.5)
-			if d := draw(draws, s.samples.ratios, 0.5); d != nil {
-				return fmt.Sprintf("%s %s so far", g.shape.Name, estimate(speedupOf(d.With(s.offset()), (1-float64(gate.Confidence))/2)))
+			d := draw(draws, s.samples.ratios, 0.5)
+			if d == nil {
+				return nil
 			}
-			return ""
+			found := speedupOf(d.With(s.offset()), (1-float64(gate.Confidence))/2)
+			return &SoFar{Shape: g.shape.Name, Speedup: &found, Goal: g.speedup()}
 		}
 	}
-	return ""
+	return nil
+}
+
+// speedup is what the goal asks of it, if anything.
+func (g goalOf) speedup() *float64 {
+	switch {
+	case g.goal.Speedup != nil:
+		return rounded(float64(g.goal.Speedup.Value))
+	case g.goal.LatencyReduction != nil:
+		return rounded(1/(1-float64(g.goal.LatencyReduction.Value)) - 1)
+	}
+	return nil
 }

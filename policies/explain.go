@@ -21,37 +21,65 @@ func (p *Policy) Explain(file string, c Change) string {
 	rule := p.RuleFor(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: rule %s applies.\n", file, rule.Name)
-	for _, earlier := range p.Rules {
-		if earlier.Name == rule.Name {
-			break
-		}
-		fmt.Fprintf(&b, "  (%s does not: it is for %s)\n", earlier.Name, earlier.When.unmet(c))
+	for _, earlier := range p.PassedOver(c) {
+		fmt.Fprintf(&b, "  (%s does not: it is for %s)\n", earlier.Rule, earlier.For)
 	}
 	b.WriteString("\nIt asks, in this order:\n")
-	line := func(gate string, e Enforcement, text string) {
-		if !e.Decides() {
-			text += " (informs only)"
+	for _, a := range rule.Asked() {
+		if !a.Decides {
+			a.Text += " (informs only)"
 		}
-		fmt.Fprintf(&b, "  %-12s %s\n", gate, text)
-	}
-	g := rule.Gates
-	line("build", g.Build.Enforcement, fmt.Sprintf("the kernel compiles within %v", g.Build.Timeout))
-	if g.PTXAS != nil {
-		line("ptxas", g.PTXAS.Enforcement, g.PTXAS.asked())
-	}
-	if g.Correctness != nil {
-		line("correctness", g.Correctness.Enforcement, g.Correctness.asked())
-	}
-	if g.Sanitize != nil {
-		line("sanitize", g.Sanitize.Enforcement, g.Sanitize.asked())
-	}
-	if g.Performance != nil {
-		line("performance", g.Performance.Enforcement, g.Performance.asked())
-	}
-	if g.Profile != nil {
-		line("profile", g.Profile.Enforcement, g.Profile.asked())
+		fmt.Fprintf(&b, "  %-12s %s\n", a.Gate, a.Text)
 	}
 	return b.String()
+}
+
+// A PassedOver is a rule that stands before the one that applies, and what it is for.
+type PassedOver struct {
+	Rule string `json:"rule"`
+	For  string `json:"for"` // that the change is not
+}
+
+// PassedOver lists the rules before the one that applies.
+func (p *Policy) PassedOver(c Change) []PassedOver {
+	applies := p.RuleFor(c).Name
+	var list []PassedOver
+	for _, r := range p.Rules {
+		if r.Name == applies {
+			break
+		}
+		list = append(list, PassedOver{r.Name, r.When.unmet(c)})
+	}
+	return list
+}
+
+// An Asked is what one gate asks, in words.
+type Asked struct {
+	Gate    string `json:"gate"`
+	Text    string `json:"asks"`
+	Decides bool   `json:"decides"`
+}
+
+// Asked is what a rule asks, gate by gate in their order.
+func (r *Rule) Asked() []Asked {
+	g := r.Gates
+	list := []Asked{{"build", fmt.Sprintf("the kernel compiles within %v", g.Build.Timeout), g.Build.Decides()}}
+	if g.PTXAS != nil {
+		list = append(list, Asked{"ptxas", g.PTXAS.asked(), g.PTXAS.Decides()})
+	}
+	if g.Correctness != nil {
+		list = append(list, Asked{"correctness", g.Correctness.asked(), g.Correctness.Decides()})
+	}
+	if g.Sanitize != nil {
+		list = append(list, Asked{"sanitize", g.Sanitize.asked(), g.Sanitize.Decides()})
+	}
+	if g.Performance != nil {
+		list = append(list, Asked{"performance", g.Performance.asked(), g.Performance.Decides()})
+	}
+	if g.Profile != nil {
+		list = append(list, Asked{"profile", g.Profile.asked(), g.Profile.Decides()})
+	}
+	return list
 }
 
 // unmet names the conditions that the change does not meet.

@@ -22,8 +22,10 @@ type Event struct {
 	Done   int        `json:"done,omitempty"`   // of Total, in the gate's own unit
 	Total  int        `json:"total,omitempty"`  // 0 where it is not known
 	Unit   string     `json:"unit,omitempty"`   // cases, rounds
-	Detail string     `json:"detail,omitempty"` // the interval so far
+	Detail string     `json:"detail,omitempty"` // the interval so far, in words
 	Left   Seconds    `json:"left_seconds,omitempty"`
+
+	SoFar *gates.SoFar `json:"so_far,omitempty"` // the interval, in figures
 }
 
 // Seconds is a time to come; 0 where it is not known.
@@ -87,20 +89,14 @@ func (l *Line) Clear() {
 // never repeats itself for every case.
 type Plain struct {
 	Out  io.Writer
-	gate gates.Gate
-	done int
+	news news
 }
 
 // Report prints the event if a reader of a log would want it.
 func (p *Plain) Report(e Event) {
-	if e.Gate == p.gate && (e.Unit == "cases" || e.Unit == "rounds" && e.Done == p.done) {
-		return
+	if line, ok := p.news.of(e); ok {
+		fmt.Fprintln(p.Out, line)
 	}
-	p.gate, p.done = e.Gate, e.Done
-	if e.Unit == "cases" {
-		e = Event{Gate: e.Gate, Text: fmt.Sprintf("comparing %d cases with the reference", e.Total)}
-	}
-	fmt.Fprintln(p.Out, e)
 }
 
 // Clear does nothing: what was printed stays.

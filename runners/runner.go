@@ -316,7 +316,9 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 	e := Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
 		e.Left = Seconds(p.Seconds / float64(n) * float64(until-n))
-		e.Detail = gates.SoFar(g.rule, g.evidence)
+		if e.SoFar = gates.FindSoFar(g.rule, g.evidence); e.SoFar != nil {
+			e.Detail = e.SoFar.String()
+		}
 	}
 	return e
 }

@@ -75,7 +75,7 @@ func takeAll(t *testing.T, hub, bot string) {
 	tab.Go(bot + "/")
 	paths := browser.Eval[map[string]string](tab, `Object.fromEntries([...document.querySelectorAll("a[href]")].map(a => [a.innerText.replace(/\s+/g, " ").trim(), a.getAttribute("href")]))`)
 	take("home", bot+"/", "", browser.Look{Width: 1000, Height: 645})
-	take("kernel", bot+paths["sdpa_cpu"], "", browser.Look{Width: 1000, Height: 930})
+	take("kernel", bot+paths["sdpa_cpu"], "", browser.Look{Width: 1000, Height: 1240})
 	run := browser.Eval[string](tab, `[...document.querySelectorAll("a[href^='/runs/']")].find(a => /too-slow/.test(a.innerText)).getAttribute("href")`)
 	take("run", bot+run, "", browser.Look{Width: 1000, Height: 1318})
 }

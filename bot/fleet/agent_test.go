@@ -51,7 +51,8 @@ func TestJobGoesThrough(t *testing.T) {
 	for next(t, w.results.progress, "progress") != told {
 	}
 	ignore := cmpopts.IgnoreUnexported(RunnerState{}, Duty{})
-	want := []RunnerState{{Runner: ann, Job: "job-1", Kernel: "twice", Progress: &told}, {Runner: Runner{Name: "bob", Labels: []string{"l4"}}}}
+	said := []runners.Said{{At: time.Unix(1, 0).UTC(), Event: runners.Event{Gate: "build"}}, {At: time.Unix(1, 0).UTC(), Event: told}}
+	want := []RunnerState{{Runner: ann, Job: "job-1", Kernel: "twice", Progress: &told, Said: said}, {Runner: Runner{Name: "bob", Labels: []string{"l4"}}}}
 	got := w.server.Runners()
 	if got[0].Since.IsZero() || got[0].LastSeen.Before(got[0].Since) || !got[1].LastSeen.IsZero() {
 		t.Errorf("times: %+v", got)

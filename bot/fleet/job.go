@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -55,11 +56,17 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 		}
 		return err
 	}
+	var answer protocol.BeatAnswer
 	s.note(name, func(state *RunnerState) {
 		s.at(l)(state)
-		if b.Progress != nil && state.Job == l.ID {
+		if state.Job != l.ID {
+			return
+		}
+		if b.Progress != nil {
 			state.Progress = b.Progress
 		}
+		state.Said = goOn(state.Said, b.From, b.Said)
+		answer.Said = len(state.Said)
 	})
 	if b.Progress != nil {
 		s.Results.Progress(l.ID, *b.Progress)
@@ -67,7 +74,8 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 	if err := s.hear(r.Context(), name, b.Health); err != nil {
 		s.Log.Warn("what a runner says of its host could not be written down", "runner", name, "error", err) // it says it again
 	}
-	return nil
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(answer)
 }
 
 // beatsMissed is how many beats a runner may be late whose connection broke.

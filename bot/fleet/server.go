@@ -112,6 +112,7 @@ type RunnerState struct {
 	Since    time.Time      // when it got the job
 	LastSeen time.Time      // zero if it never came
 	Progress *runners.Event // of the job; nil before there is any
+	Said     []runners.Said // of the job, from its beginning
 	Duty     Duty           // as it was read last
 	// Health is what it said last of its host; nil where it has not since the bot was started. Duty has its self-tests.
 	Health *protocol.Health

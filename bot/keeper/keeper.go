@@ -56,8 +56,9 @@ type Config struct {
 	Runners       func() []present.RunnerInfo
 	// Judged is told of every verdict on what a runner brought: whose kernel it was, and why the runner is at fault, "" if it
 	// is not.
-	Judged func(ctx context.Context, runner, kernel, fault string)
-	Page   func(repo string, id change.ID) string // that tells more of a change; "" where there is none
+	Judged  func(ctx context.Context, runner, kernel, fault string)
+	Page    func(repo string, id change.ID) string // that tells more of a change; "" where there is none
+	RunPage func(repo, job string) present.Page    // the same of a run
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -130,6 +131,9 @@ func New(c Config) *Keeper {
 	}
 	if c.Page == nil {
 		c.Page = func(string, change.ID) string { return "" }
+	}
+	if c.RunPage == nil {
+		c.RunPage = func(string, string) present.Page { return present.Page{} }
 	}
 	if c.Judged == nil {
 		c.Judged = func(context.Context, string, string, string) {}

@@ -63,9 +63,12 @@ func (k *Keeper) view(ctx context.Context, s *change.State, others []*change.Sta
 func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
-		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID),
+		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Pages: map[string]present.Page{},
 	}
 	for _, run := range slices.Concat(s.Runs, s.Side) {
+		if page := k.RunPage(s.Facts.Repo, run.Job); page.URL != "" {
+			v.Pages[run.Job] = page
+		}
 		if p, ok := k.progress.Get(run.Job); ok {
 			v.Progress[run.Job] = p
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 const pagesToken = "a token of more than sixteen characters"
@@ -87,12 +88,12 @@ func (w *world) login(site, who string) string {
 // addresses is every route, with names of things that are private.
 func addresses(jobs map[string]string) []string {
 	list := []string{"/changes/pr-1-7", "/kernels/org/kernels/kernels/sdpa", "/badge/org/kernels/kernels/sdpa.svg", "/policy?change=pr-1-7",
-		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json"}
+		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json", "/runs/" + jobs["first"] + "/intervals.svg"}
 	for _, job := range jobs {
 		list = append(list, "/runs/"+job)
 	}
 	for _, path := range slices.Clone(list) {
-		if !strings.HasSuffix(path, ".json") && !strings.HasPrefix(path, "/badge") {
+		if !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".svg") {
 			list = append(list, "/api/v1"+path)
 		}
 	}
@@ -107,8 +108,9 @@ var backPattern = regexp.MustCompile(`\?to=[^"]*`)
 func TestNothingLeaks(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
-	w.open(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, "eve/own", "Mine", "own")
+	mine := w.open(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, "eve/own", "Mine", "own")
 	w.settle()
+	w.places[mine.Runs[0].Job] = queue.Place{Ahead: 1, Wait: time.Minute}
 	site := w.site(guard(hub(t).URL)).URL
 	rita, eve := w.login(site, "rita"), w.login(site, "eve")
 	body, mac, _ := strings.Cut(strings.TrimPrefix(eve, "kernelgate-session="), ".")
@@ -143,6 +145,26 @@ func TestNothingLeaks(t *testing.T) {
 				t.Errorf("%s can tell %s from what is not there:\n%s\n%s", who, path, body, same)
 			}
 		}
+		live := w.stream(site+"/live", header...)
+		for _, want := range []string{"now", "runners"} {
+			name, text := live()
+			if name != want {
+				t.Errorf("%s: /live sends %q", who, name)
+			}
+			for _, secret := range private {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s: /live says %q", who, secret)
+				}
+			}
+		}
+		for _, path := range []string{"/search", "/metrics", "/query"} {
+			r := w.send(site+"/api/v1/grafana"+path, `{"targets": [{"target": "org/kernels · kernels/sdpa · mission · NVIDIA H200"}]}`, header...)
+			text, err := io.ReadAll(r.Body)
+			w.no(err)
+			if strings.TrimSpace(string(text)) != "[]" {
+				t.Errorf("%s: Grafana's %s is answered %s %s", who, path, r.Status, text)
+			}
+		}
 		for _, path := range []string{"/", "/api/v1", "/feed.atom", "/compare", "/login", "/api/v1/openapi.json"} {
 			answer, body := w.get(site+path, header...)
 			for _, secret := range private {
@@ -163,6 +185,15 @@ func TestNothingLeaks(t *testing.T) {
 		}
 		if _, body := w.get(site+"/", header...); !strings.Contains(body, "FP8 everywhere") {
 			t.Errorf("%s sees nothing", who)
+		}
+	}
+	if name, text := w.stream(site+"/live", "Cookie", rita)(); name != "now" || !strings.Contains(text, "Under way") {
+		t.Errorf("rita is sent %s %q", name, text)
+	}
+	for _, path := range []string{"/", "/api/v1"} {
+		_, body := w.get(site+path, "Cookie", rita)
+		if !strings.Contains(body, "580.1") || strings.Contains(body, "its-own-number") || strings.Contains(body, "secretive") {
+			t.Errorf("rita sees of the runner: %s", body)
 		}
 	}
 	// eve sees that a runner is busy, and not with what.
@@ -202,7 +233,7 @@ func TestClosed(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
 	site := w.site(&access.Guard{Key: []byte("k")}).URL
-	for _, path := range append(addresses(jobs), "/", "/login", "/login/github", "/feed.atom", "/api/v1") {
+	for _, path := range append(addresses(jobs), "/", "/live", "/login", "/login/github", "/feed.atom", "/api/v1") {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s answers %s", path, answer.Status)
 		}
@@ -211,9 +242,13 @@ func TestClosed(t *testing.T) {
 
 func (w *world) post(address string, form url.Values, header ...string) *http.Response {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
+	return w.send(address, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)...)
+}
+
+func (w *world) send(address, body string, header ...string) *http.Response {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, address, strings.NewReader(body))
 	w.no(err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

@@ -86,13 +86,17 @@ type link struct {
 }
 
 func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
-	model, err := s.home(r.Context(), s.visit(r))
+	repos, err := s.openTo(r.Context(), s.visit(r))
+	p := &HomePage{}
+	if err == nil {
+		err = s.addKernels(r.Context(), p, repos)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	f := atom{ID: "urn:kernelgate:verdicts", Title: "kernelgate: verdicts", Author: "kernelgate", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339)}
-	for i, run := range model.(*HomePage).Recent {
+	for i, run := range p.Recent {
 		at := run.At().UTC().Format(time.RFC3339)
 		if i == 0 {
 			f.Updated = at

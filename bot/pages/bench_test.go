@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 // BenchmarkPages asks for every page of a ledger of 100,000 runs, most of them of one
@@ -24,6 +26,7 @@ func BenchmarkPages(b *testing.B) {
 	result := change.NewResult(v)
 	result.Evidence = "e"
 	var last *change.State
+	places := map[string]queue.Place{}
 	began := time.Now()
 	for i := range changes {
 		id := change.ID{Kind: change.Pull, Repo: int64(1 + i%3), Number: i + 1}
@@ -47,14 +50,19 @@ func BenchmarkPages(b *testing.B) {
 			last = s
 		}
 	}
+	for i := range 500 { // wait
+		s := w.open(change.ID{Kind: change.Pull, Repo: int64(1 + i%3), Number: changes + i + 1}, fmt.Sprint("org/repo", 1+i%3), "Waits", "sdpa")
+		places[s.Runs[0].Job] = queue.Place{Ahead: i, Wait: time.Duration(i) * time.Minute}
+	}
+	w.places = places
 	w.settle()
 	b.Logf("%d runs in %v", changes*each, time.Since(began).Round(time.Second))
 	job := last.Runs[0].Job
 	repo := fmt.Sprint("org/repo", last.ID.Repo)
 	for _, page := range []struct{ name, path string }{
 		{"home", "/"}, {"run", "/runs/" + job}, {"change", "/changes/" + last.ID.String()}, {"kernel", "/kernels/" + repo + "/kernels/sdpa"},
-		{"compare", "/compare?a=" + job + "&b=" + job}, {"policy", "/policy?change=" + last.ID.String()}, {"badge", "/badge/" + repo + "/kernels/sdpa.svg"},
-		{"feed", "/feed.atom"}, {"api", "/api/v1"},
+		{"compare", "/compare?a=" + job + "&b=" + job}, {"commits", "/compare?a=" + last.Facts.Head + "&b=" + last.Facts.Head}, {"policy", "/policy?change=" + last.ID.String()}, {"badge", "/badge/" + repo + "/kernels/sdpa.svg"},
+		{"feed", "/feed.atom"}, {"api", "/api/v1"}, {"grafana", "POST /api/v1/grafana/search"},
 	} {
 		b.Run(page.name, func(b *testing.B) {
 			bytes, busy := 0, time.Duration(0)
@@ -65,7 +73,11 @@ func BenchmarkPages(b *testing.B) {
 				before := spent(b)
 				b.StartTimer()
 				answer := httptest.NewRecorder()
-				h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, page.path, nil))
+				method, path := http.MethodGet, page.path
+				if to, ok := strings.CutPrefix(path, "POST "); ok {
+					method, path = http.MethodPost, to
+				}
+				h.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
 				if answer.Code != http.StatusOK {
 					b.Fatalf("%s answers %d", page.path, answer.Code)
 				}

@@ -3,14 +3,17 @@ package pages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -24,6 +27,7 @@ type ComparePage struct {
 	AskedB string        `json:"-"`
 	Only   string        `json:"only,omitempty"`
 	Shape  string        `json:"shape,omitempty"`
+	Kernel string        `json:"kernel,omitempty"` // of commits that have runs of several
 	Notes  []string      `json:"notes,omitempty"`
 	Rows   []Difference  `json:"rows"`
 	Hidden int           `json:"hidden,omitempty"` // by the filters
@@ -49,15 +53,19 @@ func (d Difference) Significant() bool { return d.Class != "none" }
 
 func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 	q := v.URL.Query()
-	p := &ComparePage{Only: q.Get("only"), Shape: q.Get("shape"), AskedA: q.Get("a"), AskedB: q.Get("b")}
+	p := &ComparePage{Only: q.Get("only"), Shape: q.Get("shape"), Kernel: q.Get("kernel"), AskedA: q.Get("a"), AskedB: q.Get("b")}
 	if p.AskedA == "" || p.AskedB == "" {
 		return p, nil
 	}
 	var rows [2]ledger.RunRow
 	var measured [2]*measured
-	for i, job := range []string{p.AskedA, p.AskedB} {
+	for i, asked := range []string{p.AskedA, p.AskedB} {
+		kernel := p.Kernel
+		if i == 1 && kernel == "" {
+			kernel = rows[0].Folder
+		}
 		var err error
-		if rows[i], err = s.runOf(ctx, v, job); err != nil {
+		if rows[i], err = s.named(ctx, v, asked, kernel); err != nil {
 			return nil, err
 		}
 		measured[i] = s.measured(ctx, rows[i])
@@ -84,6 +92,49 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 		p.Chart = picture(chart.Forest("Time of B against A, shape by shape: left is faster", intervals))
 	}
 	return p, nil
+}
+
+// commitPattern is as much of a commit's id as git shows, or more.
+var commitPattern = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+
+// named is the run of that name or, of a commit, the last that decided something: of a
+// kernel, where one is given and was measured.
+func (s *Server) named(ctx context.Context, v *visit, text, kernel string) (ledger.RunRow, error) {
+	text = strings.TrimSpace(text)
+	row, err := s.runOf(ctx, v, text)
+	if commit := strings.ToLower(text); errors.Is(err, ErrNotFound) && commitPattern.MatchString(commit) {
+		return s.ofCommit(ctx, v, commit, kernel)
+	}
+	return row, err
+}
+
+func (s *Server) ofCommit(ctx context.Context, v *visit, commit, kernel string) (ledger.RunRow, error) {
+	rows, err := s.Source.AtHead(ctx, commit, 200)
+	if err != nil {
+		return ledger.RunRow{}, err
+	}
+	repos, err := s.repos(ctx, v)
+	if err != nil {
+		return ledger.RunRow{}, err
+	}
+	var found *ledger.RunRow
+	for _, r := range rows {
+		name, mine := repos[r.Change.Repo]
+		if !mine || r.Phase != change.Done || r.Side {
+			continue
+		}
+		r.Repo = name
+		if right := kernel == "" || r.Folder == kernel || r.Kernel == kernel; right {
+			return r, nil
+		}
+		if found == nil {
+			found = &r
+		}
+	}
+	if found == nil {
+		return ledger.RunRow{}, ErrNotFound
+	}
+	return *found, nil
 }
 
 // measured is what a run left to compare.

@@ -30,25 +30,39 @@ func newCaches() (c caches, err error) {
 
 // A digest is the part of a verdict that a history needs, which has many.
 type digest struct {
-	Provenance struct {
-		Host  string            `json:"host"`
-		Tools map[string]string `json:"tools"`
-		Head  struct {
-			Variant string `json:"variant"`
-		} `json:"head"`
-	} `json:"provenance"`
-	Device struct {
-		Driver string `json:"driver"`
-	} `json:"device"`
-	Comparisons []struct {
-		Shape     string `json:"shape"`
-		Candidate *struct {
-			Min float64 `json:"min"`
-			P50 float64 `json:"p50"`
-			P90 float64 `json:"p90"`
-		} `json:"candidate"`
-	} `json:"comparisons"`
-	Rivals []gates.Rival `json:"rivals"`
+	Outcome     gates.Outcome       `json:"outcome"`
+	Reason      gates.Reason        `json:"reason"`
+	Provenance  gates.Provenance    `json:"provenance"`
+	Device      gates.Device        `json:"device"`
+	Comparisons []gates.Comparison  `json:"comparisons"`
+	Resources   []gates.ResourceRow `json:"resources"`
+	Rivals      []gates.Rival       `json:"rivals"`
+	Builds      []struct {
+		Variant string       `json:"variant"`
+		Parts   []gates.Part `json:"parts"`
+	} `json:"builds"`
+}
+
+// step is the verdict on one variant against another; nil where it compares commits of
+// one, or a work tree that nobody can look up.
+func (d *digest) step() *gates.Verdict {
+	if d == nil {
+		return nil
+	}
+	v := &gates.Verdict{
+		Outcome: d.Outcome, Reason: d.Reason, Provenance: d.Provenance, Device: d.Device, Comparisons: d.Comparisons, Resources: d.Resources,
+	}
+	for _, b := range d.Builds {
+		v.Builds = append(v.Builds, gates.Build{Variant: b.Variant, Parts: b.Parts})
+	}
+	from, to := &v.Provenance.Base.Variant, &v.Provenance.Head.Variant
+	if n := len(v.Builds); n > 1 && *from == "" && *to == "" { // a change made another variant the default
+		*from, *to = v.Builds[0].Variant, v.Builds[n-1].Variant
+	}
+	if *from == "" || *to == "" || *from == *to {
+		return nil
+	}
+	return v
 }
 
 // digest is of a stored verdict; nil where there is none.
@@ -77,24 +91,6 @@ func (d *digest) spread(shape string) (low, high float64) {
 		}
 	}
 	return 0, 0
-}
-
-// rivals are other implementations beside the candidate of the same run.
-func (d *digest) rivals() []RivalRow {
-	if d == nil {
-		return nil
-	}
-	var list []RivalRow
-	for _, r := range d.Rivals {
-		row := RivalRow{Name: r.Name, Shape: r.Shape, P50: r.Stats.P50, Failure: r.Failure}
-		for _, c := range d.Comparisons {
-			if c.Shape == r.Shape && c.Candidate != nil && c.Candidate.P50 > 0 && r.Failure == "" {
-				row.Ours, row.Factor = c.Candidate.P50, r.Stats.P50/c.Candidate.P50
-			}
-		}
-		list = append(list, row)
-	}
-	return list
 }
 
 // moved names what changed around the kernel between two runs.

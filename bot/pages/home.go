@@ -10,7 +10,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Bounds of the first page.
@@ -18,6 +17,7 @@ const (
 	homeKernels = 200
 	homeRuns    = 15 // of each kernel
 	homeRecent  = 25
+	homeQueue   = 50
 )
 
 // A HomePage is what goes on.
@@ -26,6 +26,7 @@ type HomePage struct {
 	More    bool        `json:"more_kernels,omitempty"`
 	Running []Live      `json:"running"`
 	Queue   []Live      `json:"queue"`
+	Behind  int         `json:"more_in_queue,omitempty"` // than are listed
 	Recent  []Row       `json:"recent"`
 	Runners []Runner    `json:"runners"`
 }
@@ -37,6 +38,7 @@ type KernelRow struct {
 	Device string        `json:"device"`
 	Shape  string        `json:"shape,omitempty"` // that the line is of
 	Values []float64     `json:"p50_us,omitempty"`
+	Shapes []string      `json:"shapes,omitempty"` // that were timed lately
 	Line   template.HTML `json:"-"`
 	Last   Row           `json:"last"`
 }
@@ -50,31 +52,36 @@ func (r KernelRow) P50() float64 {
 	return r.Values[len(r.Values)-1]
 }
 
-// A Live is a run that is not finished.
-type Live struct {
-	Row
-	Position int            `json:"position,omitempty"` // in the queue
-	Progress *runners.Event `json:"progress,omitempty"`
-}
-
 func (s *Server) home(ctx context.Context, v *visit) (any, error) {
-	repos, err := s.repos(ctx, v)
+	repos, err := s.openTo(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	if len(repos) == 0 && s.Access.SignIn() == "" {
-		// Nobody can be shown anything: that is no different from nothing being here.
-		if _, open := s.Access.(Everybody); !open {
-			return nil, ErrNotFound
-		}
-	}
 	p := &HomePage{}
+	if err := s.addKernels(ctx, p, repos); err != nil {
+		return nil, err
+	}
+	return p, s.addNow(ctx, p, repos)
+}
+
+// openTo is the repositories that the viewer may read. Where nobody can be shown
+// anything, that is no different from nothing being here.
+func (s *Server) openTo(ctx context.Context, v *visit) (map[int64]string, error) {
+	repos, err := s.repos(ctx, v)
+	if _, open := s.Access.(Everybody); err == nil && len(repos) == 0 && s.Access.SignIn() == "" && !open {
+		err = ErrNotFound
+	}
+	return repos, err
+}
+
+// addKernels adds what was measured.
+func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]string) error {
 	ids := slices.SortedFunc(maps.Keys(repos), func(a, b int64) int { return cmp.Or(cmp.Compare(repos[a], repos[b]), cmp.Compare(a, b)) })
 	var recent []ledger.RunRow
 	for _, id := range ids {
 		kernels, err := s.Source.Kernels(ctx, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, folder := range kernels {
 			if len(p.Kernels) >= homeKernels {
@@ -83,7 +90,7 @@ func (s *Server) home(ctx context.Context, v *visit) (any, error) {
 			}
 			runs, err := s.Source.Latest(ctx, id, folder, homeRuns)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			recent = append(recent, runs...)
 			p.Kernels = append(p.Kernels, kernelRows(runs, repos[id])...)
@@ -94,48 +101,6 @@ func (s *Server) home(ctx context.Context, v *visit) (any, error) {
 		if r.Phase == change.Done && len(p.Recent) < homeRecent {
 			p.Recent = append(p.Recent, rowOf(r, repos[r.Change.Repo]))
 		}
-	}
-	if len(repos) > 0 {
-		p.Runners = s.runnersFor(ctx, v)
-	}
-	return p, s.addLive(ctx, p, repos)
-}
-
-// runnersFor hides what runners do for others.
-func (s *Server) runnersFor(ctx context.Context, v *visit) []Runner {
-	list := s.Source.Runners()
-	for i, r := range list {
-		if r.Job == "" {
-			continue
-		}
-		if _, err := s.runOf(ctx, v, r.Job); err != nil {
-			list[i].Job, list[i].Progress = "elsewhere", nil
-		}
-	}
-	return list
-}
-
-// addLive adds what runs and what waits. A place in the queue counts everybody's
-// jobs; those that the viewer may not see are not shown.
-func (s *Server) addLive(ctx context.Context, p *HomePage, repos map[int64]string) error {
-	live, err := s.Source.Unfinished(ctx)
-	if err != nil {
-		return err
-	}
-	queued := 0
-	for _, r := range live {
-		if r.Phase == change.Queued {
-			queued++
-		}
-		repo, mine := repos[r.Change.Repo]
-		if !mine {
-			continue
-		}
-		if r.Phase == change.Queued {
-			p.Queue = append(p.Queue, Live{Row: rowOf(r, repo), Position: queued})
-			continue
-		}
-		p.Running = append(p.Running, Live{Row: rowOf(r, repo), Progress: s.progress(r.Job)})
 	}
 	return nil
 }
@@ -160,7 +125,13 @@ func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
 		if len(main) < 2 {
 			main = its
 		}
-		row.Shape = mainShape(main)
+		timed := map[string]bool{}
+		for _, r := range its {
+			for shape := range r.P50 {
+				timed[shape] = true
+			}
+		}
+		row.Shape, row.Shapes = mainShape(main), slices.Sorted(maps.Keys(timed))
 		for _, r := range slices.Backward(main) {
 			if v, ok := r.P50[row.Shape]; ok {
 				row.Values = append(row.Values, v)

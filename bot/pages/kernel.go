@@ -1,12 +1,14 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
@@ -24,15 +26,15 @@ const (
 
 // A KernelPage is how a kernel's speed went.
 type KernelPage struct {
-	Repo   string     `json:"repository"`
-	Kernel string     `json:"kernel"` // as it is shown
-	Folder string     `json:"folder"`
-	Branch bool       `json:"default_branch"` // the history is of the default branch; else of every attempt
-	Shapes []History  `json:"history"`
-	Rivals []RivalRow `json:"rivals,omitempty"`    // of the newest run that timed any
-	Timed  string     `json:"rivals_in,omitempty"` // that run
-	Runs   []Row      `json:"runs"`
-	Lost   []Row      `json:"negative_results,omitempty"`
+	Repo     string         `json:"repository"`
+	Kernel   string         `json:"kernel"` // as it is shown
+	Folder   string         `json:"folder"`
+	Branch   bool           `json:"default_branch"` // the history is of the default branch; else of every attempt
+	Shapes   []History      `json:"history"`
+	Variants []VariantTable `json:"by_device,omitempty"`
+	Rivals   *RivalTable    `json:"rivals,omitempty"`
+	Runs     []Row          `json:"runs"`
+	Lost     []Negative     `json:"negative_results,omitempty"`
 }
 
 // A History is one shape's times, oldest first.
@@ -45,16 +47,6 @@ type History struct {
 	Chart  template.HTML `json:"-"`
 }
 
-// A RivalRow is another implementation's time.
-type RivalRow struct {
-	Name    string  `json:"name"`
-	Shape   string  `json:"shape,omitempty"`
-	P50     float64 `json:"p50_us,omitempty"`
-	Ours    float64 `json:"ours_us,omitempty"`
-	Factor  float64 `json:"factor,omitempty"` // how much longer it takes than ours
-	Failure string  `json:"failure,omitempty"`
-}
-
 // A Past is one commit's time.
 type Past struct {
 	Job     string        `json:"job"`
@@ -64,6 +56,7 @@ type Past struct {
 	P90     float64       `json:"p90_us,omitempty"`
 	Outcome gates.Outcome `json:"outcome"`
 	Variant string        `json:"variant,omitempty"`
+	At      time.Time     `json:"at,omitzero"` // when it was measured
 }
 
 func (s *Server) kernel(ctx context.Context, v *visit) (any, error) {
@@ -102,11 +95,8 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	p := &KernelPage{Repo: repo, Kernel: latest[0].Kernel, Folder: folder, Branch: true}
 	for _, r := range latest {
 		p.Runs = append(p.Runs, rowOf(r, repo))
-		told := slices.ContainsFunc(p.Lost, func(l Row) bool { return l.Change == r.Change.String() }) // its last attempt is
-		if r.Outcome == gates.Defer && !r.Side && r.Change.Kind == change.Pull && !told {
-			p.Lost = append(p.Lost, rowOf(r, repo))
-		}
 	}
+	p.Lost = s.negatives(ctx, latest, repo)
 	main, err := s.Source.OnMain(ctx, id, folder, kernelPoints)
 	if err != nil {
 		return nil, err
@@ -115,12 +105,8 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 		p.Branch = false
 		main = slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Side })
 	}
-	for _, r := range main {
-		if p.Rivals = s.digest(ctx, r.Verdict).rivals(); len(p.Rivals) > 0 {
-			p.Timed = r.Job
-			break
-		}
-	}
+	p.Rivals = s.rivals(ctx, main)
+	p.Variants = s.variants(ctx, append(slices.Clone(latest), main...))
 	slices.Reverse(main)
 	p.Shapes = s.histories(ctx, main)
 	return p, nil
@@ -149,7 +135,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 			if !ok || r.Device != h.Device {
 				continue
 			}
-			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome}
+			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome, At: r.Ended}
 			point := chart.Point{Value: p50, Class: outcomeOf(r.Outcome, r.Reason).Class, Hint: report.Short(r.Head) + ": " + micros(p50), Link: "/runs/" + r.Job}
 			if d := verdicts[i]; d != nil && d.Provenance.Head.Variant != "" {
 				past.Variant = d.Provenance.Head.Variant
@@ -167,7 +153,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 			h.Points, points = append(h.Points, past), append(points, point)
 		}
 		for _, at := range steps(h.Points) {
-			text := fmt.Sprintf("%s: %s → %s", report.Short(h.Points[at].Head), micros(h.Points[at-1].P50), micros(h.Points[at].P50))
+			text := fmt.Sprintf("%s: %s → %s", cmp.Or(h.Points[at].Variant, report.Short(h.Points[at].Head)), micros(h.Points[at-1].P50), micros(h.Points[at].P50))
 			h.Marks = append(h.Marks, chart.Mark{Before: at, Text: text, Class: "step"})
 		}
 		if n := len(h.Points); n > 1 && h.Points[n-1].P50 > 0 {

@@ -4,46 +4,98 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// rooms are the runs that somebody watches. However many watch one, it is looked at
-// once a second and written once.
+// rooms are the pages that somebody watches, by what they show. However many watch
+// one, it is looked at once a second and written once.
 type rooms struct {
 	mu  sync.Mutex
 	all map[string]*room
 }
 
 type room struct {
-	watchers map[chan []byte]bool
-	last     []byte
-	log      []byte   // what it was at, as an event
-	steps    []string // the same by line
+	watchers map[*watcher]bool
+	pieces   map[string]piece
+	log      []string
+	over     bool
 	end      context.CancelFunc
+}
+
+// A piece of a page, and how often it was another.
+type piece struct {
+	text  string
+	event []byte
+	times int
+}
+
+// A watcher is somebody in a room, and what they have.
+type watcher struct {
+	news chan struct{} // holds one: there is something new
+	seen map[string]int
+	log  int    // lines
+	line string // the first of them
+}
+
+// A sight is a page at one moment. What has no piece is as it was.
+type sight struct {
+	pieces map[string]string
+	log    []string
+	over   bool
 }
 
 const (
 	lookEvery = time.Second
-	mostRooms = 1000 // runs that are watched at a time
+	mostRooms = 1000 // that are watched at a time
 	keepAlive = 20 * time.Second
-	mostSteps = 100 // lines of a log that are kept
+	stayFor   = 10 * time.Minute // then a browser comes back, and is asked again who it is
 )
 
-// watch sends what a run does while it is under way, as server-sent events: progress
-// with a piece of the page, log with what it was at since somebody watches, and end when
-// there is a verdict to load.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+// watchRun sends what a run does while it is under way, as server-sent events: progress
+// with a piece of the page, log with all lines so far, more with those after them, and end
+// when there is a verdict to load.
+func (s *Server) watchRun(w http.ResponseWriter, r *http.Request) {
 	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
+	s.watch(w, r, "run "+row.Job, func(ctx context.Context) (sight, bool) { return s.seeRun(ctx, row.Job) })
+}
+
+// seeRun is the run's state; false where it is not known at the moment.
+func (s *Server) seeRun(ctx context.Context, job string) (sight, bool) {
+	row, err := s.Source.Run(ctx, job)
+	if err != nil {
+		return sight{}, false
+	}
+	if row.Phase == change.Done || row.Phase == change.Abandoned {
+		return sight{over: true}, true
+	}
+	live := s.liveOf(rowOf(row, row.Repo), s.Source.Runners(), s.Source.Places())
+	text, ok := s.piece("progress", live)
+	return sight{pieces: map[string]string{"progress": text}, log: logLines(s.Source.Said(job))}, ok
+}
+
+// piece is part of a page.
+func (s *Server) piece(name string, model any) (string, bool) {
+	var text bytes.Buffer
+	if err := s.templates.ExecuteTemplate(&text, name, model); err != nil {
+		s.Log.Error("a piece of a page cannot be written", "piece", name, "err", err)
+		return "", false
+	}
+	return strings.TrimSpace(text.String()), true
+}
+
+// watch has somebody see what there is to see until it is over.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see func(context.Context) (sight, bool)) {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Time{}); err != nil {
 		s.fail(w, r, fmt.Errorf("keeping a connection open: %w", err))
@@ -52,26 +104,26 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
-	news, leave := s.join(row.Job)
-	if news == nil {
+	in, who := s.join(name, see)
+	if in == nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	defer leave()
-	beat := time.NewTicker(keepAlive)
+	defer s.leave(name, in, who)
+	beat, enough := time.NewTicker(keepAlive), time.NewTimer(stayFor)
 	defer beat.Stop()
+	defer enough.Stop()
 	for {
-		var text []byte
+		text, over := []byte(nil), false
 		select {
 		case <-r.Context().Done():
 			return
 		case <-s.Done:
 			return
-		case more, open := <-news:
-			if !open {
-				return
-			}
-			text = more
+		case <-enough.C:
+			return
+		case <-who.news:
+			text, over = s.newsFor(in, who)
 		case <-beat.C:
 			text = []byte(": still here\n\n")
 		}
@@ -79,77 +131,62 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		if control.SetWriteDeadline(time.Now().Add(10*time.Second)) != nil {
 			return
 		}
-		if _, err := w.Write(text); err != nil || control.Flush() != nil {
-			return
-		}
-		if bytes.HasPrefix(text, []byte("event: end")) {
+		if _, err := w.Write(text); err != nil || control.Flush() != nil || over {
 			return
 		}
 	}
 }
 
-// join lets somebody watch a job. The first who does has it looked at.
-func (s *Server) join(job string) (news chan []byte, leave func()) {
+// join lets somebody into a room. The first who comes has it looked at.
+func (s *Server) join(name string, see func(context.Context) (sight, bool)) (*room, *watcher) {
 	s.live.mu.Lock()
 	defer s.live.mu.Unlock()
 	if s.live.all == nil {
 		s.live.all = map[string]*room{}
 	}
-	r := s.live.all[job]
-	if r == nil {
+	in := s.live.all[name]
+	if in == nil {
 		if len(s.live.all) >= mostRooms {
 			return nil, nil
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		r = &room{watchers: map[chan []byte]bool{}, end: cancel}
-		s.live.all[job] = r
-		go s.look(ctx, job, r)
+		in = &room{watchers: map[*watcher]bool{}, pieces: map[string]piece{}, end: cancel}
+		s.live.all[name] = in
+		go s.look(ctx, name, in, see)
 	}
-	news = make(chan []byte, 4)
-	r.watchers[news] = true
-	for _, text := range [][]byte{r.last, r.log} {
-		if text != nil {
-			news <- text
-		}
-	}
-	return news, func() {
-		s.live.mu.Lock()
-		defer s.live.mu.Unlock()
-		delete(r.watchers, news)
-		if len(r.watchers) == 0 {
-			r.end()
-			if s.live.all[job] == r {
-				delete(s.live.all, job)
-			}
+	who := &watcher{news: make(chan struct{}, 1), seen: map[string]int{}}
+	in.watchers[who] = true
+	who.news <- struct{}{} // whatever is there is new
+	return in, who
+}
+
+func (s *Server) leave(name string, in *room, who *watcher) {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	delete(in.watchers, who)
+	if len(in.watchers) == 0 {
+		in.end()
+		if s.live.all[name] == in {
+			delete(s.live.all, name)
 		}
 	}
 }
 
-// look tells the room what is new until nobody is in it or the run is over.
-func (s *Server) look(ctx context.Context, job string, r *room) {
+// look sees what is new until nobody is in the room or it is over.
+func (s *Server) look(ctx context.Context, name string, in *room, see func(context.Context) (sight, bool)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		text, over := s.news(ctx, job)
-		s.live.mu.Lock()
-		if text != nil && !bytes.Equal(text, r.last) {
-			r.last = text
-			r.tell(text)
-		}
-		if step := s.step(job); !over && step != "" && r.note(s.Now(), step) {
-			r.log = event("log", strings.Join(r.steps, "\n"))
-			r.tell(r.log)
-		}
-		if over && s.live.all[job] == r {
-			delete(s.live.all, job)
-			for watcher := range r.watchers {
-				close(watcher)
+		if seen, ok := see(ctx); ok {
+			s.live.mu.Lock()
+			in.take(seen)
+			if in.over && s.live.all[name] == in {
+				delete(s.live.all, name) // who comes now gets a room of their own
 			}
-			clear(r.watchers)
-		}
-		s.live.mu.Unlock()
-		if over {
-			return
+			s.live.mu.Unlock()
+			if seen.over {
+				return
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -159,33 +196,52 @@ func (s *Server) look(ctx context.Context, job string, r *room) {
 	}
 }
 
-// tell sends everybody an event. Whoever is too slow hears as much from the next one.
-func (r *room) tell(text []byte) {
-	for watcher := range r.watchers {
+// take notes a sight, and calls everybody if it is another.
+func (r *room) take(seen sight) {
+	changed := seen.over || !slices.Equal(seen.log, r.log)
+	for name, text := range seen.pieces {
+		if old, ok := r.pieces[name]; !ok || old.text != text {
+			r.pieces[name] = piece{text, event(name, text), old.times + 1}
+			changed = true
+		}
+	}
+	r.log, r.over = seen.log, seen.over
+	if !changed {
+		return
+	}
+	for who := range r.watchers {
 		select {
-		case watcher <- text:
-		default:
+		case who.news <- struct{}{}:
+		default: // is called already
 		}
 	}
 }
 
-// note adds a line to the log, unless it is the last one again.
-func (r *room) note(now time.Time, step string) bool {
-	if n := len(r.steps); n > 0 && strings.HasSuffix(r.steps[n-1], "  "+step) {
-		return false
+// newsFor is what somebody does not have yet, however long they did not ask.
+func (s *Server) newsFor(in *room, who *watcher) (text []byte, over bool) {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	if in.over {
+		return event("end", ""), true
 	}
-	r.steps = append(r.steps, now.UTC().Format(time.TimeOnly)+"  "+step)
-	r.steps = r.steps[max(0, len(r.steps)-mostSteps):]
-	return true
-}
-
-// step is what a run is at, in one line.
-func (s *Server) step(job string) string {
-	p := s.progress(job)
-	if p == nil {
-		return ""
+	for _, name := range slices.Sorted(maps.Keys(in.pieces)) {
+		if p := in.pieces[name]; p.times != who.seen[name] {
+			who.seen[name] = p.times
+			text = append(text, p.event...)
+		}
 	}
-	return report.Plain(strings.Trim(string(p.Gate)+": "+p.Text, ": "))
+	if len(in.log) == 0 {
+		return text, false
+	}
+	kind := "more"
+	if who.log == 0 || len(in.log) < who.log || in.log[0] != who.line { // the first, or another runner begins anew
+		kind, who.log, who.line = "log", 0, in.log[0]
+	}
+	if who.log < len(in.log) {
+		text = append(text, event(kind, strings.Join(in.log[who.log:], "\n"))...)
+		who.log = len(in.log)
+	}
+	return text, false
 }
 
 // event is in the form of server-sent ones, for which a carriage return ends a line too:
@@ -193,21 +249,4 @@ func (s *Server) step(job string) string {
 func event(name, data string) []byte {
 	data = strings.NewReplacer("\r\n", "\ndata: ", "\n", "\ndata: ", "\r", "\ndata: ").Replace(data)
 	return []byte("event: " + name + "\ndata: " + data + "\n\n")
-}
-
-// news is the run's state as an event.
-func (s *Server) news(ctx context.Context, job string) (text []byte, over bool) {
-	row, err := s.Source.Run(ctx, job)
-	if err != nil {
-		return nil, ctx.Err() != nil
-	}
-	if row.Phase == change.Done || row.Phase == change.Abandoned {
-		return event("end", ""), true
-	}
-	var piece bytes.Buffer
-	if err := s.templates.ExecuteTemplate(&piece, "progress", &RunPage{Row: rowOf(row, row.Repo), Progress: s.progress(job)}); err != nil {
-		s.Log.Error("progress cannot be written", "job", job, "err", err)
-		return nil, false
-	}
-	return event("progress", strings.TrimSpace(piece.String())), false
 }

@@ -5,18 +5,23 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // stream reads events: name and data of each.
-func (w *world) stream(url string) (next func() (name, data string)) {
+func (w *world) stream(url string, header ...string) (next func() (name, data string)) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), http.MethodGet, url, nil)
 	w.no(err)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
 	answer, err := http.DefaultClient.Do(r)
 	w.no(err)
 	w.Cleanup(func() { answer.Body.Close() })
@@ -66,15 +71,27 @@ func TestLive(t *testing.T) {
 			}
 		}
 	}
+	w.says(job, runners.Event{Gate: gates.GateBuild, Text: "compiling"}, runners.Event{Gate: gates.GatePerformance, Text: "mission"})
 	until("progress", "3 of 20 rounds")
-	until("log", "13:00:00  performance: mission\n")
+	until("log", "12:00:00  build: compiling\n12:00:01  performance: mission\n")
 	w.busy(job, &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 4, Total: 20, Unit: "<b>rounds</b>"})
 	until("progress", "4 of 20 &lt;b&gt;rounds")
-	w.busy(job, &runners.Event{Gate: gates.GateProfile, Text: "of <b>long</b>\x1b[31m\nevent: end", Detail: "x\r\revent: end\rdata: y"})
-	until("log", "13:00:00  performance: mission\n13:00:00  profile: of <b>long</b>") // text, for textContent
-	if name, data := w.stream(site + "/runs/" + job + "/live")(); name != "progress" {
+	last := runners.Event{Gate: gates.GateProfile, Text: "of <b>long</b>\x1b[31m\nevent: end", Detail: "x\r\revent: end\rdata: y"}
+	w.busy(job, &last)
+	w.says(job, last)
+	until("more", "12:00:02  profile: of <b>long</b>") // text, for textContent
+	late := w.stream(site + "/runs/" + job + "/live")
+	if name, data := late(); name != "progress" {
 		t.Errorf("who comes now hears %s %q first", name, data)
 	}
+	if name, data := late(); name != "log" || !strings.HasPrefix(data, "12:00:00  build: compiling\n12:00:01  performance: mission\n12:00:02  profile: of") {
+		t.Errorf("who comes now reads %s %q", name, data)
+	}
+	// Another runner begins anew.
+	w.mu.Lock()
+	w.said[job] = []runners.Said{{At: epoch.Add(time.Minute), Event: runners.Event{Gate: gates.GateBuild, Text: "once more"}}}
+	w.mu.Unlock()
+	until("log", "12:01:00  build: once more\n")
 	e, v := recorded(t, "spills")
 	result := change.NewResult(v)
 	result.Evidence, result.Verdict = w.blob("e", e), w.blob("v", v)
@@ -90,4 +107,45 @@ func TestLive(t *testing.T) {
 	if name, _ := w.stream(site + "/runs/" + job + "/live")(); name != "end" {
 		t.Errorf("a late watcher hears %q", name)
 	}
+}
+
+// The first page shows what goes on while somebody looks, and what came of it.
+func TestHomeIsLive(t *testing.T) {
+	w := newWorld(t)
+	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
+	job := s.Runs[0].Job
+	w.settle()
+	w.places = map[string]queue.Place{job: {Ahead: 2, Wait: time.Minute}}
+	next := w.stream(w.site(pages.Everybody{}).URL + "/live")
+	until := func(want string, texts ...string) {
+		t.Helper()
+		for {
+			name, data := next()
+			if name == "" {
+				t.Fatalf("the stream ends before %s %q", want, texts)
+			}
+			all := name == want
+			for _, text := range texts {
+				all = all && strings.Contains(data, text)
+			}
+			if all {
+				return
+			}
+		}
+	}
+	until("now", "Number 3 in the queue", "begins in about 60 s")
+	w.write(s, change.Started{Job: job, Token: 1, Runner: "gpu1"})
+	w.settle()
+	for round := range 3 {
+		now := measuring(round)
+		w.says(job, now)
+		w.busy(job, &now)
+	}
+	until("now", "Runs on gpu1", "2 of 20 rounds", `class="chart funnel"`)
+	e, v := recorded(t, "spills")
+	result := change.NewResult(v)
+	result.Evidence, result.Verdict = w.blob("e", e), w.blob("v", v)
+	w.write(s, change.Finished{Job: job, Token: 1, Runner: "gpu1", Result: result})
+	w.settle()
+	until("recent", "DEFER", "Under way")
 }

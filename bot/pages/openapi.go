@@ -20,7 +20,7 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 		{"/api/v1/runs/{job}", "One run", RunPage{}, []string{"job"}},
 		{"/api/v1/changes/{change}", "One pull request, merge group or push", ChangePage{}, []string{"change"}},
 		{"/api/v1/kernels/{owner}/{repo}/{kernel}", "A kernel's history", KernelPage{}, []string{"owner", "repo", "kernel"}},
-		{"/api/v1/compare", "Two runs side by side", ComparePage{}, []string{"?a", "?b", "?only", "?shape"}},
+		{"/api/v1/compare", "Two runs or commits side by side", ComparePage{}, []string{"?a", "?b", "?kernel", "?only", "?shape"}},
 		{"/api/v1/policy", "Which rule applies to a change", PolicyPage{}, []string{"?change", "?kernel"}},
 	} {
 		parameters := []any{}
@@ -38,6 +38,13 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 				"404": map[string]any{"description": "it is not there, or not for the asker"},
 			},
 		}}
+	}
+	for path, summary := range map[string]string{"": "Answers where Grafana may read", "/search": "The series that there are", "/metrics": "The same, with labels", "/query": "Series on the default branch, in microseconds"} {
+		method := "post"
+		if path == "" {
+			method = "get"
+		}
+		paths[grafanaPath+path] = map[string]any{method: map[string]any{"summary": summary, "responses": map[string]any{"200": map[string]any{"description": "as Grafana's JSON data source asks for it"}}}}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
 		"openapi": "3.1.0", "info": map[string]any{"title": "kernelgate", "version": "1"}, "paths": paths,

@@ -84,14 +84,18 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		}
 	}
 	for path, wants := range map[string][]string{
-		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue", "3 of 20 rounds", `class="chart spark"`},
+		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue</strong>, begins in about 40 s, takes about 4 min then", "3 of 20 rounds", "measuring mission",
+			"mission +16.0\u00a0% [+13.3\u00a0%, +18.7\u00a0%] so far", "about 30 s left", `class="chart funnel"`, `class="chart spark"`, `data-live="/live"`,
+			"NVIDIA Hopper, driver 580.1 · SM 1755 of 1980 MHz, memory 3201 MHz · 61 °C · 312 W", "slowed down", "Slowed down: power cap", "memory errors that could not be repaired: 2", "Xid",
+			"✓ no difference</span> +0.04 % <span class=\"note\">[−0.08 %, +0.16 %]</span>, 7.03 µs", "usually 7.02 µs", "two copies of one kernel differ by 4 %", "in quarantine", "not connected"},
 		"/runs/" + jobs["first"]: {"PASS", "+21.2", "NVIDIA H200", "nvcc 13.0.88", `class="chart strip"`, `class="chart ecdf"`, `class="chart forest"`, `class="chart order"`,
 			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
 		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
-		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30.0 s left"},
+		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30 s left", `class="chart funnel"`, "12:00:00  build: compiling the baseline\n12:00:01  correctness: comparing", "12:00:05  performance: measuring, round 4 of 20"},
+		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "begins in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
 		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
-		"/policy?change=pr-1-7&kernel=sdpa": {"rule default applies", "refactoring does not: it is for labels refactoring"},
+		"/policy?change=pr-1-7&kernel=sdpa": {"Rule <strong>default</strong>", "refactoring does not: it is for labels refactoring", "<th scope=\"row\">correctness<td class=\"text\">all shapes", "defers"},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(html.UnescapeString(seen[path]), want) {
@@ -105,7 +109,7 @@ func TestPolicyAsked(t *testing.T) {
 	w := newWorld(t)
 	story(w)
 	_, body := w.get(w.site(pages.Everybody{}).URL + "/policy?change=pr-1-7&ask=1&labels=refactoring&branch=main")
-	if !strings.Contains(body, "rule refactoring applies") || !strings.Contains(body, "not what does") {
+	if !strings.Contains(body, "Rule <strong>refactoring</strong>") || !strings.Contains(body, "not what does") {
 		t.Error(body)
 	}
 }
@@ -343,7 +347,7 @@ func TestRivals(t *testing.T) {
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
 	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
-	for _, want := range []string{"theirs", "2.00 × as long", "broken &lt;b&gt;", "no &lt;i&gt;such", "variant stage2", `<a href="/runs/push-1-1111`} {
+	for _, want := range []string{"theirs", "(2.00 ×)", "broken &lt;b&gt;", "no &lt;i&gt;such", "variant stage2", `<a href="/runs/push-1-1111`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not say %q", want)
 		}

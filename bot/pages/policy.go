@@ -33,9 +33,11 @@ type AskedChange struct {
 
 // A RuleOfOne is the rule of one kernel, in words.
 type RuleOfOne struct {
-	Kernel string `json:"kernel"`
-	Rule   string `json:"rule"`
-	Words  string `json:"explanation"`
+	Kernel string                `json:"kernel"`
+	Rule   string                `json:"rule"`
+	Passed []policies.PassedOver `json:"passed_over,omitempty"`
+	Why    string                `json:"why"` // this rule
+	Asks   []policies.Asked      `json:"asks"`
 }
 
 func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
@@ -79,7 +81,8 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 			continue
 		}
 		asked.Kernel = k.ManifestName()
-		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rules.RuleFor(asked).Name, Words: rules.Explain(plan.PolicyFile, asked)})
+		rule := rules.RuleFor(asked)
+		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String(), Asks: rule.Asked()})
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -77,7 +78,10 @@ type RunPage struct {
 	Row
 	Verdict  *gates.Verdict  `json:"verdict,omitempty"`
 	Missing  string          `json:"missing,omitempty"` // why there is less than there was
+	Place    *Place          `json:"place,omitempty"`
 	Progress *runners.Event  `json:"progress,omitempty"`
+	Said     []runners.Said  `json:"log,omitempty"` // while it runs
+	Log      string          `json:"-"`
 	Attempts []Row           `json:"attempts,omitempty"`
 	Commands []Command       `json:"commands,omitempty"`
 	Override *Override       `json:"override,omitempty"`
@@ -85,6 +89,7 @@ type RunPage struct {
 	Occupied []Occupancy     `json:"occupancy,omitempty"`
 	Files    map[string]bool `json:"files,omitempty"`
 
+	Funnel   template.HTML   `json:"-"`
 	Steps    []Step          `json:"steps,omitempty"`
 	Shapes   []ShapeCharts   `json:"-"`
 	Forest   template.HTML   `json:"-"`
@@ -142,7 +147,9 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	p := &made
 	p.Row = rowOf(row, row.Repo)
 	if row.Phase == change.Running || row.Phase == change.Queued {
-		p.Progress = s.progress(row.Job)
+		live := s.liveOf(p.Row, s.Source.Runners(), s.Source.Places())
+		p.Place, p.Progress, p.Funnel, p.Said = live.Place, live.Progress, live.Funnel, s.Source.Said(row.Job)
+		p.Log = strings.Join(logLines(p.Said), "\n")
 	}
 	if row.Change.Kind == "" {
 		return p, nil
@@ -201,16 +208,6 @@ func (s *Server) blob(ctx context.Context, name string, read func([]byte) error)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
-	}
-	return nil
-}
-
-// progress is what the runner of a job said last.
-func (s *Server) progress(job string) *runners.Event {
-	for _, r := range s.Source.Runners() {
-		if r.Job == job {
-			return r.Progress
-		}
 	}
 	return nil
 }

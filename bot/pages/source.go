@@ -3,9 +3,9 @@ package pages
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -18,6 +18,8 @@ type Source interface {
 	Latest(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	OnMain(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	Run(ctx context.Context, job string) (ledger.RunRow, error)
+	// AtHead is the last runs of commits whose id begins so, of whatever repository.
+	AtHead(ctx context.Context, prefix string, limit int) ([]ledger.RunRow, error)
 	Unfinished(ctx context.Context) ([]ledger.RunRow, error)
 	Attempts(ctx context.Context, id change.ID) ([]ledger.RunRow, error)
 	Change(ctx context.Context, id change.ID) (*change.State, error)
@@ -26,16 +28,10 @@ type Source interface {
 	Blob(ctx context.Context, name string) ([]byte, error)
 	// Runners is who measures.
 	Runners() []Runner
-}
-
-// A Runner is who measures, and what it does at the moment.
-type Runner struct {
-	Name     string         `json:"name"`
-	Labels   []string       `json:"labels"`
-	Seen     time.Time      `json:"last_seen,omitzero"`
-	Here     bool           `json:"connected"`
-	Job      string         `json:"job,omitempty"`
-	Progress *runners.Event `json:"progress,omitempty"`
+	// Places is where jobs stand in line, by job. One that no runner of now would take has none.
+	Places() map[string]queue.Place
+	// Said is the log of a job that is at a runner, from its beginning.
+	Said(job string) []runners.Said
 }
 
 // An Access says who somebody is, and what they may read.

@@ -5,10 +5,12 @@ import (
 	"html/template"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -19,7 +21,10 @@ func (s *Server) functions() template.FuncMap {
 		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
 		"bytes":   bytesWords,
 		"seconds": secondsWords,
+		"about":   about,
 		"signed":  signed,
+		"fine":    fine,
+		"faults":  faults,
 		"micros":  micros,
 		"figure":  figure,
 		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
@@ -32,10 +37,14 @@ func (s *Server) functions() template.FuncMap {
 		"device":  deviceName,
 		"outcome": outcomeOf,
 		"kernel":  kernelPath,
-		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"inc":     func(n int) int { return n + 1 },
-		"join":    strings.Join,
+		"runs":    listOf,
+		"use": func(u Use) string {
+			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)
+		},
+		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"inc":  func(n int) int { return n + 1 },
+		"join": strings.Join,
 		"deref": func(v *float64) float64 {
 			if v == nil {
 				return math.NaN()
@@ -43,6 +52,16 @@ func (s *Server) functions() template.FuncMap {
 			return *v
 		},
 	}
+}
+
+// A list is runs with what is not said around them already.
+type list struct {
+	Rows           []Row
+	Kernel, Change bool // columns
+}
+
+func listOf(rows []Row, columns ...string) list {
+	return list{rows, slices.Contains(columns, "kernel"), slices.Contains(columns, "change")}
 }
 
 // A sign is a status in a mark, a word and a class, so that nobody needs colours to
@@ -146,6 +165,17 @@ func secondsWords(s float64) string {
 	return fmt.Sprintf("%.1f h", s/3600)
 }
 
+// about is a time that nobody needs to the second.
+func about(seconds float64) string {
+	switch {
+	case seconds < 100:
+		return fmt.Sprintf("%.0f s", max(1, seconds))
+	case seconds < 6000:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.0f h", seconds/3600)
+}
+
 func bytesWords(n float64) string {
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
 		if n < 1024 || unit == "GiB" {
@@ -166,6 +196,26 @@ func signed(v float64) string {
 		return "−" + text
 	}
 	return "+" + text
+}
+
+// fine is the same of small ones.
+func fine(v float64) string {
+	if math.Abs(v) >= 0.1 || math.IsNaN(v) {
+		return signed(v)
+	}
+	return strings.Replace(fmt.Sprintf("%+.2f %%", 100*v), "-", "−", 1)
+}
+
+// faults is what a GPU's driver reported.
+func faults(g *protocol.GPU) string {
+	var said []string
+	if g.ECCErrors != nil && *g.ECCErrors > 0 {
+		said = append(said, fmt.Sprintf("memory errors that could not be repaired: %d", *g.ECCErrors))
+	}
+	if n := len(g.Xids); n > 0 {
+		said = append(said, fmt.Sprintf("faults that the driver reported (Xid): %d", n))
+	}
+	return strings.Join(said, ", ")
 }
 
 // micros writes a time with four digits that count.

@@ -16,7 +16,9 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -34,13 +36,15 @@ type world struct {
 	mu      sync.Mutex
 	blobs   map[string][]byte
 	runners []pages.Runner
+	places  map[string]queue.Place
+	said    map[string][]runners.Said
 
 	actor pages.Actor // of the sites
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, blobs: map[string][]byte{}}
+	w := &world{TB: t, blobs: map[string][]byte{}, said: map[string][]runners.Said{}}
 	l, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{})
 	w.no(err)
 	w.Ledger = l
@@ -138,10 +142,41 @@ func (w *world) Runners() []pages.Runner {
 	return append([]pages.Runner{}, w.runners...)
 }
 
+func (w *world) Places() map[string]queue.Place { return w.places }
+
+func (w *world) Said(job string) []runners.Said {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.said[job]
+}
+
+// says has a job's runner report something for its log.
+func (w *world) says(job string, e ...runners.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range e {
+		w.said[job] = append(w.said[job], runners.Said{At: epoch.Add(time.Duration(len(w.said[job])) * time.Second), Event: one})
+	}
+}
+
 func (w *world) busy(job string, p *runners.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.runners = []pages.Runner{{Name: "gpu1", Labels: []string{"h200"}, Here: true, Job: job, Progress: p}}
+	w.runners = []pages.Runner{{Name: "gpu1", Labels: []string{"h200"}, Here: true, Job: job, Progress: p, Health: health(), Tests: []protocol.SelfTest{
+		{At: epoch.Add(-24 * time.Hour), Passed: true, Kernel: "known", Difference: -0.0002, Low: -0.001, High: 0.0006, Micros: 7.01},
+		{At: epoch, Passed: true, Kernel: "known", Difference: 0.0004, Low: -0.0008, High: 0.0016, Micros: 7.03, Usual: 7.02},
+	}}, {Name: "gpu2", Labels: []string{"l4"}, Here: true, Off: pages.Quarantined, Tests: []protocol.SelfTest{
+		{At: epoch, Passed: false, Kernel: "known", Difference: 0.04, Low: 0.03, High: 0.05, Why: "two copies of one kernel differ by 4 %"},
+	}}, {Name: "gpu3", Seen: epoch}}
+}
+
+// health is of a GPU that is warm and has had better days.
+func health() *protocol.Health {
+	errors := uint64(2)
+	return &protocol.Health{At: epoch, GPU: &protocol.GPU{
+		UUID: "GPU-its-own-number", Name: "NVIDIA Hopper", Driver: "580.1", SMClock: 1755, MaxSMClock: 1980, MemoryClock: 3201, Celsius: 61, Watts: 312.4,
+		Throttled: []string{"power cap"}, ECCErrors: &errors, Xids: []protocol.Xid{{At: epoch, Text: "Xid 13 of the process secretive"}},
+	}}
 }
 
 func (w *world) blob(name string, value any) string {
@@ -263,6 +298,18 @@ func (w *world) get(url string, header ...string) (*http.Response, string) {
 	return answer, string(body)
 }
 
+// measuring is what a runner reports before a round.
+func measuring(round int) runners.Event {
+	e := runners.Event{Gate: gates.GatePerformance, Text: "measuring", Done: round, Total: 20, Unit: "rounds"}
+	if round > 0 {
+		half := 0.08 / float64(round)
+		lower, upper, goal := 0.16-half, 0.16+half, 0.1
+		e.SoFar = &gates.SoFar{Shape: "mission", Speedup: &gates.Estimate{Value: 0.16, Lower: &lower, Upper: &upper}, Goal: &goal}
+		e.Detail, e.Left = e.SoFar.String(), 30
+	}
+	return e
+}
+
 // story is a small history: a kernel on main, a pull request of two attempts with a
 // command and an override, one that runs and one that waits.
 func story(w *world) (jobs map[string]string) {
@@ -283,9 +330,16 @@ func story(w *world) (jobs map[string]string) {
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
 	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: "gpu1"})
 	jobs["running"] = running.Runs[0].Job
-	w.busy(jobs["running"], &runners.Event{Gate: gates.GatePerformance, Text: "mission", Done: 3, Total: 20, Unit: "rounds", Left: 30})
+	w.says(jobs["running"], runners.Event{Gate: gates.GateBuild, Text: "compiling the baseline"}, runners.Event{Gate: gates.GateCorrectness, Text: "comparing 36 cases with the reference"})
+	for round := range 4 {
+		w.says(jobs["running"], measuring(round))
+	}
+	now := measuring(3)
+	now.Text += " mission"
+	w.busy(jobs["running"], &now)
 	waits := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 9}, "org/kernels", "Waits", "sdpa")
 	jobs["queued"] = waits.Runs[0].Job
+	w.places = map[string]queue.Place{jobs["queued"]: {Ahead: 0, Wait: 40 * time.Second, Took: 4 * time.Minute}}
 	w.settle()
 	return jobs
 }

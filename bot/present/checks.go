@@ -1,6 +1,7 @@
 package present
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -82,7 +83,7 @@ func (v View) kernelCheck(r change.Run) Check {
 	s, at := v.State, v.ofRun(r)
 	c := Check{Check: client.Check{
 		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
-		DetailsURL: v.RunURL, Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
+		DetailsURL: cmp.Or(v.Pages[r.Job].URL, v.RunURL), Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
 	}, Mark: v.Marks[r.Job]}
 	if at.status == completed {
 		c.CompletedAt = r.Ended

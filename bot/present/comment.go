@@ -141,7 +141,7 @@ func (v View) inSight() string {
 	} else if v.forInformation() { // the heading is about something else
 		named = v.done(*r).sign + " **" + report.Escape(report.Headline(verdict)) + "**\n"
 	}
-	return joined(named, v.again(*r), v.reportOf(*r, report.Above, maxInSight))
+	return joined(named, v.again(*r), v.reportOf(*r, report.Above, maxInSight), v.picture(*r))
 }
 
 // maxInSight is far more than a verdict has to say above its folds.
@@ -270,4 +270,6 @@ func (v View) compared() string {
 }
 
 // foot is what it was about, and how to ask for more.
-func (v View) foot() string { return strings.TrimSpace(v.compared()+" "+v.howToAsk()) + "\n" }
+func (v View) foot() string {
+	return strings.TrimSpace(strings.TrimSpace(v.compared()+" "+v.links())+" "+v.howToAsk()) + "\n"
+}

@@ -46,6 +46,9 @@ func dump(checks []Check) string {
 	for _, c := range checks {
 		state, description := c.CommitStatus()
 		fmt.Fprintf(&b, "==== %s @ %s (%s)\n%s %s: %s\nas a status: %s: %s\n", c.Name, c.HeadSHA[:6], c.ExternalID, c.Status, c.Conclusion, c.Title, state, description)
+		if c.DetailsURL != "" {
+			fmt.Fprintf(&b, "leads to %s\n", c.DetailsURL)
+		}
 		if !c.StartedAt.IsZero() {
 			fmt.Fprintf(&b, "started %s", c.StartedAt.Format(time.TimeOnly))
 			if !c.CompletedAt.IsZero() {
@@ -110,6 +113,8 @@ func TestGolden(t *testing.T) {
 		"overridden":     overridden(t, slow),
 		"history":        history(t, slow, pass),
 		"beside":         beside(t, pass, broken),
+		"pages":          tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow).shown(true),
+		"pages-several":  tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").finished("sdpa_fp8", slow).finished("gemm_fp8", pass).shown(false),
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".txt", dump(Checks(s.view)))

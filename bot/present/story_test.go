@@ -144,3 +144,16 @@ func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *s
 	return s.do(change.Asked{ID: id, Comment: 1, By: by, Request: command.Read(text), Head: s.state.Facts.Head},
 		change.Answered{ID: id, OK: ok, Reply: "Done.", Effect: effect})
 }
+
+// shown gives every run a page, to everybody or not.
+func (s *story) shown(public bool) *story {
+	s.view.Pages = map[string]Page{}
+	for _, r := range s.view.State.Runs {
+		p := Page{URL: "https://gate.example/runs/" + r.Job}
+		if public {
+			p.Picture = p.URL + "/intervals.svg"
+		}
+		s.view.Pages[r.Job] = p
+	}
+	return s
+}

@@ -29,8 +29,15 @@ type View struct {
 	Beside   []Beside                  // other open pull requests with the same head
 	Runners  []RunnerInfo              // that are connected
 	Now      time.Time
-	RunURL   string // a page that tells more of the runs; may be empty
-	Buttons  bool   // somebody hears of them
+	RunURL   string          // a page that tells more of the runs; may be empty
+	Pages    map[string]Page // of each run, by job; those that nobody could look at are not here
+	Buttons  bool            // somebody hears of them
+}
+
+// A Page is where a run can be looked at.
+type Page struct {
+	URL     string
+	Picture string // of its intervals, where everybody may see it
 }
 
 // Progress is what a runner does at the moment, or what a queued job waits for.

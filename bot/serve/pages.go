@@ -22,9 +22,12 @@ import (
 	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Pages is who may look at what was measured. What is not named is private.
@@ -145,6 +148,15 @@ func (s *Server) pageOf(repo string, id change.ID) string {
 // pageOfRun is the same of a run.
 func (s *Server) pageOfRun(repo, job string) string { return s.pageAt(repo, "/runs/"+job) }
 
+// runPage is the same with a picture, which GitHub fetches as nobody, and by https alone.
+func (s *Server) runPage(repo, job string) present.Page {
+	p := present.Page{URL: s.pageOfRun(repo, job)}
+	if strings.HasPrefix(p.URL, "https://") && s.access.IsPublic(repo) {
+		p.Picture = p.URL + "/intervals.svg"
+	}
+	return p
+}
+
 func (s *Server) pageAt(repo, path string) string {
 	if s.opt.Config.URL == "" || s.access == nil || !s.access.Readable(repo) {
 		return ""
@@ -191,12 +203,24 @@ func (s stores) Blob(ctx context.Context, name string) ([]byte, error) {
 func (s stores) Runners() []pages.Runner {
 	var list []pages.Runner
 	for _, r := range s.s.Runners.Runners() {
+		off := ""
+		switch {
+		case r.Duty.Quarantined != nil:
+			off = pages.Quarantined
+		case r.Duty.Drained != nil:
+			off = pages.Drained
+		}
 		list = append(list, pages.Runner{
 			Name: r.Name, Labels: r.Labels, Seen: r.LastSeen, Here: s.s.here(r.LastSeen), Job: r.Job, Progress: r.Progress,
+			Health: r.Health, Tests: r.Duty.Tests, Off: off,
 		})
 	}
 	return list
 }
+
+func (s stores) Places() map[string]queue.Place { return s.s.Journal.Places() }
+
+func (s stores) Said(job string) []runners.Said { return s.s.Runners.Said(job) }
 
 // An actor says in a page's words why something cannot be asked for.
 type actor struct{ bot *keeper.Keeper }

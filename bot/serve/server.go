@@ -237,7 +237,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
-		Runners: s.connected, Page: s.pageOf, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{

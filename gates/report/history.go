@@ -17,12 +17,12 @@ import (
 // look up, and left out.
 func History(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
 	blocks := []block{heading{1, line{text("History of "), mono(kernel)}}}
-	steps := stepsOf(verdicts)
+	steps := Steps(verdicts)
 	if len(steps) == 0 {
 		return markdown(append(blocks, paragraph{cell("There is no evidence that compares variants or commits yet.")}))
 	}
 	for _, device := range devicesOf(steps) {
-		of := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.verdict.Device.Name != device })
+		of := slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.Verdict.Device.Name != device })
 		blocks = append(blocks, heading{2, line{text(device)}}, historyTable(of))
 		if failed := negatives(of, lessons); len(failed) > 0 {
 			blocks = append(blocks, heading{3, cell("What did not work")}, bullets{failed})
@@ -32,18 +32,18 @@ func History(kernel string, verdicts []*gates.Verdict, lessons map[string]string
 		"Times are p50 in µs. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant on the shape that must gain.")}))
 }
 
-// A step is one variant or commit against the one before it.
-type step struct {
-	verdict       *gates.Verdict
-	before, after string
-	factor        float64
-	first         bool // its baseline is nobody's candidate
-	target        *gates.Comparison
+// A Step is one variant or commit against the one before it.
+type Step struct {
+	Verdict       *gates.Verdict
+	Before, After string
+	Factor        float64           // of all steps up to this one, on the shape that must gain
+	First         bool              // its baseline is nobody's candidate
+	Target        *gates.Comparison // on that shape; nil where none must gain
 }
 
-// stepsOf orders the verdicts along their chain of baselines; of two about the
+// Steps orders the verdicts along their chain of baselines; of two about the
 // same step the later one counts.
-func stepsOf(verdicts []*gates.Verdict) []step {
+func Steps(verdicts []*gates.Verdict) []Step {
 	latest := map[[3]string]*gates.Verdict{}
 	for _, v := range verdicts {
 		key := [3]string{v.Device.Name, stateOf(v.Provenance.Base), stateOf(v.Provenance.Head)}
@@ -54,12 +54,12 @@ func stepsOf(verdicts []*gates.Verdict) []step {
 			latest[key] = v
 		}
 	}
-	var steps []step
+	var steps []Step
 	for key, v := range latest {
-		s := step{verdict: v, before: key[1], after: key[2]}
+		s := Step{Verdict: v, Before: key[1], After: key[2]}
 		for i := range v.Comparisons {
 			if v.Comparisons[i].Role == gates.RoleTarget {
-				s.target = &v.Comparisons[i]
+				s.Target = &v.Comparisons[i]
 				break
 			}
 		}
@@ -69,15 +69,15 @@ func stepsOf(verdicts []*gates.Verdict) []step {
 	factors := map[string]float64{}
 	for i := range steps {
 		s := &steps[i]
-		key := s.verdict.Device.Name + " " + s.before
+		key := s.Verdict.Device.Name + " " + s.Before
 		if _, known := factors[key]; !known {
-			factors[key], s.first = 1, true
+			factors[key], s.First = 1, true
 		}
-		s.factor = factors[key]
-		if s.target != nil {
-			s.factor *= 1 + s.target.Speedup.Value
+		s.Factor = factors[key]
+		if s.Target != nil {
+			s.Factor *= 1 + s.Target.Speedup.Value
 		}
-		factors[s.verdict.Device.Name+" "+s.after] = s.factor
+		factors[s.Verdict.Device.Name+" "+s.After] = s.Factor
 	}
 	return steps
 }
@@ -92,24 +92,24 @@ func stateOf(c gates.Commit) string {
 
 // inOrder has every step behind the one that made its baseline. Beside each other variants
 // stand by their names, commits by their time, and a choice among variants behind them.
-func inOrder(steps []step) []step {
-	rank := func(s step) string {
-		switch v := s.verdict; {
+func inOrder(steps []Step) []Step {
+	rank := func(s Step) string {
+		switch v := s.Verdict; {
 		case len(v.Builds) > 0 && len(v.Builds[len(v.Builds)-1].Parts) > 0:
-			return "2" + s.after
+			return "2" + s.After
 		case v.Provenance.Head.Variant == "":
 			return "1" + v.Provenance.Time.UTC().Format(time.RFC3339)
 		}
-		return "0" + s.after
+		return "0" + s.After
 	}
-	slices.SortFunc(steps, func(a, b step) int {
-		return cmp.Or(strings.Compare(rank(a), rank(b)), strings.Compare(a.after+" "+a.before, b.after+" "+b.before))
+	slices.SortFunc(steps, func(a, b Step) int {
+		return cmp.Or(strings.Compare(rank(a), rank(b)), strings.Compare(a.After+" "+a.Before, b.After+" "+b.Before))
 	})
-	var ordered []step
+	var ordered []Step
 	for len(steps) > 0 {
-		next := slices.IndexFunc(steps, func(s step) bool {
-			return !slices.ContainsFunc(steps, func(other step) bool {
-				return other.after == s.before && other.verdict.Device.Name == s.verdict.Device.Name
+		next := slices.IndexFunc(steps, func(s Step) bool {
+			return !slices.ContainsFunc(steps, func(other Step) bool {
+				return other.After == s.Before && other.Verdict.Device.Name == s.Verdict.Device.Name
 			})
 		})
 		next = max(next, 0) // a circle begins anywhere
@@ -119,20 +119,20 @@ func inOrder(steps []step) []step {
 	return ordered
 }
 
-func devicesOf(steps []step) []string {
+func devicesOf(steps []Step) []string {
 	var names []string
 	for _, s := range steps {
-		if !slices.Contains(names, s.verdict.Device.Name) {
-			names = append(names, s.verdict.Device.Name)
+		if !slices.Contains(names, s.Verdict.Device.Name) {
+			names = append(names, s.Verdict.Device.Name)
 		}
 	}
 	return names
 }
 
-func historyTable(steps []step) block {
+func historyTable(steps []Step) block {
 	var shapes []string
 	for _, s := range steps {
-		for _, c := range s.verdict.Comparisons {
+		for _, c := range s.Verdict.Comparisons {
 			if !slices.Contains(shapes, c.Shape) {
 				shapes = append(shapes, c.Shape)
 			}
@@ -146,14 +146,14 @@ func historyTable(steps []step) block {
 		column{title: "shared memory", right: true}, column{title: "verdict"})
 	targets := make([]gates.Comparison, len(steps))
 	for i, s := range steps {
-		if s.target != nil {
-			targets[i] = *s.target
+		if s.Target != nil {
+			targets[i] = *s.Target
 		}
 	}
 	drawn := bars(targets)
 	var rows [][]line
 	for i, s := range steps {
-		if s.first {
+		if s.First {
 			rows = append(rows, s.row(shapes, true, ""))
 		}
 		rows = append(rows, s.row(shapes, false, drawn[i]))
@@ -163,19 +163,19 @@ func historyTable(steps []step) block {
 
 // row is one variant's line: of the step's candidate, or of the baseline that
 // everything began with.
-func (s step) row(shapes []string, asBaseline bool, bar string) []line {
-	name, against, speedup, factor := s.after, codeCell(s.before), cell("–"), s.factor
-	verdict := line{mark(signOfVerdict(s.verdict.Outcome, s.verdict.Reason)), text(" " + verdictWord(s.verdict))}
-	if s.target != nil {
-		speedup = cell(plainText(estimate(s.target.Speedup, nil)))
+func (s Step) row(shapes []string, asBaseline bool, bar string) []line {
+	name, against, speedup, factor := s.After, codeCell(s.Before), cell("–"), s.Factor
+	verdict := line{mark(signOfVerdict(s.Verdict.Outcome, s.Verdict.Reason)), text(" " + verdictWord(s.Verdict))}
+	if s.Target != nil {
+		speedup = cell(plainText(estimate(s.Target.Speedup, nil)))
 	}
 	if asBaseline {
-		name, against, speedup, factor, verdict = s.before, cell("–"), cell("–"), 1, cell("where it began")
+		name, against, speedup, factor, verdict = s.Before, cell("–"), cell("–"), 1, cell("where it began")
 	}
 	row := []line{codeCell(name), against}
 	for _, shape := range shapes {
 		time := "–"
-		for _, c := range s.verdict.Comparisons {
+		for _, c := range s.Verdict.Comparisons {
 			if side := c.Candidate; c.Shape == shape {
 				if asBaseline {
 					side = c.Baseline
@@ -188,7 +188,7 @@ func (s step) row(shapes []string, asBaseline bool, bar string) []line {
 		row = append(row, cell(time))
 	}
 	resource := func(name string) line {
-		for _, r := range s.verdict.Resources {
+		for _, r := range s.Verdict.Resources {
 			// Of a choice, those of the variant that stands first.
 			if of, _, _ := strings.Cut(r.Name, " of "); of == name {
 				if asBaseline {
@@ -214,14 +214,14 @@ func verdictWord(v *gates.Verdict) string {
 }
 
 // negatives are the steps that were not taken, with what was found and learnt.
-func negatives(steps []step, lessons map[string]string) []line {
+func negatives(steps []Step, lessons map[string]string) []line {
 	var items []line
 	for _, s := range steps {
-		if s.verdict.Outcome != gates.Defer {
+		if s.Verdict.Outcome != gates.Defer {
 			continue
 		}
-		item := append(line{mono(s.after), text(" over "), mono(s.before), text(": ")}, prose(s.verdict.Summary)...)
-		if lesson := lessons[s.after]; lesson != "" {
+		item := append(line{mono(s.After), text(" over "), mono(s.Before), text(": ")}, prose(s.Verdict.Summary)...)
+		if lesson := lessons[s.After]; lesson != "" {
 			item = append(item, text(". Lesson: "+lesson))
 		}
 		items = append(items, item)

@@ -229,8 +229,15 @@ func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protoco
 	return &l, nil
 }
 
-func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, p *runners.Event, h *protocol.Health) error {
-	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", protocol.Beat{Token: l.Token, Progress: p, Health: h}, nil)
+// beat tells what the job is at, and what its log has that the server does not; it returns how much the server then has.
+func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, log *runners.Log, known int, h *protocol.Health) (int, error) {
+	var answer protocol.BeatAnswer
+	b := protocol.Beat{Token: l.Token, Progress: log.Latest(), From: known, Said: log.After(known, protocol.MostSaid), Health: h}
+	err := c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", b, &answer)
+	if errors.Is(err, io.EOF) { // a server that keeps no log
+		err = nil
+	}
+	return answer.Said, err
 }
 
 // hold keeps a request open by which the server knows that this process is there.

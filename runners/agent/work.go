@@ -54,10 +54,10 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseAnswer) error {
 
 // holding is a job that the server is told about regularly.
 type holding struct {
-	ctx    context.Context // ends when the job is not this runner's any more, with the reason as its cause
-	latest latest
-	end    func(cause error)
-	stop   func()
+	ctx  context.Context // ends when the job is not this runner's any more, with the reason as its cause
+	log  *runners.Log
+	end  func(cause error)
+	stop func()
 }
 
 // hold beats until it is stopped, also while the result is on its way. That the
@@ -65,19 +65,20 @@ type holding struct {
 // decision is the server's.
 func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 	ctx, cancel := context.WithCancelCause(ctx)
-	h := &holding{ctx: ctx, end: cancel}
+	h := &holding{ctx: ctx, end: cancel, log: &runners.Log{Now: a.Now}}
 	var ended sync.WaitGroup
 	h.stop = func() { cancel(context.Canceled); ended.Wait() }
 	every := time.Duration(l.Heartbeat * float64(time.Second))
 	ended.Go(func() { a.show(ctx, l, every) })
 	ended.Go(func() {
+		known := 0 // of the log, to the server
 		for silent := false; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-a.After(every):
 			}
-			err := a.client.beat(ctx, l, h.latest.get(), a.news())
+			has, err := a.client.beat(ctx, l, h.log, known, a.news())
 			if gone(err) {
 				cancel(err)
 				return
@@ -85,7 +86,9 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 			if err != nil && ctx.Err() == nil && !silent {
 				a.Log.Warn("the server does not hear this runner; the job goes on", "job", l.Job, "error", err)
 			}
-			silent = err != nil
+			if silent = err != nil; !silent {
+				known = has
+			}
 		}
 	})
 	return h
@@ -109,24 +112,6 @@ func (a *agent) show(ctx context.Context, l protocol.LeaseAnswer, every time.Dur
 	}
 }
 
-// latest is the progress that the next beat tells.
-type latest struct {
-	mu sync.Mutex
-	p  *runners.Event
-}
-
-func (l *latest) Report(e runners.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.p = &e
-}
-
-func (l *latest) get() *runners.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.p
-}
-
 // measure returns an outcome with evidence: what goes wrong here is a fault in
 // it. Only the end of the job returns an error.
 func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners.Measured, error) {
@@ -144,7 +129,7 @@ func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners
 			do = a.Build
 		}
 		job.Builds, job.Builder = a.builds(ctx, l, dir), l.Builder
-		if found, err = a.guarded(ctx, do, job, filepath.Join(dir, "scratch"), &h.latest); err == nil {
+		if found, err = a.guarded(ctx, do, job, filepath.Join(dir, "scratch"), h.log); err == nil {
 			return found, nil
 		}
 	}

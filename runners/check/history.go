@@ -30,16 +30,16 @@ func History(folder, policyName string) (string, error) {
 		}
 		verdicts = append(verdicts, gates.Judge(policy, file, evidence))
 	}
-	lessons, err := lessonsOf(filepath.Join(folder, kernels.FileName))
+	lessons, err := Lessons(filepath.Join(folder, kernels.FileName))
 	if err != nil {
 		return "", err
 	}
 	return report.History(filepath.Base(folder), verdicts, lessons), nil
 }
 
-// lessonsOf reads the lessons of a manifest's variants. Evidence alone has a history
+// Lessons reads the lessons of a manifest's variants. Evidence alone has a history
 // too, so that a manifest need not be there.
-func lessonsOf(file string) (map[string]string, error) {
+func Lessons(file string) (map[string]string, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

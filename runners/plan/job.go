@@ -102,6 +102,11 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	if at.Head, err = p.opt.Repo.Describe(ctx, p.opt.Head); err != nil {
 		return strict.Mistake{Err: err}
 	}
+	for _, v := range job.Of(job.Candidate).Variants {
+		if v.Name == job.Candidate.Variant {
+			at.Head.Lesson = v.Lesson
+		}
+	}
 	words := []string{"kernelgate", "check"}
 	for _, kind := range policies.ToolchainKinds() {
 		if pin := p.opt.Before.Of(kind); pin != nil {

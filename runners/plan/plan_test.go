@@ -203,7 +203,7 @@ func TestNewDefaultVariant(t *testing.T) {
 	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
 	head := r.commit(map[string]string{
 		"k/stage2.c":    "// 2\n",
-		"k/kernel.yaml": edited(t, staged, "  stage1:", "  stage2: {source: stage2.c, flags: [-O3]}\n  stage1:", "default_variant: stage0", "default_variant: stage2"),
+		"k/kernel.yaml": edited(t, staged, "  stage1:", "  stage2: {source: stage2.c, flags: [-O3], lesson: tiles do not fit}\n  stage1:", "default_variant: stage0", "default_variant: stage2"),
 	})
 	job, err := r.job(plan.Options{Base: base, Head: head})
 	if err != nil {
@@ -217,6 +217,9 @@ func TestNewDefaultVariant(t *testing.T) {
 	}
 	if len(job.Notes) != 0 {
 		t.Errorf("notes: %v", job.Notes)
+	}
+	if job.Provenance.Head.Lesson != "tiles do not fit" || job.Provenance.Base.Lesson != "" {
+		t.Errorf("the lesson is %q", job.Provenance.Head.Lesson)
 	}
 }
 

@@ -5,7 +5,7 @@
 //	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again; 403: too old, among other reasons
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
 //	GET  jobs/{id}/builds?token=N   → 200 what another host has compiled of it, where LeaseAnswer.Builds says that there is
-//	POST jobs/{id}/beat             Beat → 200
+//	POST jobs/{id}/beat             Beat → 200 BeatAnswer
 //	GET  jobs/{id}/hold?token=N     → 204 after a while, ask again: while it is open, the runner's process is there
 //	POST jobs/{id}/earlier          Built → 200 EarlierAnswer: what is known of this machine code
 //	POST jobs/{id}/begin            Built → 200 BeginAnswer: counts an attempt, before its first round
@@ -83,6 +83,17 @@ type Beat struct {
 	Token    uint64         `json:"token"`
 	Progress *runners.Event `json:"progress,omitempty"` // nil before there is any
 	Health   *Health        `json:"health,omitempty"`   // nil where there is no news of it
+	From     int            `json:"from,omitempty"`     // how much of the job's log goes before Said
+	Said     []runners.Said `json:"said,omitempty"`     // of the log, at most MostSaid
+}
+
+// MostSaid is how much of a log one beat carries.
+const MostSaid = 50
+
+// A BeatAnswer says how much of the job's log the bot has: the next beat goes on from there. After a restart of the bot that
+// is the beginning.
+type BeatAnswer struct {
+	Said int `json:"said"`
 }
 
 // Built is what the runner has built, and where.

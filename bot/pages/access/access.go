@@ -69,11 +69,11 @@ func (g *Guard) Viewer(r *http.Request) pages.Viewer {
 		proof = base64.RawURLEncoding.EncodeToString(g.sign("form", s.Login+"\x00"+strconv.FormatInt(s.Until, 10)))
 	}
 	return pages.Viewer{Login: s.Login, Member: ok, Proof: proof, MayRead: func(ctx context.Context, repo string) bool {
-		return all || g.isPublic(repo) || s.Login != "" && g.canRead(ctx, repo, s.Login)
+		return all || g.IsPublic(repo) || s.Login != "" && g.canRead(ctx, repo, s.Login)
 	}}
 }
 
-func (g *Guard) isPublic(repo string) bool {
+func (g *Guard) IsPublic(repo string) bool {
 	return slices.ContainsFunc(g.Public, func(name string) bool { return strings.EqualFold(name, repo) })
 }
 
@@ -114,7 +114,7 @@ func (g *Guard) SignIn() string {
 }
 
 // Readable tells whether anybody can come to see the repository's pages.
-func (g *Guard) Readable(repo string) bool { return g.isPublic(repo) || g.SignIn() != "" }
+func (g *Guard) Readable(repo string) bool { return g.IsPublic(repo) || g.SignIn() != "" }
 
 func (g *Guard) now() time.Time {
 	if g.Now == nil {

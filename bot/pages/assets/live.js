@@ -1,17 +1,30 @@
-// A run that is under way speaks: what the server writes takes the place of what it
-// wrote before. When there is a verdict, the page with it takes the place of this one,
-// and the reader stays where they are.
+// A page of what is under way speaks: a piece that the server writes anew takes the
+// place of the one before. When there is a verdict, the page with it takes the place of
+// this one, and the reader stays where they are.
 "use strict";
 const live = document.querySelector("[data-live]");
 if (live && window.EventSource) {
   const source = new EventSource(live.dataset.live);
-  source.addEventListener("progress", (e) => { live.innerHTML = e.data; });
-  source.addEventListener("log", (e) => {
-    const log = document.querySelector("#log");
-    log.hidden = false;
-    log.querySelector("pre").textContent = e.data;
-  });
+  for (const box of live.querySelectorAll("[data-piece]")) {
+    source.addEventListener(box.dataset.piece, (e) => {
+      const next = document.createElement("template");
+      next.innerHTML = e.data;
+      if (next.innerHTML.trim() === box.innerHTML.trim()) return;
+      const at = box.contains(document.activeElement) && document.activeElement.getAttribute("href");
+      box.replaceChildren(next.content);
+      if (at) box.querySelector(`a[href="${CSS.escape(at)}"]`)?.focus();
+    });
+  }
+  source.addEventListener("log", (e) => { tell("", e.data); });
+  source.addEventListener("more", (e) => { tell("\n", e.data); });
   source.addEventListener("end", () => { source.close(); verdict(); });
+}
+function tell(between, lines) {
+  const log = document.querySelector("#log"), text = log.querySelector("pre");
+  const follows = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+  log.hidden = false;
+  text.textContent = between ? text.textContent + between + lines : lines;
+  if (follows) text.scrollTop = text.scrollHeight;
 }
 async function verdict() {
   try {

@@ -84,6 +84,7 @@ func pictures() map[string]string {
 		"grid": Grid("Correctness", []string{"seed 0", "1", "2", "3", "4", "5", "6", "secret"}, []GridRow{
 			{"mission · normal", cells(-1)}, {"mission · outliers", cells(3)}, {"a shape with a long name · constant", cells(-1)},
 		}),
+		"funnel":   Funnel("Speedup so far", []Narrowing{{1, 0.2, -0.05, 0.5}, {2, 0.15, 0.02, 0.3}, {3, 0.17, 0.1, 0.24}, {4, 0.165, 0.12, 0.21}}, pointer(0.1)),
 		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate"}, {"mission", 120, 2e14, "baseline"}, {"small", 20, 1e12, "candidate"}}),
 	}
 }
@@ -273,6 +274,10 @@ func TestStrangeData(t *testing.T) {
 				grid[i].Cells[k] = Cell{r.text(), r.text()}
 			}
 		}
+		rounds := make([]Narrowing, r.IntN(6))
+		for i := range rounds {
+			rounds[i] = Narrowing{r.IntN(9) - 2, r.value(), r.value(), r.value()}
+		}
 		spots := make([]Spot, r.IntN(5))
 		for i := range spots {
 			spots[i] = Spot{r.text(), r.value(), r.value(), r.text()}
@@ -286,6 +291,7 @@ func TestStrangeData(t *testing.T) {
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
 			"line": Line(r.text(), r.text(), points, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
 			"order": Order(r.text(), r.text(), sequence), "bars": Bars(r.text(), bars), "grid": Grid(r.text(), columns, grid),
+			"funnel":   Funnel(r.text(), rounds, r.pointer()),
 			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),
 		} {
 			if err := check(svg); err != nil {

@@ -17,18 +17,22 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // mostBytes is the largest file that is taken for evidence.
 const mostBytes = 256 << 20
 
 // A Folder is results on disk. Judge may be nil: evidence without a verdict beside it
-// is then shown as it is.
+// is then shown as it is. Lessons is what was learnt, by variant, where the evidence is too
+// old to say it.
 type Folder struct {
-	Dir   string
-	Judge func(*gates.Evidence) *gates.Verdict
+	Dir     string
+	Judge   func(*gates.Evidence) *gates.Verdict
+	Lessons map[string]string
 
 	mu      sync.Mutex
 	results map[string]*result // by their name in addresses
@@ -47,7 +51,7 @@ type result struct {
 const repoID = 1
 
 // Open reads the folder.
-func Open(dir string, judge func(*gates.Evidence) *gates.Verdict) (*Folder, error) {
+func Open(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons map[string]string) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the results: %w (kernelgate check writes them into results)", err)
@@ -55,7 +59,7 @@ func Open(dir string, judge func(*gates.Evidence) *gates.Verdict) (*Folder, erro
 	if !info.IsDir() {
 		return nil, fmt.Errorf("opening the results: %s is no folder (name the folder that holds evidence.json, or one above it)", dir)
 	}
-	f := &Folder{Dir: dir, Judge: judge, results: map[string]*result{}}
+	f := &Folder{Dir: dir, Judge: judge, Lessons: lessons, results: map[string]*result{}}
 	if err := f.read(context.Background()); err != nil {
 		return nil, err
 	}
@@ -170,6 +174,9 @@ func (f *Folder) parse(path, name, stamp string) (*result, error) {
 	}
 	r := &result{evidence: path, stamp: stamp}
 	var v *gates.Verdict
+	if at := &e.Provenance.Head; at.Lesson == "" {
+		at.Lesson = f.Lessons[at.Variant]
+	}
 	if f.Judge != nil {
 		v = f.Judge(e)
 		r.verdict, err = json.Marshal(v)
@@ -265,6 +272,12 @@ func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	return rows[0], nil
 }
 
+// AtHead is the results of a commit.
+func (f *Folder) AtHead(_ context.Context, prefix string, limit int) ([]ledger.RunRow, error) {
+	rows := f.all(func(r ledger.RunRow) bool { return strings.HasPrefix(r.Head, prefix) })
+	return rows[:min(len(rows), limit)], nil
+}
+
 // Blob is a file's content.
 func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 	what, rest, _ := strings.Cut(name, " ")
@@ -293,5 +306,7 @@ func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
 }
 func (f *Folder) Audit(context.Context, ledger.AuditFilter) ([]ledger.Entry, error) { return nil, nil }
 func (f *Folder) Runners() []pages.Runner                                           { return nil }
+func (f *Folder) Places() map[string]queue.Place                                    { return nil }
+func (f *Folder) Said(string) []runners.Said                                        { return nil }
 
 var _ pages.Source = (*Folder)(nil)

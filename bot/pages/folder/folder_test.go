@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
 )
 
 const recorded = "../../../kernels/sdpa_fp8/evidence/"
@@ -67,7 +69,7 @@ func TestResultsOfCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(dir, nil)
+	f, err := Open(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +107,46 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{dir: file, filepath.Join(dir, "none"): "kernelgate check writes", file: "is no folder"} {
-		if _, err := Open(path, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(path, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// Evidence beside a kernel shows its variants one against the other, and what was learnt
+// from those that were not taken.
+func TestVariantsOfAFolder(t *testing.T) {
+	text, err := policies.Shipped("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := policies.Parse("h200.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "evidence")
+	for _, name := range []string{"stage1", "stage2", "stage3a", "stage3b"} {
+		copyFile(t, recorded+name+".json", filepath.Join(dir, name+".json"))
+	}
+	f, err := Open(dir, func(e *gates.Evidence) *gates.Verdict { return gates.Judge(policy, "h200.yaml", e) }, map[string]string{"stage3a": "copies <i>were</i> hidden", "stage2": "it paid"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page := site(t, f)("/kernels/results/evidence/sdpa_fp8")
+	rows := regexp.MustCompile(`<tr><th scope="row"><code>(\w+)</code>`).FindAllStringSubmatch(page, -1)
+	var names []string
+	for _, r := range rows {
+		names = append(names, r[1])
+	}
+	if got := strings.Join(names, " "); got != "stage0 stage1 stage2 stage3a stage3b" {
+		t.Errorf("the variants are %s", got)
+	}
+	for _, want := range []string{"where it began", "1.00 ×", "105 registers", "Lesson:</strong> copies &lt;i&gt;were&lt;/i&gt; hidden", "stage3a</a> <span class=\"note\">over <code>stage2</code>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "it paid") {
+		t.Error("a variant that was taken is among those that were not")
 	}
 }

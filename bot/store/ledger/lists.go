@@ -75,6 +75,11 @@ func (l *Ledger) Latest(ctx context.Context, repoID int64, folder string, limit 
 	return l.listRuns(ctx, "the last runs of "+folder, "SELECT n FROM runs WHERE repo_id = ? AND folder = ? ORDER BY n DESC LIMIT ?", repoID, folder, pageSize(limit))
 }
 
+// AtHead is the last runs of commits whose id begins so, newest first.
+func (l *Ledger) AtHead(ctx context.Context, prefix string, limit int) ([]RunRow, error) {
+	return l.listRuns(ctx, "the runs of commit "+prefix, "SELECT n FROM runs WHERE head >= ?1 AND head < ?1 || 'g' ORDER BY n DESC LIMIT ?2", prefix, pageSize(limit))
+}
+
 // lookedThrough is how many runs of a kernel are looked through for those of the default
 // branch.
 const lookedThrough = 2000

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,11 @@ func TestLists(t *testing.T) {
 		want = append(want, RepoName{r.ID, r.Name})
 	}
 	same("repositories", want, names, err)
+	for _, prefix := range []string{every[0].Head, every[0].Head[:2], every[0].Head[:len(every[0].Head)-1], "zz"} {
+		got, err := l.AtHead(ctx, prefix, 1000)
+		its := which(func(r RunRow) bool { return strings.HasPrefix(r.Head, prefix) })
+		same("runs at "+prefix, its[:min(len(its), 1000)], append([]RunRow{}, got...), err)
+	}
 	for _, repo := range names {
 		kernels, err := l.Kernels(ctx, repo.ID)
 		var seen []string

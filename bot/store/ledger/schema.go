@@ -76,6 +76,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_change ON runs (change, folder);
 CREATE INDEX runs_kernel ON runs (repo_id, folder);
 CREATE INDEX runs_outcome ON runs (phase, outcome);
+CREATE INDEX runs_head ON runs (head);
 
 CREATE TABLE shapes (
 	run     INTEGER NOT NULL, -- runs.n

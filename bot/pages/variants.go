@@ -1,0 +1,169 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// A VariantTable is what a kernel's variants gained on one device, each against the
+// one before it.
+type VariantTable struct {
+	Device string       `json:"device"`
+	Shapes []string     `json:"shapes"`
+	Rows   []VariantRow `json:"variants"`
+}
+
+// A VariantRow is one variant.
+type VariantRow struct {
+	Variant  string             `json:"variant"`
+	Against  string             `json:"against,omitempty"` // "" of the one that everything began with
+	Verdicts []Word             `json:"verdicts,omitempty"`
+	P50      map[string]float64 `json:"p50_us"` // by shape
+	Gain     *gates.Estimate    `json:"speedup,omitempty"`
+	Shape    string             `json:"of_shape,omitempty"` // that must gain
+	Factor   float64            `json:"factor"`             // of all steps since the first
+	Uses     []Use              `json:"resources,omitempty"`
+}
+
+// A Word is what runs said of a variant.
+type Word struct {
+	Job     string        `json:"job"` // the newest that said so
+	Outcome gates.Outcome `json:"outcome"`
+	Reason  gates.Reason  `json:"reason,omitempty"`
+	Times   int           `json:"times"`
+}
+
+// A Use is what the compiler says that a variant needs.
+type Use struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+}
+
+// A Negative is a change, or a variant, that was not taken.
+type Negative struct {
+	Row
+	Variant string `json:"variant,omitempty"`
+	Against string `json:"against,omitempty"`
+	Lesson  string `json:"lesson,omitempty"`
+}
+
+// mostVariants bounds a table.
+const mostVariants = 60
+
+// variants is a table for each device, of those that were timed. Runs that compare
+// commits of one variant are the history's.
+func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTable {
+	var verdicts []*gates.Verdict
+	said := map[[3]string][]Word{} // by device and step, newest first
+	seen := map[string]bool{}
+	for _, r := range runs {
+		if r.Phase != change.Done || r.Side || seen[r.Job] {
+			continue
+		}
+		seen[r.Job] = true
+		v := s.digest(ctx, r.Verdict).step()
+		if v == nil {
+			continue
+		}
+		if slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Baseline != nil && c.Candidate != nil }) {
+			verdicts = append(verdicts, v) // what was not timed leads from nowhere to nowhere
+		}
+		key := [3]string{v.Device.Name, v.Provenance.Base.Variant, v.Provenance.Head.Variant}
+		same := func(w Word) bool { return w.Outcome == r.Outcome && w.Reason == r.Reason }
+		if at := slices.IndexFunc(said[key], same); at >= 0 {
+			said[key][at].Times++
+		} else {
+			said[key] = append(said[key], Word{r.Job, r.Outcome, r.Reason, 1})
+		}
+	}
+	var tables []VariantTable
+	for _, step := range report.Steps(verdicts) {
+		device := step.Verdict.Device.Name
+		at := slices.IndexFunc(tables, func(t VariantTable) bool { return t.Device == device })
+		if at < 0 {
+			at, tables = len(tables), append(tables, VariantTable{Device: device})
+		}
+		t := &tables[at]
+		if len(t.Rows) >= mostVariants {
+			continue
+		}
+		for _, c := range step.Verdict.Comparisons {
+			if !slices.Contains(t.Shapes, c.Shape) {
+				t.Shapes = append(t.Shapes, c.Shape)
+			}
+		}
+		if step.First {
+			t.Rows = append(t.Rows, rowOfStep(step, true))
+		}
+		row := rowOfStep(step, false)
+		row.Verdicts = said[[3]string{device, step.Before, step.After}]
+		t.Rows = append(t.Rows, row)
+	}
+	return tables
+}
+
+// rowOfStep is the step's candidate, or the baseline that everything began with.
+func rowOfStep(s report.Step, began bool) VariantRow {
+	row := VariantRow{Variant: s.After, Against: s.Before, Factor: s.Factor}
+	if began {
+		row = VariantRow{Variant: s.Before, Factor: 1}
+	} else if s.Target != nil {
+		row.Gain, row.Shape = &s.Target.Speedup, s.Target.Shape
+	}
+	row.P50 = map[string]float64{}
+	for _, c := range s.Verdict.Comparisons {
+		side := c.Candidate
+		if began {
+			side = c.Baseline
+		}
+		if side != nil {
+			row.P50[c.Shape] = side.P50
+		}
+	}
+	for _, r := range s.Verdict.Resources {
+		name, _, of := strings.Cut(r.Name, " of ")
+		value := r.Candidate
+		if began {
+			value = r.Baseline
+		}
+		if of || value == nil || !slices.Contains([]string{"registers", "shared memory", "spill stores", "blocks per SM"}, name) || name == "spill stores" && *value == 0 {
+			continue
+		}
+		row.Uses = append(row.Uses, Use{name, *value, r.Unit})
+	}
+	return row
+}
+
+// negatives is what was tried last in each change, or of each variant, and was not
+// taken.
+func (s *Server) negatives(ctx context.Context, runs []ledger.RunRow, repo string) []Negative {
+	var list []Negative
+	told := map[string]bool{}
+	for _, r := range runs {
+		if r.Phase != change.Done || r.Side || r.Change.Kind == change.Push || r.Change.Kind == change.Group {
+			continue
+		}
+		d := s.digest(ctx, r.Verdict)
+		n := Negative{Row: rowOf(r, repo)}
+		if v := d.step(); v != nil {
+			n.Variant, n.Against = v.Provenance.Head.Variant, v.Provenance.Base.Variant
+		}
+		if d != nil {
+			n.Lesson = d.Provenance.Head.Lesson
+		}
+		key := cmp.Or(n.Change, r.Device+" "+cmp.Or(n.Variant, r.Job))
+		if !told[key] && r.Outcome == gates.Defer && r.Reason != gates.ReasonInconclusive { // what is not known yet is no lesson
+			list = append(list, n)
+		}
+		told[key] = true
+	}
+	return list
+}

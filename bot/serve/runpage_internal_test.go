@@ -1,0 +1,27 @@
+package serve
+
+import (
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/present"
+)
+
+// A comment shows a picture where GitHub can fetch it: without a login, by https.
+func TestRunPage(t *testing.T) {
+	for name, c := range map[string]struct {
+		url, repo string
+		want      present.Page
+	}{
+		"public":   {"https://gate.example/", "o/open", present.Page{URL: "https://gate.example/runs/j", Picture: "https://gate.example/runs/j/intervals.svg"}},
+		"private":  {"https://gate.example", "o/closed", present.Page{URL: "https://gate.example/runs/j"}},
+		"loopback": {"http://127.0.0.1:8080", "o/open", present.Page{URL: "http://127.0.0.1:8080/runs/j"}},
+		"nowhere":  {"", "o/open", present.Page{}},
+	} {
+		s := &Server{access: &access.Guard{Key: []byte("k"), Public: []string{"o/open"}, Token: "a token of more than sixteen characters"}}
+		s.opt.Config.URL = c.url
+		if got := s.runPage(c.repo, "j"); got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
