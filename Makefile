@@ -47,12 +47,12 @@ lint:
 # they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
 # ./gates is one of them, and shows the error rates that it simulated. ./bot/keeper and
 # ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
-# reach no statement which others do not reach, run here alone.
-PLAIN := ./runners/cpu ./bot/keeper . ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
+# reach no statement which others do not reach, run here alone, and the other stories not again.
+PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart ./bot/pages/folder \
 	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/nvtool ./runners/plan ./runners/replay ./runners/sanitize ./runners/scripted ./runners/tensor ./runners/toolchain
+	./runners/nvtool ./runners/replay ./runners/sanitize ./runners/scripted ./runners/tensor
 
 # lint has vetted everything, and no debugger looks at these programs: without its
 # tables they are linked in two thirds of the time. A machine that does much else at the time
@@ -62,19 +62,21 @@ LEAN := -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w'
 
 # The race detector watches all packages but the PURE, which calculate what their caller gave them, and
 # whose only locks are those of package sync: a third of a story's time was spent there. (SQLite has
-# locks of its own, and must be watched.) The pointer checks that come with the detector are for our
-# code alone. Stories wait more than they work: more of them at once than there are cores.
+# locks of its own, and encoding/json a cache that its callers share: they must be watched.) The pointer
+# checks that come with the detector are for our code alone. Stories wait more than they work: more
+# of them at once than there are cores.
 PURE := regexp regexp/syntax unicode unicode/utf8 strconv compress/flate math/rand/v2 crypto/internal/fips140/bigmod \
 	gopkg.in/yaml.v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/kernelgate/kernelgate/gates/stats
-RACE := -race $(LEAN) -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=github.com/kernelgate/kernelgate/...= \
+RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=github.com/kernelgate/kernelgate/...= \
 	$(foreach package,$(PURE),'-gcflags=$(package)=-d=checkptr=0 -race=false')
 
-# Packages are tested in the order of this list: the one that takes longest is first, so that
-# nothing waits for it at the end.
+# Packages are tested in the order of this list: those that take longest are first, so that
+# nothing waits for them at the end. Tests make much garbage and keep little of it, so it is
+# collected seldom; and a watched program need not wait a second at its end for others' races.
 test: setup lint
-	go test $(RACE) ./bot/keeper ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
-	go test $(LEAN) $(PLAIN)
-	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
+	GOGC=400 GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./bot/store/journal ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
+	GOGC=400 KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)
+	GOGC=400 go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
 # The README's pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots

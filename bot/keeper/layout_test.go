@@ -11,7 +11,7 @@ import (
 // Two kernels of one folder have checks, attempts and commands of their own; one of them has
 // its source in another folder.
 func TestTwoKernelsOfOneFolder(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	second := strings.NewReplacer("name: scale\n", "name: twice\n", "source: scale.c\n", "root: csrc\nsource: twice.c\n").Replace(manifest)
 	const key = "kernels/scale/twice.kernel.yaml"
 	_, err := w.repo.Push("main", map[string]string{key: second, "csrc/twice.c": "// speed 1.0\n"}, "Another")

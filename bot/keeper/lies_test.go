@@ -62,7 +62,7 @@ func (r rogue) job(l protocol.LeaseAnswer) (job struct {
 
 // newRogue is a world whose own runner is busy, so that the next job is the rogue's.
 func newRogue(t *testing.T) rogue {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	held := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 	w.until("a running check", func() bool {
 		c, _ := w.repo.Check(held.HeadSHA(), "kernelgate")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -135,7 +136,7 @@ func startLaunch(c *config) (*launch, error) {
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
 		Args:        []string{launchName, fmt.Sprint(3 + c.Files)},
-		Env:         []string{"GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1"}, // see ending
+		Env:         append(slices.Clone(stageEnv), "GODEBUG=asyncpreemptoff=1"), // see ending
 		Stdin:       os.Stdin,
 		Stdout:      os.Stdout,
 		Stderr:      os.Stderr,

@@ -84,7 +84,7 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	p.cmd = &exec.Cmd{
 		Path:       "/proc/self/exe",
 		Args:       []string{initName, fmt.Sprint(3 + c.Files)},
-		Env:        []string{"GOMAXPROCS=1"},
+		Env:        stageEnv,
 		Dir:        "/",
 		ExtraFiles: append(slices.Clone(s.ExtraFiles), far),
 		SysProcAttr: c.IDs.userNamespace(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
