@@ -40,6 +40,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/trace"
 )
 
 // Config is what a bot works with.
@@ -58,6 +59,8 @@ type Config struct {
 	// is not.
 	Judged func(ctx context.Context, runner, kernel, fault string)
 	Page   func(repo string, id change.ID) string // that tells more of a change; "" where there is none
+
+	Trace *trace.Tracer // nil where nobody is told how long each step took
 
 	Log *slog.Logger
 	Now func() time.Time
