@@ -157,7 +157,7 @@ func publish(ctx context.Context, srv *server.Server, write func(publisher) erro
 		m := nats.NewMsg("events." + id.String())
 		m.Data = data
 		m.Header.Set("Kernelgate-Kind", change.KindOf(event))
-		_, err = js.PublishMsgAsync(m)
+		_, err = js.PublishMsgAsync(m, jetstream.WithStallWait(time.Minute))
 		return err
 	})
 	if err != nil {

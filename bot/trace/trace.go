@@ -218,8 +218,3 @@ func (h Head) spanID(key string) (id trace.SpanID) {
 	copy(id[:], sum[:])
 	return id
 }
-
-// Parent is a run's place in the trace as W3C's traceparent, for whoever works on its job.
-func (h Head) Parent(job string) string {
-	return fmt.Sprintf("00-%s-%s-01", h.TraceID(), h.spanID(job))
-}
