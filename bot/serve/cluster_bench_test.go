@@ -28,7 +28,7 @@ type side struct {
 
 // BenchmarkCluster holds a bot on a cluster of three, with three copies of everything, against one with the embedded server, in
 // turns, so that what else the machine does counts for both. Run it with -benchtime 1x: it has a number of turns of its own.
-// The servers are processes on this machine, which share its disk and cores: on machines of their own they do better.
+// The servers are processes on this machine, which share its disk and cores.
 func BenchmarkCluster(b *testing.B) {
 	begin := func(cluster bool) *side {
 		w := newWorld(b)
