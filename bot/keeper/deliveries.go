@@ -46,7 +46,7 @@ const noteTime = time.Minute
 // handle notes what a delivery says. Everything that follows from it is done
 // afterwards, by workers: a delivery waits for neither GitHub nor git.
 func (k *Keeper) handle(ctx context.Context, d journal.Delivery) error {
-	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	ctx, cancel := context.WithTimeout(received(ctx, d.Received), noteTime)
 	defer cancel()
 	if d.Event == doubtEvent {
 		return k.noteDoubt(ctx, d.Body)
@@ -107,6 +107,7 @@ func (k *Keeper) notePull(ctx context.Context, e webhook.PullRequest) error {
 	if err != nil || s.Seq == 0 {
 		return err
 	}
+	k.accepted(ctx, s)
 	k.markStale(id, told)
 	k.wake(id)
 	return nil
@@ -139,7 +140,7 @@ func (k *Keeper) noteRemark(ctx context.Context, e webhook.Event) error {
 // ask notes a command once. Its author could see the head that is known, unless GitHub
 // tells which one it was.
 func (k *Keeper) ask(ctx context.Context, id change.ID, a change.Asked) error {
-	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Asked(a.ID) {
 			return nil, nil
 		}
@@ -147,6 +148,7 @@ func (k *Keeper) ask(ctx context.Context, id change.ID, a change.Asked) error {
 		told.Head = cmp.Or(a.Head, now.Facts.Head)
 		return told, nil
 	})
+	k.accepted(ctx, s)
 	k.wake(id)
 	return err
 }
@@ -216,13 +218,14 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
 	f.Repo = k.nameOf(e.Repository.ID)
-	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
 		}
 		f.Title, f.Author, f.Labels, f.Members = now.Facts.Title, now.Facts.Author, now.Facts.Labels, now.Facts.Members
 		return change.Seen{Facts: f}, nil
 	})
+	k.accepted(ctx, s)
 	k.wake(id)
 	return err
 }
@@ -238,7 +241,7 @@ func (k *Keeper) notePush(ctx context.Context, e webhook.Push) error {
 		return nil
 	}
 	id := change.ID{Kind: change.Push, Repo: e.Repository.ID, SHA: e.After}
-	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 {
 			return nil, nil
 		}
@@ -247,6 +250,7 @@ func (k *Keeper) notePush(ctx context.Context, e webhook.Push) error {
 			Head: e.After, Base: e.Branch, BaseSHA: e.Before,
 		}}, nil
 	})
+	k.accepted(ctx, s)
 	k.wake(id)
 	return err
 }

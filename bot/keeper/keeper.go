@@ -40,6 +40,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/trace"
 )
 
 // Config is what a bot works with.
@@ -59,6 +60,8 @@ type Config struct {
 	Judged  func(ctx context.Context, runner, kernel, fault string)
 	Page    func(repo string, id change.ID) string // that tells more of a change; "" where there is none
 	RunPage func(repo, job string) present.Page    // the same of a run
+
+	Trace *trace.Tracer // nil where nobody is told how long each step took
 
 	Log *slog.Logger
 	Now func() time.Time

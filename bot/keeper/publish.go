@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -20,6 +21,7 @@ func (k *Keeper) publish(ctx context.Context, s *change.State, others []*change.
 	if err != nil {
 		return err
 	}
+	from := k.Now()
 	p := publish.Publisher{GitHub: k.GitHub}
 	out, failure := p.Publish(ctx, view)
 	k.denied(s, p.Denied)
@@ -29,13 +31,17 @@ func (k *Keeper) publish(ctx context.Context, s *change.State, others []*change.
 			c.Retry++
 		}
 	})
+	k.Trace.Tell(headOf(s), trace.Span{Name: "publish", From: from, To: k.Now(), Err: failure})
 	if len(out.Checks) == 0 && out.Comment == nil && len(out.Replies) == 0 && !out.Complete {
 		return failure
 	}
-	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+	after, err := k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		out.Complete = out.Complete && now.Seq == s.Seq // else there is news to publish
 		return out, nil
 	})
+	if err == nil {
+		k.conclude(ctx, after)
+	}
 	return errors.Join(failure, err)
 }
 

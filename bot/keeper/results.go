@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/testimony"
+	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -86,7 +87,13 @@ func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string
 	if _, err := k.wanted(s, job, token); err != nil {
 		return err
 	}
-	result, err := k.verdictOn(ctx, s, run, gather)
+	var evidence *gates.Evidence
+	came := k.Now()
+	result, err := k.verdictOn(ctx, s, run, func(s *change.State, r change.Run) (*gates.Evidence, error) {
+		e, err := gather(s, r)
+		evidence = e
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
@@ -107,6 +114,7 @@ func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string
 	})
 	if err == nil {
 		k.forget(job)
+		k.Trace.Tell(headOf(s), trace.OfRun(run, evidence, came, k.Now(), *result)...)
 		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by)
 		fault := ""
 		if result.Outcome == gates.Error && result.Reason == gates.ReasonRunner {

@@ -51,13 +51,13 @@ func (k *Keeper) step(ctx context.Context, s *change.State) (bool, error) {
 	case k.isAway(s.ID.Repo):
 		return false, nil
 	case s.Facts.Head == "": // known by a comment alone
-		return s.Facts.Open, k.introduce(ctx, s)
+		return s.Facts.Open, k.timed(ctx, s, "look", k.introduce)
 	case s.Facts.Open && s.ID.Kind == change.Group && len(s.Facts.Members) == 0:
 		return true, k.gather(ctx, s)
 	case k.isStale(s.ID):
-		return true, k.freshen(ctx, s)
+		return true, k.timed(ctx, s, "look", k.freshen)
 	case s.NeedsPlan():
-		return true, k.plan(ctx, s)
+		return true, k.timed(ctx, s, "plan", k.plan)
 	case k.isUnread(s.ID):
 		return true, k.readReviews(ctx, s)
 	case len(s.Unanswered()) > 0:

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +76,9 @@ func (h *Histogram) add(told, was time.Duration) {
 
 // Off says how far estimates were off.
 func (q *Queue) Off() Off { return q.off }
+
+// Waited is how long jobs waited until a runner first had them. One that was given back waits on and is not counted again.
+func (q *Queue) Waited() map[Class]Histogram { return maps.Clone(q.waited) }
 
 // A Place is where a job stands in line.
 type Place struct {

@@ -59,6 +59,7 @@ type Queue struct {
 	spent  map[string]spent
 	past   map[work]durations
 	off    Off
+	waited map[Class]Histogram
 
 	builders map[string]time.Time // by label: when one was last here that compiles
 }
@@ -90,7 +91,7 @@ type lease struct {
 func New(limits Limits) *Queue {
 	return &Queue{
 		Limits: limits, Rise: time.Hour, byID: map[string]*item{}, shares: map[turn]*shares{}, streak: map[string]int{},
-		spent: map[string]spent{}, past: map[work]durations{}, builders: map[string]time.Time{},
+		spent: map[string]spent{}, past: map[work]durations{}, builders: map[string]time.Time{}, waited: map[Class]Histogram{},
 	}
 }
 
@@ -160,6 +161,16 @@ func (q *Queue) Lease(id, holder string, labels []string, losses int, now, until
 	if i == nil {
 		return
 	}
+	if holder != "" && i.lease == nil && losses == 0 {
+		h := q.waited[i.Class]
+		h.add(0, now.Sub(i.Queued))
+		q.waited[i.Class] = h
+	}
+	q.hand(i, holder, labels, losses, now, until)
+}
+
+// hand gives the job to a holder.
+func (q *Queue) hand(i *item, holder string, labels []string, losses int, now, until time.Time) {
 	i.giveUpBuild()
 	q.end(i, now) // of whoever was lost
 	if i.offered == nil {
@@ -177,8 +188,8 @@ func (q *Queue) Lease(id, holder string, labels []string, losses int, now, until
 
 // Resume says that a job was handed out before this process began.
 func (q *Queue) Resume(id, holder, label string, losses int, since, now, until time.Time) {
-	q.Lease(id, holder, []string{label}, losses, now, until)
 	if i := q.byID[id]; i != nil {
+		q.hand(i, holder, []string{label}, losses, now, until)
 		i.lease.label, i.lease.since = label, since
 	}
 }

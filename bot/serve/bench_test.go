@@ -28,7 +28,7 @@ import (
 func BenchmarkStart(b *testing.B) {
 	w := newWorld(b)
 	full := b.TempDir()
-	b.Logf("history of 100,000 events made in %v", timed(func() { w.no(fill(full, 100_000)) }).Round(time.Millisecond))
+	b.Logf("history of 100,000 events made in %v", timed(func() { w.no(fill(full, func(p publisher) error { return closedChanges(p, 100_000) })) }).Round(time.Millisecond))
 	var empty time.Duration
 	for _, bb := range []struct {
 		name string
@@ -92,10 +92,12 @@ func residentMiB() float64 {
 	return pages * float64(os.Getpagesize()) / (1 << 20)
 }
 
-// fill makes a journal of so many events about 200 pull requests each of 500
-// events, and its ledger. The journal's own server would put each on disk before
-// the next, which is not what is measured here.
-func fill(data string, events int) error {
+// A publisher writes an event down.
+type publisher func(change.ID, change.Event) error
+
+// fill makes a journal, and its ledger. The journal's own server would put each event on disk
+// before the next, which is not what is measured here.
+func fill(data string, write func(publisher) error) error {
 	ctx := context.Background()
 	dir := filepath.Join(data, "journal")
 	j, err := journal.Open(ctx, journal.Options{Dir: dir})
@@ -113,7 +115,7 @@ func fill(data string, events int) error {
 	if !srv.ReadyForConnections(time.Minute) {
 		return fmt.Errorf("the server in %s does not start", dir)
 	}
-	err = publish(ctx, srv, events)
+	err = publish(ctx, srv, write)
 	srv.Shutdown()
 	srv.WaitForShutdown()
 	if err != nil {
@@ -137,7 +139,7 @@ func fill(data string, events int) error {
 	return err
 }
 
-func publish(ctx context.Context, srv *server.Server, events int) error {
+func publish(ctx context.Context, srv *server.Server, write func(publisher) error) error {
 	nc, err := nats.Connect("", nats.InProcessServer(srv))
 	if err != nil {
 		return err
@@ -147,24 +149,19 @@ func publish(ctx context.Context, srv *server.Server, events int) error {
 	if err != nil {
 		return err
 	}
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i := range events {
-		// Closed, so that nothing is left to do about them.
-		event := change.Seen{Facts: change.Facts{
-			Repo: "olga/kernels", DefaultBranch: "main", Title: fmt.Sprintf("Change %d", i), Author: "olga", Base: "main",
-			Head: fmt.Sprintf("%040x", i), Updated: at.Add(time.Duration(i) * time.Second),
-		}}
+	err = write(func(id change.ID, event change.Event) error {
 		data, err := json.Marshal(event)
 		if err != nil {
 			return err
 		}
-		id := change.ID{Kind: change.Pull, Repo: 1, Number: i%200 + 1}
 		m := nats.NewMsg("events." + id.String())
 		m.Data = data
 		m.Header.Set("Kernelgate-Kind", change.KindOf(event))
-		if _, err := js.PublishMsgAsync(m); err != nil {
-			return err
-		}
+		_, err = js.PublishMsgAsync(m, jetstream.WithStallWait(time.Minute))
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	select {
 	case <-js.PublishAsyncComplete():
@@ -172,4 +169,19 @@ func publish(ctx context.Context, srv *server.Server, events int) error {
 	case <-time.After(2 * time.Minute):
 		return ctx.Err()
 	}
+}
+
+// closedChanges are so many events about 200 pull requests, of which nothing is left to do.
+func closedChanges(publish publisher, events int) error {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range events {
+		event := change.Seen{Facts: change.Facts{
+			Repo: "olga/kernels", DefaultBranch: "main", Title: fmt.Sprintf("Change %d", i), Author: "olga", Base: "main",
+			Head: fmt.Sprintf("%040x", i), Updated: at.Add(time.Duration(i) * time.Second),
+		}}
+		if err := publish(change.ID{Kind: change.Pull, Repo: 1, Number: i%200 + 1}, event); err != nil {
+			return err
+		}
+	}
+	return nil
 }

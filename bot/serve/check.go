@@ -54,6 +54,7 @@ func (c *checker) check() {
 	c.checkLimits()
 	c.checkPages()
 	c.checkNotify()
+	c.checkTelemetry()
 	if every := time.Duration(c.Reconcile); every < 10*time.Second || every > 24*time.Hour {
 		c.at("reconcile", "%v is not between 10s and 24h (write e.g. 5m)", every)
 	}

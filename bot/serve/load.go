@@ -124,6 +124,7 @@ func (r *reading) ValidateStrict(n *strict.Node) {
 			r.override(k, "--"+k.Flag, text)
 		}
 	}
+	r.overrideTelemetry()
 	if n.Mapping() {
 		(&checker{reading: r, node: n}).check()
 	}

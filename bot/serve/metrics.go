@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -84,6 +86,7 @@ var (
 	handled      = newFigure(prometheus.CounterValue, "deliveries_handled_total", "Attempts to handle a delivery.")
 	failed       = newFigure(prometheus.CounterValue, "deliveries_failed_total", "Attempts that failed and are made again.")
 	dead         = newFigure(prometheus.GaugeValue, "deliveries_dead", "Deliveries that were given up after several attempts.")
+	oldest       = newFigure(prometheus.GaugeValue, "deliveries_oldest_seconds", "Age of the oldest delivery that nobody has handled yet; 0 if there is none.")
 	planned      = newFigure(prometheus.CounterValue, "changes_planned_total", "Changes that were looked at for kernels.")
 	answered     = newFigure(prometheus.CounterValue, "commands_answered_total", "Commands on pull requests that were answered.")
 	published    = newFigure(prometheus.CounterValue, "publications_total", "Checks and comments that were brought up to date.")
@@ -91,6 +94,7 @@ var (
 	reconciled   = newFigure(prometheus.GaugeValue, "last_reconciled_timestamp_seconds", "When everything was last looked at; 0 before.")
 	queueJobs    = newFigure(prometheus.GaugeValue, "queue_jobs", "Jobs that are not finished.", "label", "state")
 	queueOldest  = newFigure(prometheus.GaugeValue, "queue_oldest_seconds", "Age of the oldest job that is not finished.", "label")
+	queueWait    = newFigure(prometheus.UntypedValue, "queue_wait_seconds", "How long jobs waited until a runner first had them.", "class")
 	runsDone     = newFigure(prometheus.GaugeValue, "runs", "Runs in the ledger that are done, by outcome.", "outcome")
 	runsPhase    = newFigure(prometheus.GaugeValue, "runs_by_phase", "Runs in the ledger.", "phase")
 	changes      = newFigure(prometheus.GaugeValue, "changes", "Changes in the ledger.")
@@ -107,12 +111,17 @@ var (
 	cacheHits    = newFigure(prometheus.CounterValue, "hub_cache_hits_total", "Answers that GitHub confirmed as unchanged.")
 	cacheMisses  = newFigure(prometheus.CounterValue, "hub_cache_misses_total", "Answers that were read anew.")
 	cacheBytes   = newFigure(prometheus.GaugeValue, "hub_cache_bytes", "Size of the kept answers.")
+	runnerStates = newFigure(prometheus.GaugeValue, "runners", "Runners by label and state; one of several labels counts in each.", "label", "state")
 	connections  = newFigure(prometheus.GaugeValue, "runner_connected", "1 if the runner was heard of lately.", "runner")
 	busyRunners  = newFigure(prometheus.GaugeValue, "runner_busy", "1 if the runner has a job.", "runner")
 	onDuty       = newFigure(prometheus.GaugeValue, "runner_on_duty", "0 if the runner is drained or in quarantine.", "runner")
 	estimates    = newFigure(prometheus.UntypedValue, "estimate_off_seconds", "How far off it was when a waiting job was said to begin, and how long it was said to take.", "of")
 	readyNow     = newFigure(prometheus.GaugeValue, "ready", "1 if /readyz says so.")
 	leadsNow     = newFigure(prometheus.GaugeValue, "leads", "1 if this bot does the work, 0 if it stands by.")
+	answersNow   = newFigure(prometheus.GaugeValue, "journal_answers", "1 if the journal answers.")
+	copies       = newFigure(prometheus.GaugeValue, "journal_copies", "Copies of a stream on a cluster.", "stream", "state")
+	diskFree     = newFigure(prometheus.GaugeValue, "data_free_bytes", "Room on the disk of the data folder.")
+	diskSize     = newFigure(prometheus.GaugeValue, "data_size_bytes", "Size of that disk.")
 )
 
 // Describe sends nothing: what there is depends on runners and queues.
@@ -132,19 +141,23 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	if leads { // runners are elsewhere, and are told of there
 		o.collectRunners(send)
 		off := o.Journal.Off()
-		out <- histogram(off.Began, "begin")
-		out <- histogram(off.Took, "duration")
+		out <- histogram(estimates, off.Began, "begin")
+		out <- histogram(estimates, off.Took, "duration")
+		for class, waited := range o.Journal.Waited() {
+			out <- histogram(queueWait, waited, cmp.Or(string(class), string(queue.PullRequest)))
+		}
 	}
+	o.collectHealth(ctx, send)
 	send(readyNow, truth(len(o.unready(ctx)) == 0))
 	send(leadsNow, truth(leads))
 }
 
-func histogram(h queue.Histogram, of string) prometheus.Metric {
+func histogram(f figure, h queue.Histogram, label string) prometheus.Metric {
 	within := map[float64]uint64{}
 	for i, bound := range queue.Bounds {
 		within[bound] = h.Within[i]
 	}
-	return prometheus.MustNewConstHistogram(estimates.Desc, h.Count, h.Sum, within, of)
+	return prometheus.MustNewConstHistogram(f.Desc, h.Count, h.Sum, within, label)
 }
 
 type sender func(f figure, value float64, labels ...string)
@@ -201,6 +214,13 @@ func (o observer) collectStores(ctx context.Context, send sender) {
 	if list, err := o.Journal.Dead(ctx); err == nil {
 		send(dead, float64(len(list)))
 	}
+	if since, err := o.Journal.Unhandled(ctx); err == nil {
+		age := 0.0
+		if !since.IsZero() {
+			age = max(0, o.opt.Now().Sub(since).Seconds())
+		}
+		send(oldest, age)
+	}
 	for _, q := range o.Journal.Queues() {
 		send(queueJobs, float64(q.Waiting), q.Label, "waiting")
 		send(queueJobs, float64(q.Leased), q.Label, "leased")
@@ -240,7 +260,35 @@ func (o observer) lag(ctx context.Context) (int, error) {
 	return n, err
 }
 
+// collectHealth tells how what everything hangs on is kept.
+func (o observer) collectHealth(ctx context.Context, send sender) {
+	_, err := o.Journal.Last(ctx, "ready")
+	send(answersNow, truth(err == nil || errors.Is(err, journal.ErrNotFound)))
+	if all, err := o.Journal.Health(ctx); err == nil {
+		for _, c := range all {
+			send(copies, float64(c.Current), c.Stream, "current")
+			send(copies, float64(c.Behind), c.Stream, "behind")
+			send(copies, float64(c.Away), c.Stream, "away")
+		}
+	}
+	if free, size, err := room(o.opt.Data); err == nil {
+		send(diskFree, free)
+		send(diskSize, size)
+	}
+}
+
 func (o observer) collectRunners(send sender) {
+	type kind struct{ label, state string }
+	count := map[kind]int{}
+	for _, r := range o.Runners.Runners() {
+		state := fleet.Listed{Job: r.Job, LastSeen: r.LastSeen, Duty: r.Duty}.State(o.opt.Now())
+		for _, label := range r.Labels {
+			count[kind{label, state}]++
+		}
+	}
+	for k, n := range count {
+		send(runnerStates, float64(n), k.label, k.state)
+	}
 	for _, r := range o.Runners.Runners() {
 		send(connections, truth(o.here(r.LastSeen)), r.Name)
 		send(busyRunners, truth(r.Job != ""), r.Name)

@@ -25,3 +25,12 @@ func Conceal() error {
 	}
 	return nil
 }
+
+// room is how much of the disk under a folder is left, and how large that is.
+func room(dir string) (free, size float64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("asking how full the disk is: %w", err)
+	}
+	return float64(s.Bavail) * float64(s.Bsize), float64(s.Blocks) * float64(s.Bsize), nil
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 
@@ -21,7 +22,8 @@ type Secrets struct {
 	Pages        string // token that lets its bearer read all pages
 	ClientSecret string // of the App, to log people in
 
-	Notify map[string]NotifySecret // by the name of who is told
+	Notify    map[string]NotifySecret // by the name of who is told
+	Telemetry http.Header             // that a collector of traces wants
 }
 
 // Names of secrets in the environment, for hosts that hand them over that way.
@@ -75,6 +77,9 @@ func (c Config) ReadSecrets(getenv func(string) string, warn func(text string)) 
 			s.Notify = map[string]NotifySecret{}
 		}
 		s.Notify[n.Name] = r.readNotify(fmt.Sprintf("notify[%d]", i), n)
+	}
+	if file := c.Telemetry.HeadersFile; file != "" {
+		s.Telemetry = r.readHeaders("telemetry.headers_file", file)
 	}
 	return s, r.problems.err()
 }

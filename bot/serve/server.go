@@ -24,6 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
@@ -44,6 +45,7 @@ type Options struct {
 	ProgressEvery time.Duration // as in keeper.Config
 	LeaseFor      time.Duration // as in journal.Options
 	LeadFor       time.Duration // as in journal.Options
+	TraceEvery    time.Duration // as in trace.Options
 	Heartbeat     time.Duration // as in fleet.Server
 	Poll          time.Duration // as in fleet.Server
 	Labels        func() []string
@@ -63,6 +65,7 @@ type Server struct {
 	ready   readiness
 	net     listeners
 	access  *access.Guard
+	trace   *trace.Tracer // nil where nobody is told
 	parts   parts
 	lock    *os.File // of the data folder; nil where the journal is in it
 	fail    context.CancelCauseFunc
@@ -125,6 +128,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	if s.access, err = s.guard(); err != nil {
+		return nil, err
+	}
+	if s.trace, err = s.tracer(); err != nil {
 		return nil, err
 	}
 	s.assemble(tokens)
@@ -237,7 +243,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
-		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
@@ -310,6 +316,7 @@ func (s *Server) close() error {
 	s.parts.bot.end()
 	s.parts.notify.end()
 	s.parts.follow.end()
+	s.trace.Close()
 	if s.Ledger != nil {
 		err = errors.Join(err, s.Ledger.Close())
 	}

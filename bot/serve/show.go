@@ -89,6 +89,8 @@ func unset(path string) string {
 		return "(runner.sock in the data folder)"
 	case "github.api_url", "github.git_url":
 		return "(github.com)"
+	case "telemetry.endpoint":
+		return "(nobody)"
 	}
 	return "-"
 }

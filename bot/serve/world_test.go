@@ -21,6 +21,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -32,6 +33,7 @@ const asRunner = "as-runner"
 
 func TestMain(m *testing.M) {
 	sandbox.Init()
+	natstest.Main()
 	if len(os.Args) > 2 && os.Args[1] == asRunner {
 		if err := runRunner(os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

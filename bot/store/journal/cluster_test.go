@@ -65,6 +65,7 @@ func TestCluster(t *testing.T) {
 	c := newCluster(t)
 	t.Run("replicas", c.replicas)
 	t.Run("reads what it wrote", c.reads)
+	t.Run("health", c.health)
 	t.Run("servers killed", c.killed)
 	t.Run("a silent server", c.silent)
 }

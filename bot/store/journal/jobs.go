@@ -348,6 +348,13 @@ func (j *Journal) Off() queue.Off {
 	return j.queue.turns.Off()
 }
 
+// Waited is how long jobs waited for a runner, since the journal was opened or the lead was taken.
+func (j *Journal) Waited() map[queue.Class]queue.Histogram {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return j.queue.turns.Waited()
+}
+
 // usesFor is how far back what jobs have cost is read at a start: enough for the limits of a day, and to know how long
 // kernels take that change once a week.
 const usesFor = 7 * 24 * time.Hour
