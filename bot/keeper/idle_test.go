@@ -1,0 +1,137 @@
+package keeper_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// idleAtMost is how long a runner may have nothing to do while there is work for it.
+const idleAtMost = 10 * time.Second
+
+// A watch sees how long runners have nothing to do while there is work for them. That is: the runner's process runs and is not
+// stopped, it is not measuring, and the bot that leads has a job of its label that no runner has. Fetching a bundle and
+// bringing a result are idle time too, for the GPU is. Whatever happens to bots, to NATS servers or to other runners meanwhile
+// is no excuse, nor is it that a process has just been started. While no bot leads, what the last one said holds. What counts
+// is one such time without a break, less what this process itself was kept waiting by the machine.
+type watch struct {
+	bots  *bots
+	hands []*hand
+
+	mu      sync.Mutex
+	waiting map[string]int // jobs by label, as was last heard
+	asleep  time.Duration  // by which ticks came late
+	longest time.Duration
+	whose   string
+	worked  map[string]time.Duration // while there was work: how long runners have measured
+	stood   map[string]time.Duration // and how long they have not
+}
+
+const lookEvery = 100 * time.Millisecond
+
+func (b *bots) watch(hands []*hand) *watch {
+	w := &watch{bots: b, hands: hands, waiting: map[string]int{}, worked: map[string]time.Duration{}, stood: map[string]time.Duration{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { w.look(ctx) })
+	for _, m := range b.all {
+		all.Go(func() { w.ask(ctx, m) })
+	}
+	b.Cleanup(func() { cancel(); all.Wait() })
+	return w
+}
+
+// ask hears what waits, from one bot while it leads.
+func (w *watch) ask(ctx context.Context, m *member) {
+	client := http.Client{Timeout: time.Second}
+	for tick := time.NewTicker(lookEvery); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+		resp, err := client.Get("http://" + m.Addr + "/queues")
+		if err != nil {
+			continue
+		}
+		var queues []journal.Queue
+		err = json.NewDecoder(resp.Body).Decode(&queues)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			continue
+		}
+		waiting := map[string]int{}
+		for _, q := range queues {
+			waiting[q.Label] = q.Waiting
+		}
+		w.mu.Lock()
+		w.waiting = waiting
+		w.mu.Unlock()
+	}
+}
+
+// look adds up how long each runner was idle.
+func (w *watch) look(ctx context.Context) {
+	last := time.Now()
+	for tick := time.NewTicker(lookEvery); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+		now := time.Now()
+		passed := min(now.Sub(last), lookEvery) // the rest is this process's own
+		w.mu.Lock()
+		w.asleep += now.Sub(last) - passed
+		for _, h := range w.hands {
+			h.is(func() {
+				work := h.live && w.waiting[h.Label] > 0
+				switch {
+				case work && h.at == "":
+					h.idle += passed
+					w.stood[h.Label] += passed
+				case work:
+					w.worked[h.Label] += passed
+					fallthrough
+				default:
+					h.idle = 0
+				}
+				if h.idle > w.longest {
+					w.longest, w.whose = h.idle, fmt.Sprintf("%s until %s", h.Name, now.Format("15:04:05.0"))
+				}
+			})
+		}
+		w.mu.Unlock()
+		last = now
+	}
+}
+
+// waits is how many jobs do.
+func (w *watch) waits() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, count := range w.waiting {
+		n += count
+	}
+	return n
+}
+
+// end says what was seen.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bots.Logf("the longest time that a runner was idle while work waited: %v (%s); this process was held up for %v", w.longest, w.whose, w.asleep.Round(time.Second))
+	for label := range w.worked {
+		w.bots.Logf("%s: while work waited, runners measured for %v and did not for %v", label, w.worked[label].Round(time.Second), w.stood[label].Round(time.Second))
+	}
+	if w.longest > idleAtMost {
+		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v: %s", w.longest, idleAtMost, w.whose)
+	}
+}
