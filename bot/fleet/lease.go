@@ -41,6 +41,11 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	patience(w, s.Poll+time.Minute)
 	ctx, cancel := s.poll(r.Context(), name) // before the duty is read: what changes it from then on ends the poll
 	defer cancel()
+	if ask.Wait > 0 {
+		var enough context.CancelFunc
+		ctx, enough = context.WithTimeout(ctx, seconds(min(ask.Wait, s.Poll.Seconds())))
+		defer enough()
+	}
 	duty, err := s.duty(r.Context(), name)
 	if err != nil {
 		return err
@@ -67,12 +72,17 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		if answer == nil {
 			continue
 		}
+		if r.Context().Err() != nil { // it has asked elsewhere meanwhile
+			return errors.Join(r.Context().Err(), l.Release(context.WithoutCancel(ctx), 0))
+		}
 		s.note(name, s.at(l))
 		s.Log.Info("job handed out", "job", l.ID, "token", l.Token, "runner", name, "label", l.Label)
 		w.Header().Set("Content-Type", "application/json")
 		return json.NewEncoder(w).Encode(answer)
 	}
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // start makes an answer of a lease; nil means that there is nothing left to do
 // for the job.

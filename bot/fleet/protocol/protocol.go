@@ -52,6 +52,9 @@ type LeaseRequest struct {
 	Labels  []string `json:"labels"`
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
+	// Wait is for how many seconds there may be no answer; 0 leaves it to the server. A runner that hears nothing for longer
+	// asks another.
+	Wait float64 `json:"wait_seconds,omitempty"`
 }
 
 // A LeaseAnswer hands a job out.
