@@ -16,9 +16,11 @@ const idleAtMost = 10 * time.Second
 
 // A watch sees how long runners have nothing to do while there is work for them. That is: the runner's process runs and is not
 // stopped, it is not measuring, and the bot that leads has a job of its label that no runner has. Fetching a bundle and
-// bringing a result are idle time too, for the GPU is. Whatever happens to bots, to NATS servers or to other runners meanwhile
-// is no excuse, nor is it that a process has just been started. While no bot leads, what the last one said holds. What counts
-// is one such time without a break, less what this process itself was kept waiting by the machine.
+// bringing a result are idle time too, for the GPU is. That its process has just been started is no excuse, nor is what
+// happens to other runners. While no bot leads, what the last one said holds. What counts is one such time without a break,
+// less what this process itself was kept waiting by the machine. It begins anew with every fault of a bot or a NATS server,
+// which are faster one after the other than any of them can be mended: so it is how long after the last of them a runner was
+// without work. (What it is with no such excuse is told too, and not bounded.)
 type watch struct {
 	bots  *bots
 	hands []*hand
@@ -26,10 +28,45 @@ type watch struct {
 	mu      sync.Mutex
 	waiting map[string]int // jobs by label, as was last heard
 	asleep  time.Duration  // by which ticks came late
-	longest time.Duration
-	whose   string
+	longest spell
+	through spell                    // any faults
 	worked  map[string]time.Duration // while there was work: how long runners have measured
 	stood   map[string]time.Duration // and how long they have not
+}
+
+// A spell is a time in which a runner was idle.
+type spell struct {
+	long  time.Duration
+	whose string
+}
+
+func (s *spell) reach(long time.Duration, h *hand) {
+	if long > s.long {
+		*s = spell{long, fmt.Sprintf("%s until %s", h.Name, time.Now().Format("15:04:05.0"))}
+	}
+}
+
+// fault begins anew to count.
+func (w *watch) fault() {
+	for _, h := range w.hands {
+		h.is(func() { h.idle = 0 })
+	}
+}
+
+// calm waits until no runner is idle that could work.
+func (w *watch) calm() {
+	w.bots.Helper()
+	w.bots.poll("runners to work again", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, h := range w.hands {
+			idle := false
+			if h.is(func() { idle = h.live && h.at == "" && w.waiting[h.Label] > 0 }); idle {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 const lookEvery = 100 * time.Millisecond
@@ -96,16 +133,16 @@ func (w *watch) look(ctx context.Context) {
 				switch {
 				case work && h.at == "":
 					h.idle += passed
+					h.through += passed
 					w.stood[h.Label] += passed
 				case work:
 					w.worked[h.Label] += passed
 					fallthrough
 				default:
-					h.idle = 0
+					h.idle, h.through = 0, 0
 				}
-				if h.idle > w.longest {
-					w.longest, w.whose = h.idle, fmt.Sprintf("%s until %s", h.Name, now.Format("15:04:05.0"))
-				}
+				w.longest.reach(h.idle, h)
+				w.through.reach(h.through, h)
 			})
 		}
 		w.mu.Unlock()
@@ -127,11 +164,13 @@ func (w *watch) waits() (n int) {
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.bots.Logf("the longest time that a runner was idle while work waited: %v (%s); this process was held up for %v", w.longest, w.whose, w.asleep.Round(time.Second))
+	const ms = 10 * time.Millisecond
+	w.bots.Logf("the longest time that a runner was idle while work waited, since the last fault of a bot or server: %v (%s); through any number of them: %v (%s); this process was held up for %v",
+		w.longest.long.Round(ms), w.longest.whose, w.through.long.Round(ms), w.through.whose, w.asleep.Round(time.Second))
 	for label := range w.worked {
 		w.bots.Logf("%s: while work waited, runners measured for %v and did not for %v", label, w.worked[label].Round(time.Second), w.stood[label].Round(time.Second))
 	}
-	if w.longest > idleAtMost {
-		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v: %s", w.longest, idleAtMost, w.whose)
+	if w.longest.long > idleAtMost {
+		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v: %s", w.longest.long, idleAtMost, w.longest.whose)
 	}
 }

@@ -68,10 +68,10 @@ type hand struct {
 	cmd *exec.Cmd
 	log *tail
 
-	mu   sync.Mutex
-	live bool   // it runs, and is not stopped
-	at   string // the head that it measures; "" while it does not
-	idle time.Duration
+	mu            sync.Mutex
+	live          bool          // it runs, and is not stopped
+	at            string        // the head that it measures; "" while it does not
+	idle, through time.Duration // as in watch
 }
 
 // crew starts runners with the addresses of all bots, each beginning with another.

@@ -52,6 +52,7 @@ type setup struct {
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
 	limits queue.Limits // of repositories
+	sweeps []keeper.Sweep
 	judged func(ctx context.Context, runner, kernel, fault string)
 
 	measure func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // in place of the scripted runner's
@@ -156,7 +157,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	b := keeper.New(keeper.Config{
 		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
-		Repositories: watched, Now: s.now,
+		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepLook: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: func() []present.RunnerInfo { return here },
 	})

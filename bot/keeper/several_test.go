@@ -42,7 +42,7 @@ func TestSeveralBots(t *testing.T) {
 			crew[i].Takes = time.Duration(2+i) * time.Second
 		}
 	}
-	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 3 * time.Second, beat: 500 * time.Millisecond, retold: true}), members, nodes, crew...)
+	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 10 * time.Second, beat: 500 * time.Millisecond, retold: true}), members, nodes, crew...)
 	_, err := b.repo.Push("l4", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "[cpu]", "[l4]", 1)}, "Another GPU")
 	b.no(err)
 	for _, m := range b.all {
@@ -51,6 +51,7 @@ func TestSeveralBots(t *testing.T) {
 	b.leader(nil)
 	f := &faults{bots: b, hands: b.crew(crew), lost: map[string]int{}, count: map[string]int{}}
 	seen := b.watch(f.hands)
+	f.watch = seen
 	all := append(b.crowd(2, "main"), b.crowd(2, "l4")...)
 	for i := range kills {
 		if long && i%20 == 19 {
@@ -61,7 +62,9 @@ func TestSeveralBots(t *testing.T) {
 		}
 		if long {
 			<-time.After(time.Duration(b.dice(1000)) * time.Millisecond)
-			f.any()
+			if f.any(); b.dice(2) == 0 { // or the next comes before this one is mended
+				seen.calm()
+			}
 		} else {
 			f.each(i)
 		}
@@ -112,6 +115,7 @@ func (b *bots) dice(n int) int {
 // faults are what happens to bots, servers and runners.
 type faults struct {
 	*bots
+	watch  *watch
 	hands  []*hand
 	paused *hand
 	lost   map[string]int // heads, by how often a runner that measured them was lost
@@ -156,6 +160,7 @@ func (f *faults) each(i int) {
 func (f *faults) killBot(m *member) {
 	f.Helper()
 	f.count["bots killed"]++
+	f.watch.fault()
 	start := time.Now()
 	m.kill()
 	f.leader(m)
@@ -166,12 +171,14 @@ func (f *faults) killBot(m *member) {
 func (f *faults) stopBot(m *member) {
 	f.Helper()
 	f.count["bots stopped"]++
+	f.watch.fault()
 	f.stopped(m)
 }
 
 func (f *faults) killServer(i int) {
 	f.Helper()
 	f.count["NATS servers killed"]++
+	f.watch.fault()
 	f.nats.Kill(i)
 	f.nats.Start(i)
 	f.listens(i)

@@ -23,6 +23,7 @@ type Config struct {
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
 	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(nobody)" doc:"Token of whoever lists, drains and returns runners with kernelgate fleet."`
 	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"What repositories may use of the runners. A check says so when a limit holds its kernels back; what runs is never ended by one."`
+	Sweeps    []Sweep           `yaml:"sweeps" eg:"[{repository: owner/name, at: 02:30}]" doc:"When all kernels of a default branch are measured, for their history. Their jobs go after all others. What became slower since the last sweep is told (notify)."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may look at runs, kernels and changes in a browser; nobody unless it says so."`
 	Notify    []Notify          `yaml:"notify" eg:"[{name: team, form: slack, url_file: /etc/kernelgate/slack.url}]" doc:"Where verdicts are told beside GitHub."`
 	Reconcile quantity.Duration `yaml:"reconcile" eg:"2m" default:"5m" bounds:"10s to 24h" doc:"How often everything is looked at again, for webhooks that never came."`
@@ -69,6 +70,14 @@ type Limit struct {
 	Repository string `yaml:"repository" required:"true" eg:"owner/name" doc:"Which; \"*\" is each that is not named."`
 	GPUMinutes int    `yaml:"gpu_minutes" eg:"600" default:"(as many as there are)" doc:"Minutes on runners with a GPU in a day, which begins at 00:00 UTC. What runs counts for as long as it is expected to."`
 	Jobs       int    `yaml:"jobs" eg:"4" default:"(as many as there are runners)" doc:"Jobs at runners at once."`
+}
+
+// A Sweep measures one repository's default branch at a time of day, or that of each which no other sweep names.
+type Sweep struct {
+	Repository string            `yaml:"repository" required:"true" eg:"owner/name" doc:"Which; \"*\" is each that is not named."`
+	At         string            `yaml:"at" eg:"02:30" default:"(midnight)" doc:"Time of day, UTC. Times that pass while no bot runs are made up for by one sweep."`
+	Every      quantity.Duration `yaml:"every" eg:"12h" default:"(24h)" bounds:"1h to 168h" doc:"How long from one to the next."`
+	Kernels    []string          `yaml:"kernels" eg:"[\"kernels/attention/*\"]" default:"(all)" doc:"Which kernels, by their folders or manifests; * is anything but /."`
 }
 
 // Log is how serve writes to stderr.

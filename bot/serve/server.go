@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -214,6 +215,15 @@ func limits(c Config) queue.Limits {
 	return all
 }
 
+// sweeps are the configuration's, as the keeper has them.
+func sweeps(c Config) (all []keeper.Sweep) {
+	for _, s := range c.Sweeps {
+		at, _ := s.at() // it was checked
+		all = append(all, keeper.Sweep{Repository: s.Repository, At: at, Every: cmp.Or(time.Duration(s.Every), 24*time.Hour), Kernels: s.Kernels})
+	}
+	return all
+}
+
 // openClient makes the way to GitHub, on which the bot that leads alone may write.
 func (s *Server) openClient() (*client.GitHub, error) {
 	g := s.opt.Config.GitHub
@@ -237,6 +247,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
+		Sweeps:  sweeps(c),
 		Runners: s.connected, Page: s.pageOf, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
