@@ -78,6 +78,7 @@ func (c *checker) checkAddresses() {
 		c.at("listen", "%q is not an address (write e.g. :8080 or 127.0.0.1:8080)", c.Listen)
 	}
 	c.web("url", c.URL, "https://kernelgate.example.com")
+	c.web("advertise", c.Advertise, "http://10.0.0.3:8080")
 	c.web("github.api_url", c.GitHub.APIURL, "https://github.example.com/api/v3")
 	c.web("github.git_url", c.GitHub.GitURL, "https://github.example.com")
 }

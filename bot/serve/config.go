@@ -14,6 +14,7 @@ type Config struct {
 	Data      string            `yaml:"data" eg:"/var/lib/kernelgate" default:"(/var/lib/kernelgate for root, else a folder of the user's)" doc:"Folder of the journal, the ledger, the mirrors and the local runner."`
 	Listen    string            `yaml:"listen" eg:"127.0.0.1:8080" default:":8080" doc:"Address for webhooks, runners, pages and metrics; TLS is a reverse proxy's business."`
 	URL       string            `yaml:"url" eg:"https://kernelgate.example.com" doc:"Public address, for links to the pages."`
+	Advertise string            `yaml:"advertise" eg:"http://10.0.0.3:8080" default:"(nowhere)" doc:"Where the other bots on the same NATS servers reach this one. A runner that asks one which stands by is passed on there, with its token, while this bot leads; otherwise it must know the addresses of all."`
 	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"Who the bot is at GitHub: an App, or a token."`
 	NATS      Words             `yaml:"nats" eg:"[nats://n1:4222, nats://n2:4222, nats://n3:4222]" default:"(one is embedded)" doc:"URL of an external NATS server, or of several servers of one cluster."`
 	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`

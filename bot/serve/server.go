@@ -202,6 +202,7 @@ func journalOptions(o Options, log *slog.Logger) journal.Options {
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
+	j.Address = o.Advertise
 	j.Name, _ = os.Hostname() // without one the log says less
 	return j
 }
