@@ -26,8 +26,9 @@ type watch struct {
 	hands []*hand
 
 	mu      sync.Mutex
-	waiting map[string]int // jobs by label, as was last heard
-	asleep  time.Duration  // by which ticks came late
+	waiting map[string]int    // jobs by label, as was last heard
+	held    map[string]string // jobs by runner
+	asleep  time.Duration     // by which ticks came late
 	longest spell
 	through spell                    // any faults
 	worked  map[string]time.Duration // while there was work: how long runners have measured
@@ -83,6 +84,12 @@ func (b *bots) watch(hands []*hand) *watch {
 	return w
 }
 
+// queues is what a bot that leads tells of its jobs.
+type queues struct {
+	Queues []journal.Queue
+	Held   map[string]string // by the runner's name
+}
+
 // ask hears what waits, from one bot while it leads.
 func (w *watch) ask(ctx context.Context, m *member) {
 	client := http.Client{Timeout: time.Second}
@@ -97,18 +104,18 @@ func (w *watch) ask(ctx context.Context, m *member) {
 		if err != nil {
 			continue
 		}
-		var queues []journal.Queue
-		err = json.NewDecoder(resp.Body).Decode(&queues)
+		var all queues
+		err = json.NewDecoder(resp.Body).Decode(&all)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
 			continue
 		}
 		waiting := map[string]int{}
-		for _, q := range queues {
+		for _, q := range all.Queues {
 			waiting[q.Label] = q.Waiting
 		}
 		w.mu.Lock()
-		w.waiting = waiting
+		w.waiting, w.held = waiting, all.Held
 		w.mu.Unlock()
 	}
 }

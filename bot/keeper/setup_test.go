@@ -170,12 +170,15 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		fmt.Fprint(w, leads)
 	})
 	mux.HandleFunc("GET /queues", func(w http.ResponseWriter, _ *http.Request) {
-		queues := j.Queues()
+		answer := queues{Queues: j.Queues(), Held: map[string]string{}}
+		for _, r := range runners.Runners() {
+			answer.Held[r.Name] = r.Job
+		}
 		if leads, _ := j.Leads(); !leads {
 			http.Error(w, "it knows of no jobs", http.StatusServiceUnavailable)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(queues)
+		_ = json.NewEncoder(w).Encode(answer)
 	})
 	web := &http.Server{Handler: mux}
 	failures := make(chan error, 5)

@@ -52,13 +52,14 @@ func TestSeveralBots(t *testing.T) {
 	f := &faults{bots: b, hands: b.crew(crew), lost: map[string]int{}, count: map[string]int{}}
 	seen := b.watch(f.hands)
 	f.watch = seen
+	defer seen.end()
 	all := append(b.crowd(2, "main"), b.crowd(2, "l4")...)
 	for i := range kills {
 		if long && i%20 == 19 {
 			t.Logf("%d faults, %d pull requests; %d jobs wait", i, len(all), seen.waits())
 		}
-		if long && seen.waits() < 2*len(crew) {
-			all = append(all, b.crowd(4, []string{"main", "l4"}[i%2])...)
+		if long && seen.waits() < 2*len(crew) && i%2 == 0 { // it takes a while until they wait
+			all = append(all, b.crowd(4, []string{"main", "l4"}[i/2%2])...)
 		}
 		if long {
 			<-time.After(time.Duration(b.dice(1000)) * time.Millisecond)
@@ -102,7 +103,6 @@ func TestSeveralBots(t *testing.T) {
 	}
 	t.Logf("%d faults: %v; %d pull requests, %d verdicts; the longest time without a bot that leads %v; %d webhooks failed",
 		kills, f.count, len(all), len(finished), f.late.Round(10*time.Millisecond), failed)
-	seen.end()
 }
 
 // dice is a number below n.
@@ -118,7 +118,7 @@ type faults struct {
 	watch  *watch
 	hands  []*hand
 	paused *hand
-	lost   map[string]int // heads, by how often a runner that measured them was lost
+	lost   map[string]int // jobs, by how often their runner was lost on purpose, or would have been
 	count  map[string]int
 	late   time.Duration // the longest time without a bot that leads
 }
@@ -214,14 +214,17 @@ func (f *faults) resume() {
 	}
 }
 
-// mayLose tells whether what a runner is at can stand it: a job that has lost three is given up, and rightly.
-func (f *faults) mayLose(h *hand) (ok bool) {
-	h.is(func() {
-		if ok = f.lost[h.at] < 2 || h.at == ""; ok && h.at != "" {
-			f.lost[h.at]++
-		}
-	})
-	return ok
+// mayLose tells whether what a runner is at can stand it. A job that has lost three is given up, and rightly: so each loses one
+// on purpose, and may lose others to what happens to bots.
+func (f *faults) mayLose(h *hand) bool {
+	f.watch.mu.Lock()
+	job := f.watch.held[h.Name]
+	f.watch.mu.Unlock()
+	if job == "" {
+		return true
+	}
+	f.lost[job]++
+	return f.lost[job] < 2
 }
 
 // stopped stops a bot until another leads, and lets it go on.
