@@ -72,9 +72,6 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		if answer == nil {
 			continue
 		}
-		if r.Context().Err() != nil { // it has asked elsewhere meanwhile
-			return errors.Join(r.Context().Err(), l.Release(context.WithoutCancel(ctx), 0))
-		}
 		s.note(name, s.at(l))
 		s.Log.Info("job handed out", "job", l.ID, "token", l.Token, "runner", name, "label", l.Label)
 		w.Header().Set("Content-Type", "application/json")
@@ -97,6 +94,9 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Release(ctx, s.LeaseFor/3))
+	}
+	if asking.Err() != nil { // that took long, and the runner asks elsewhere by now
+		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
 	return &protocol.LeaseAnswer{
 		Job: l.ID, Token: l.Token, Kernel: l.Kernel, Digest: l.Bundle,
