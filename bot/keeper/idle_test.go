@@ -19,8 +19,9 @@ const idleAtMost = 10 * time.Second
 // bringing a result are idle time too, for the GPU is. That its process has just been started is no excuse, nor is what
 // happens to other runners. While no bot leads, what the last one said holds. What counts is one such time without a break,
 // less what this process itself was kept waiting by the machine. It begins anew with every fault of a bot or a NATS server,
-// which are faster one after the other than any of them can be mended: so it is how long after the last of them a runner was
-// without work. (What it is with no such excuse is told too, and not bounded.)
+// which are faster one after the other than any of them can be mended, and the first seconds after one (electing) do not count:
+// so it is how long after the last of them a runner was without work. (What it is with no such excuse is told too, and not
+// bounded.)
 type watch struct {
 	bots  *bots
 	hands []*hand
@@ -29,6 +30,7 @@ type watch struct {
 	waiting map[string]int    // jobs by label, as was last heard
 	held    map[string]string // jobs by runner
 	asleep  time.Duration     // by which ticks came late
+	from    time.Time         // when counting begins anew
 	longest spell
 	through spell                    // any faults
 	worked  map[string]time.Duration // while there was work: how long runners have measured
@@ -47,11 +49,15 @@ func (s *spell) reach(long time.Duration, h *hand) {
 	}
 }
 
+// electing is the least that it takes until anything can be decided again: NATS servers that have lost the one that leads wait
+// for 4 to 9 s before they choose another, and bots that have lost theirs for a lead and a quarter.
+const electing = 5 * time.Second
+
 // fault begins anew to count.
 func (w *watch) fault() {
-	for _, h := range w.hands {
-		h.is(func() { h.idle = 0 })
-	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.from = time.Now().Add(electing)
 }
 
 // calm waits until no runner is idle that could work.
@@ -139,8 +145,10 @@ func (w *watch) look(ctx context.Context) {
 				work := h.live && w.waiting[h.Label] > 0
 				switch {
 				case work && h.at == "":
-					h.idle += passed
 					h.through += passed
+					if h.idle += passed; now.Before(w.from) {
+						h.idle = 0
+					}
 					w.stood[h.Label] += passed
 				case work:
 					w.worked[h.Label] += passed
@@ -172,8 +180,8 @@ func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	const ms = 10 * time.Millisecond
-	w.bots.Logf("the longest time that a runner was idle while work waited, since the last fault of a bot or server: %v (%s); through any number of them: %v (%s); this process was held up for %v",
-		w.longest.long.Round(ms), w.longest.whose, w.through.long.Round(ms), w.through.whose, w.asleep.Round(time.Second))
+	w.bots.Logf("the longest time that a runner was idle while work waited, from %v after the last fault of a bot or server on: %v (%s); through any number of them: %v (%s); this process was held up for %v",
+		electing, w.longest.long.Round(ms), w.longest.whose, w.through.long.Round(ms), w.through.whose, w.asleep.Round(time.Second))
 	for label := range w.worked {
 		w.bots.Logf("%s: while work waited, runners measured for %v and did not for %v", label, w.worked[label].Round(time.Second), w.stood[label].Round(time.Second))
 	}
