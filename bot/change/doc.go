@@ -1,5 +1,5 @@
 // Package change is what the bot knows of one thing under the gate: a pull
-// request, a merge group, or a push to the default branch. Everything that
+// request, a merge group, a push to the default branch or a sweep of it. Everything that
 // happens to it is an Event in the journal; State is what the events add up to,
 // and says what is still to be done. The package is pure: it reads no clock,
 // asks nobody and writes nothing.

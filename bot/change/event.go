@@ -27,7 +27,8 @@ type Facts struct {
 	Fork          bool      `json:"fork,omitempty"`
 	Head          string    `json:"head"`
 	Base          string    `json:"base"`               // the branch that it goes to
-	BaseSHA       string    `json:"base_sha,omitempty"` // a group's and a push's: what it is compared with
+	BaseSHA       string    `json:"base_sha,omitempty"` // a group's, a push's and a sweep's: what it is compared with
+	Kernels       []string  `json:"kernels,omitempty"`  // a sweep's: patterns of their folders; none is all
 	Pulls         []int     `json:"pulls,omitempty"`    // a group's last pull request
 	Members       []Member  `json:"members,omitempty"`  // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`    // digest of the base's, once they changed under an open pull request

@@ -18,7 +18,11 @@ const (
 	Pull  Kind = "pr"
 	Group Kind = "group" // a merge queue's candidate
 	Push  Kind = "push"  // to the default branch: measured for the history, never blocked
+	Sweep Kind = "sweep" // of the default branch's kernels, at a time of day; otherwise as a push
 )
+
+// OnMain tells whether it is about commits of the default branch: measured for the history, and nothing to GitHub.
+func (k Kind) OnMain() bool { return k == Push || k == Sweep }
 
 // An ID names a change for good. Repositories are named by number, which
 // survives a rename.
@@ -26,7 +30,7 @@ type ID struct {
 	Kind   Kind
 	Repo   int64
 	Number int    // of a pull request
-	SHA    string // of a group or a push
+	SHA    string // of a group, a push or a sweep
 }
 
 // String is the ID as a subject in the journal.
@@ -37,7 +41,7 @@ func (id ID) String() string {
 	return fmt.Sprintf("%s-%d-%s", id.Kind, id.Repo, id.SHA)
 }
 
-var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,8})|(group|push)-(0|[1-9][0-9]{0,17})-([0-9a-f]+))$`)
+var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,8})|(group|push|sweep)-(0|[1-9][0-9]{0,17})-([0-9a-f]+))$`)
 
 // ParseID reads what String wrote.
 func ParseID(text string) (ID, error) {
@@ -49,7 +53,7 @@ func ParseID(text string) (ID, error) {
 	if kind == "" {
 		kind, repo = m[4], m[5]
 	}
-	number, _ := strconv.Atoi(m[3]) // empty for groups and pushes
+	number, _ := strconv.Atoi(m[3]) // empty for all but pull requests
 	n, err := strconv.ParseInt(repo, 10, 64)
 	if err != nil {
 		return ID{}, fmt.Errorf("%q names no change: %w", text, err)

@@ -38,7 +38,7 @@ func TestIDs(t *testing.T) {
 }
 
 func FuzzParseID(f *testing.F) {
-	for _, seed := range []string{"pr-1-2", "pr-0-0", "push-3-" + strings.Repeat("a", 40), "group-18-" + strings.Repeat("9", 64), "pr-1-2-abcdef-1"} {
+	for _, seed := range []string{"pr-1-2", "pr-0-0", "push-3-" + strings.Repeat("a", 40), "sweep-3-" + strings.Repeat("a", 40), "group-18-" + strings.Repeat("9", 64), "pr-1-2-abcdef-1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -53,6 +53,11 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	patience(w, s.Poll+time.Minute)
 	ctx, cancel := s.poll(r.Context(), name) // before the duty is read: what changes it from then on ends the poll
 	defer cancel()
+	if ask.Wait > 0 {
+		var enough context.CancelFunc
+		ctx, enough = context.WithTimeout(ctx, seconds(min(ask.Wait, s.Poll.Seconds())))
+		defer enough()
+	}
 	duty, err := s.duty(r.Context(), name)
 	if err != nil {
 		return err
@@ -95,6 +100,8 @@ func answerJSON(w http.ResponseWriter, answer any) error {
 	return json.NewEncoder(w).Encode(answer)
 }
 
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
 // start makes an answer of a lease; nil means that there is nothing left to do
 // for the job.
 func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner) (*protocol.LeaseAnswer, error) {
@@ -109,6 +116,9 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Release(ctx, s.LeaseFor/3))
+	}
+	if asking.Err() != nil { // that took long, and the runner asks elsewhere by now
+		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
 	answer := &protocol.LeaseAnswer{
 		Job: l.ID, Token: l.Token, Kernel: l.Kernel, Digest: l.Bundle,

@@ -172,8 +172,11 @@ func TestStartThatFailsIsTriedAgain(t *testing.T) {
 func TestNothingToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
+	w.server.Poll = time.Hour
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}, Wait: 0.001})
+	w.expect("lease of who is in a hurry", http.StatusNoContent, status, answer)
 	w.server.Poll = time.Millisecond
-	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}})
+	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}})
 	w.expect("lease", http.StatusNoContent, status, answer)
 	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann"})
 	w.expect("lease without labels", http.StatusBadRequest, status, answer)
@@ -197,6 +200,17 @@ func TestHangingUp(t *testing.T) {
 	if got := next(t, w.results.started, "the start"); got.by.Name != "bob" {
 		t.Errorf("started by %+v", got.by)
 	}
+	w.enqueue("l4", "other")
+	if l, err = w.journal.Lease(w.ctx(), "ann", "l4"); err != nil {
+		t.Fatal(err)
+	}
+	during, hangUp := context.WithCancel(t.Context())
+	w.results.set(func(act) error { hangUp(); return nil }, nil)
+	if answer, err := w.server.start(w.ctx(), during, l, Runner{Name: "ann"}); answer != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("hung up while the start was noted: %+v, %v", answer, err)
+	}
+	w.results.set(nil, nil)
+	w.lease("ann", "l4", "other", 2)
 }
 
 func TestOversize(t *testing.T) {

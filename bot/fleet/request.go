@@ -85,6 +85,12 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
+// Knows tells whether a request bears a runner's token.
+func (s *Server) Knows(r *http.Request) bool {
+	_, ok := s.authenticate(r)
+	return ok
+}
+
 // authenticate compares with every token in the same time, whichever fits.
 func (s *Server) authenticate(r *http.Request) (name string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -15,10 +15,10 @@ import (
 )
 
 // Earlier tells a runner what is known of the machine code that it has built, for
-// whatever commit that was measured. A measurement on the side goes by itself.
+// whatever commit that was measured. A measurement on the side goes by itself, and so does a sweep.
 func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.EarlierAnswer, error) {
 	s, run, err := k.atWork(ctx, job, token)
-	if err != nil || run.Side != nil {
+	if err != nil || byItself(s.ID, run) {
 		return protocol.EarlierAnswer{}, err
 	}
 	answer := protocol.EarlierAnswer{Again: run.Attempt > 1}
@@ -46,7 +46,7 @@ func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.
 	if err != nil {
 		return 0, err
 	}
-	if run.Side != nil {
+	if byItself(s.ID, run) {
 		return 1, nil
 	}
 	matter, claim := account.MatterOf(s.ID, s.Plan, run), account.Claim{Job: job, Token: token}
@@ -67,6 +67,9 @@ func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.
 	k.Log.Info("attempt", "change", s.ID.String(), "job", job, "token", token, "attempt", number)
 	return number, nil
 }
+
+// byItself tells whether a run neither hears of what was measured before nor counts as an attempt.
+func byItself(id change.ID, run change.Run) bool { return run.Side != nil || id.Kind == change.Sweep }
 
 // atWork is the run that a runner works at.
 func (k *Keeper) atWork(ctx context.Context, job string, token uint64) (*change.State, change.Run, error) {
@@ -124,7 +127,7 @@ func (k *Keeper) note(ctx context.Context, name string, decide func(*account.Sta
 // which attempt it made would be worth nothing. It returns how many rounds are of
 // earlier attempts.
 func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, token uint64, e *gates.Evidence) (earlier int, err error) {
-	if run.Side != nil || e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
+	if byItself(s.ID, run) || e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
 		return 0, nil
 	}
 	const advice = "(is the runner of another version than the server?)"
@@ -173,7 +176,7 @@ func sameJSON(a, b any) bool {
 // remember keeps evidence for whoever builds the same machine code next. What came
 // with an ERROR is worth nothing; its attempt is counted all the same.
 func (k *Keeper) remember(ctx context.Context, s *change.State, run change.Run, token uint64, result change.Result) error {
-	if run.Side != nil || result.Outcome == gates.Error || result.Evidence == "" {
+	if byItself(s.ID, run) || result.Outcome == gates.Error || result.Evidence == "" {
 		return nil
 	}
 	e, err := k.evidence(ctx, result)

@@ -3,6 +3,7 @@ package keeper_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -58,7 +62,7 @@ type written struct {
 	status   int
 }
 
-func newBots(w *world, n, nodes int) *bots {
+func newBots(w *world, n, nodes int, runners ...runnerSetup) *bots {
 	w.Helper()
 	b := &bots{world: w, rng: rand.New(rand.NewPCG(5, uint64(n)))}
 	var ports []string
@@ -75,7 +79,7 @@ func newBots(w *world, n, nodes int) *bots {
 	for i := range n {
 		s := w.setup()
 		s.Dir, s.Addr, s.Name = filepath.Join(w.dir, fmt.Sprint("bot", i)), w.freeAddress(), fmt.Sprint("bot", i)
-		s.NATS, s.GitHub, s.Absent = b.nats.URLs, b.github, true
+		s.NATS, s.GitHub, s.Absent, s.Copies, s.Runners = b.nats.URLs, b.github, true, nodes, runners
 		w.no(os.MkdirAll(s.Dir, 0o700))
 		b.all = append(b.all, &member{setup: s})
 	}
@@ -90,7 +94,9 @@ func newBots(w *world, n, nodes int) *bots {
 		}
 	})
 	b.balance()
-	b.run()
+	if len(runners) == 0 {
+		b.run()
+	}
 	return b
 }
 
@@ -293,6 +299,34 @@ func (b *bots) events(do func(journal.Event)) {
 	b.no(err)
 	_, err = j.Replay(b.ctx, 0, func(e journal.Event) error { do(e); return nil })
 	b.no(errors.Join(err, j.Close()))
+}
+
+// handled waits until every delivery has been, and none was given up.
+func (b *bots) handled() {
+	b.Helper()
+	nc, err := nats.Connect(b.nats.URLs)
+	b.no(err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	b.no(err)
+	state, err := js.KeyValue(b.ctx, "DELIVERY_STATE")
+	b.no(err)
+	b.poll("every delivery to be handled", func() bool {
+		var place struct{ Next uint64 }
+		entry, err := state.Get(b.ctx, "processor.place")
+		b.no(err)
+		b.no(json.Unmarshal(entry.Value(), &place))
+		all, err := js.Stream(b.ctx, "DELIVERIES")
+		b.no(err)
+		return place.Next == all.CachedInfo().State.LastSeq+1
+	})
+	j, err := journal.Open(b.ctx, journal.Options{URL: b.nats.URLs})
+	b.no(err)
+	dead, err := j.Dead(b.ctx)
+	b.no(errors.Join(err, j.Close()))
+	if len(dead) > 0 {
+		b.Errorf("deliveries were given up: %+v", dead)
+	}
 }
 
 // is tells whether a request, as method and path, is one of that method whose path ends so.

@@ -23,6 +23,7 @@ const childEnv = "KERNELGATE_TEST_BOT"
 func TestMain(m *testing.M) {
 	sandbox.Init() // the stages of the attention kernel are compiled
 	natstest.Main()
+	runnerMain()
 	text, ok := os.LookupEnv(childEnv)
 	if !ok {
 		os.Exit(m.Run())
@@ -82,7 +83,7 @@ func TestCrashes(t *testing.T) {
 	v := w.spawn(s)
 	for i := range crashes {
 		if i%10 == 0 {
-			all = append(all, w.crowd(4)...)
+			all = append(all, w.crowd(4, "main")...)
 		}
 		// From the middle of the start to well after the work has begun.
 		<-time.After(time.Duration(20+rng.IntN(1500)) * time.Millisecond)

@@ -87,18 +87,18 @@ func (w *world) rightInTheEnd(all []expectation) {
 	}
 }
 
-// crowd opens pull requests of both kinds, pushes to some and comments on others.
-func (w *world) crowd(n int) []expectation {
+// crowd opens pull requests of both kinds to a branch, pushes to some and comments on others.
+func (w *world) crowd(n int, base string) []expectation {
 	w.Helper()
 	var all []expectation
 	for i := range n {
 		e := expectation{conclusion: "success"}
-		source := fmt.Sprintf("// speed 1.3%d\n", i)
-		if i%3 == 1 {
-			e.conclusion, source = "failure", fmt.Sprintf("// speed 1.0%d\n", i)
-		}
 		branch := fmt.Sprintf("crowd-%d-%d", i, len(w.repo.PRs()))
-		e.pr = w.propose(branch, source, embedded.PROptions{Title: branch})
+		source := fmt.Sprintf("// speed 1.3%d\n// %s\n", i, branch) // each has a machine code of its own
+		if i%3 == 1 {
+			e.conclusion, source = "failure", fmt.Sprintf("// speed 1.0%d\n// %s\n", i, branch)
+		}
+		e.pr = w.propose(branch, source, embedded.PROptions{Title: branch, Base: base})
 		switch i % 4 {
 		case 1:
 			_, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": source + "// again\n"}, "again")
@@ -118,7 +118,7 @@ func (w *world) crowd(n int) []expectation {
 func TestFaults(t *testing.T) {
 	w := newWorld(t, worldOptions{watchful: true})
 	w.hub.SetFaults(embedded.Faults{Rate: 0.3, Seed: 11})
-	all := w.crowd(6)
+	all := w.crowd(6, "main")
 	w.rightInTheEnd(all)
 	w.hub.SetFaults(embedded.Faults{})
 	w.settle()
@@ -133,7 +133,7 @@ func TestUnrulyDeliveries(t *testing.T) {
 	w := newWorld(t, worldOptions{watchful: true})
 	w.hub.SetDelivery(embedded.Unruly{Fail: 0.2, Vanish: 0.1, Duplicate: 0.3, Shuffle: true})
 	var all []expectation
-	for _, e := range w.crowd(6) {
+	for _, e := range w.crowd(6, "main") {
 		e.commands = nil // a comment whose webhook vanished is nobody's fault
 		all = append(all, e)
 	}

@@ -30,6 +30,9 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 		}
 		return err
 	}
+	if s.ID.Kind == change.Sweep {
+		return nil // it is there to measure
+	}
 	old, ok := s.ByFolder(kernel.Folder)
 	if s.ID.Kind == change.Push {
 		var err error

@@ -54,6 +54,8 @@ type Config struct {
 	Reconcile     time.Duration // how often everything is looked at again; 5 minutes unless given
 	ProgressEvery time.Duration // how often the text of a check that runs changes; 15 s unless given
 	Backoff       time.Duration // the first pause after a failure, which then doubles; 1 s unless given
+	Sweeps        []Sweep
+	SweepLook     time.Duration // how often it is looked whether a sweep is due; a minute unless given
 	Runners       func() []present.RunnerInfo
 	// Judged is told of every verdict on what a runner brought: whose kernel it was, and why the runner is at fault, "" if it
 	// is not.
@@ -119,6 +121,9 @@ const remembered = 10_000
 func New(c Config) *Keeper {
 	if c.Reconcile == 0 {
 		c.Reconcile = 5 * time.Minute
+	}
+	if c.SweepLook == 0 {
+		c.SweepLook = time.Minute
 	}
 	if c.ProgressEvery == 0 {
 		c.ProgressEvery = 15 * time.Second

@@ -36,8 +36,8 @@ func (k *Keeper) lead(ctx context.Context) error {
 	k.showing.start(ctx)
 	k.looking.start(ctx)
 	var all sync.WaitGroup
-	errs := make(chan error, 2)
-	for _, loop := range []func(context.Context) error{k.reconcileLoop, k.deliveries} {
+	errs := make(chan error, 3)
+	for _, loop := range []func(context.Context) error{k.reconcileLoop, k.deliveries, k.sweepLoop} {
 		all.Go(func() {
 			defer cancel() // one without the other would be half a bot
 			errs <- loop(ctx)

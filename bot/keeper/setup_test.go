@@ -3,6 +3,7 @@ package keeper_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,12 +45,15 @@ type setup struct {
 	Everywhere        bool          // every repository is watched, not olga/kernels alone
 	NATS              string        // servers that the journal is on, with commas between them; embedded unless given
 	Name              string        // of one bot among several there
+	Copies            int           // of everything that the servers keep; one unless given
+	Runners           []runnerSetup // that may come; one of the label cpu unless given
 	StopAt            string        // method and end of the path: the first such request to GitHub stops the process, right before it is sent
 
 	refuse func(*http.Request) *http.Response // stands in for GitHub where it returns an answer
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
 	limits queue.Limits // of repositories
+	sweeps []keeper.Sweep
 	judged func(ctx context.Context, runner, kernel, fault string)
 	others map[string]fleet.Credential // of runners beside the usual one, which the bot then knows by what they say
 
@@ -106,7 +110,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Limits: s.limits, Log: log}
 	if s.NATS != "" {
-		where.Dir, where.URL, where.Name, where.LeadFor = "", s.NATS, s.Name, leadFor
+		where.Dir, where.URL, where.Name, where.LeadFor, where.Replicas = "", s.NATS, s.Name, leadFor, s.Copies
 	}
 	j, err := journal.Open(ctx, where)
 	if err != nil {
@@ -124,12 +128,21 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		cancel()
 		return nil, errors.Join(err, l.Close(), j.Close())
 	}
+	tokens, here := map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")}, []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}}
+	if len(s.Runners) > 0 {
+		clear(tokens)
+		here = nil
+	}
+	for _, r := range s.Runners {
+		tokens[r.Name] = fleet.NewCredential(r.token(), r.Label)
+		here = append(here, present.RunnerInfo{Name: r.Name, Labels: []string{r.Label}})
+	}
 	runners := &fleet.Server{
-		Journal: j, Tokens: map[string]fleet.Credential{"runner": fleet.NewCredential(token, "cpu")},
+		Journal: j, Tokens: tokens,
 		LeaseFor: cmp.Or(s.Lease, 30*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
 	maps.Copy(runners.Tokens, s.others)
-	connected := func() []present.RunnerInfo { return []present.RunnerInfo{{Name: "runner", Labels: []string{"cpu"}}} }
+	connected := func() []present.RunnerInfo { return here }
 	if s.others != nil {
 		connected = func() (list []present.RunnerInfo) {
 			for _, r := range runners.Runners() {
@@ -158,7 +171,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	b := keeper.New(keeper.Config{
 		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
-		Repositories: watched, Now: s.now,
+		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepLook: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,
 	})
@@ -169,6 +182,17 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	mux.HandleFunc("GET /leads", func(w http.ResponseWriter, _ *http.Request) {
 		leads, _ := j.Leads()
 		fmt.Fprint(w, leads)
+	})
+	mux.HandleFunc("GET /queues", func(w http.ResponseWriter, _ *http.Request) {
+		answer := queues{Queues: j.Queues(), Held: map[string]string{}}
+		for _, r := range runners.Runners() {
+			answer.Held[r.Name] = r.Job
+		}
+		if leads, _ := j.Leads(); !leads {
+			http.Error(w, "it knows of no jobs", http.StatusServiceUnavailable)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(answer)
 	})
 	web := &http.Server{Handler: mux}
 	failures := make(chan error, 5)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,54 +29,45 @@ func botKills(t *testing.T) (n int, long bool) {
 	return n, true
 }
 
-// Of several bots on one journal any takes webhooks and one works. Whichever is killed, or
-// stopped and let go on, every change ends right and was judged once, and one that was
-// stopped writes nothing once another leads.
+// Of several bots on one journal any takes webhooks and one works, for runners that know the addresses of all. Whichever is
+// killed, or stopped and let go on, every delivery is handled, every change ends right and was judged once, a bot that was
+// stopped writes nothing once another leads, and no runner is idle for long while there is work for it (see watch).
 func TestSeveralBots(t *testing.T) {
 	kills, long := botKills(t)
-	nodes, members := 1, 2
+	nodes, members, crew := 1, 2, []runnerSetup{{Name: "one", Label: "cpu"}, {Name: "two", Label: "l4"}}
 	if long {
 		nodes, members = 3, 3
+		crew = append(crew, runnerSetup{Name: "three", Label: "cpu"}, runnerSetup{Name: "four", Label: "l4"})
+		for i := range crew {
+			crew[i].Takes = time.Duration(2+i) * time.Second
+		}
 	}
-	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 3 * time.Second, retold: true}), members, nodes)
+	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 10 * time.Second, beat: 500 * time.Millisecond, retold: true}), members, nodes, crew...)
+	_, err := b.repo.Push("l4", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "[cpu]", "[l4]", 1)}, "Another GPU")
+	b.no(err)
 	for _, m := range b.all {
 		b.begin(m)
 	}
 	b.leader(nil)
-	all := b.crowd(2)
-	stops, servers, late := 0, 0, time.Duration(0)
+	f := &faults{bots: b, hands: b.crew(crew), lost: map[string]int{}, count: map[string]int{}}
+	seen := b.watch(f.hands)
+	f.watch = seen
+	defer seen.end()
+	all := append(b.crowd(2, "main"), b.crowd(2, "l4")...)
 	for i := range kills {
 		if long && i%20 == 19 {
-			t.Logf("%d faults", i)
+			t.Logf("%d faults, %d pull requests; %d jobs wait", i, len(all), seen.waits())
 		}
-		if long && i%5 == 4 {
-			all = append(all, b.crowd(4)...)
-		}
-		b.mu.Lock()
-		what, pause, at := b.rng.IntN(4), time.Duration(b.rng.IntN(1000))*time.Millisecond, b.rng.IntN(len(b.all))
-		b.mu.Unlock()
-		m := b.all[at]
-		if what < 3 || !long { // most often the one that works
-			m = b.leader(nil)
+		if long && seen.waits() < 2*len(crew) && i%2 == 0 { // it takes a while until they wait
+			all = append(all, b.crowd(4, []string{"main", "l4"}[i/2%2])...)
 		}
 		if long {
-			<-time.After(pause)
-		}
-		switch {
-		case long && what == 3 && i%2 == 0: // a server
-			servers++
-			b.nats.Kill(i % nodes)
-			b.nats.Start(i % nodes)
-			b.listens(i % nodes)
-		case i%2 == 0:
-			start := time.Now()
-			m.kill()
-			b.leader(m)
-			late = max(late, time.Since(start))
-			b.begin(m)
-		default:
-			stops++
-			b.stopped(m)
+			<-time.After(time.Duration(b.dice(1000)) * time.Millisecond)
+			if f.any(); b.dice(2) == 0 { // or the next comes before this one is mended
+				seen.calm()
+			}
+		} else {
+			f.each(i)
 		}
 		for _, m := range b.all {
 			if bytes.Contains(m.log.Bytes(), []byte("panic")) {
@@ -83,11 +75,13 @@ func TestSeveralBots(t *testing.T) {
 			}
 		}
 	}
+	f.resume()
 	b.rightInTheEnd(all)
 	// What is right must stay so: nothing that was lost may turn up late.
 	b.no(b.hub.Quiet(b.ctx))
 	<-time.After(leadFor)
 	b.rightInTheEnd(all)
+	b.handled()
 	finished := map[string]int{}
 	b.events(func(e journal.Event) {
 		if e.Kind == "finished" {
@@ -107,8 +101,130 @@ func TestSeveralBots(t *testing.T) {
 			failed++
 		}
 	}
-	t.Logf("%d faults, %d of them stops and %d of them NATS servers killed; %d pull requests, %d verdicts; the longest time without a bot that leads %v; %d webhooks failed",
-		kills, stops, servers, len(all), len(finished), late.Round(10*time.Millisecond), failed)
+	t.Logf("%d faults: %v; %d pull requests, %d verdicts; the longest time without a bot that leads %v; %d webhooks failed",
+		kills, f.count, len(all), len(finished), f.late.Round(10*time.Millisecond), failed)
+}
+
+// dice is a number below n.
+func (b *bots) dice(n int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rng.IntN(n)
+}
+
+// faults are what happens to bots, servers and runners.
+type faults struct {
+	*bots
+	watch  *watch
+	hands  []*hand
+	paused *hand
+	lost   map[string]int // jobs, by how often their runner was lost on purpose, or would have been
+	count  map[string]int
+	late   time.Duration // the longest time without a bot that leads
+}
+
+// any is one of all kinds, and most often at the bot that works.
+func (f *faults) any() {
+	f.Helper()
+	m := f.all[f.dice(len(f.all))]
+	if f.dice(3) > 0 {
+		m = f.leader(nil)
+	}
+	switch f.dice(10) {
+	case 0, 1:
+		f.killBot(m)
+	case 2, 3:
+		f.stopBot(m)
+	case 4, 5:
+		f.killServer(f.dice(f.nats.Len()))
+	case 6, 7, 8:
+		f.killRunner(f.hands[f.dice(len(f.hands))])
+	case 9:
+		f.stopRunner(f.hands[f.dice(len(f.hands))])
+	}
+}
+
+// each is the one after the other, where there is no time for many: a kill of the bot that leads and of a runner, and a stop
+// of both.
+func (f *faults) each(i int) {
+	f.Helper()
+	if i%2 == 0 {
+		f.killRunner(f.hands[0])
+		f.killBot(f.leader(nil))
+		return
+	}
+	f.stopRunner(f.hands[1])
+	f.stopBot(f.leader(nil))
+}
+
+func (f *faults) killBot(m *member) {
+	f.Helper()
+	f.count["bots killed"]++
+	f.watch.fault()
+	start := time.Now()
+	m.kill()
+	f.leader(m)
+	f.late = max(f.late, time.Since(start))
+	f.begin(m)
+}
+
+func (f *faults) stopBot(m *member) {
+	f.Helper()
+	f.count["bots stopped"]++
+	f.watch.fault()
+	f.stopped(m)
+}
+
+func (f *faults) killServer(i int) {
+	f.Helper()
+	f.count["NATS servers killed"]++
+	f.watch.fault()
+	f.nats.Kill(i)
+	f.nats.Start(i)
+	f.listens(i)
+}
+
+func (f *faults) killRunner(h *hand) {
+	f.Helper()
+	if h == f.paused || !f.mayLose(h) {
+		return
+	}
+	f.count["runners killed"]++
+	h.kill()
+	f.hire(h)
+}
+
+// stopRunner stops one until the next is.
+func (f *faults) stopRunner(h *hand) {
+	f.Helper()
+	f.resume()
+	if !f.mayLose(h) {
+		return
+	}
+	f.count["runners stopped"]++
+	f.no(h.pause(true))
+	f.paused = h
+}
+
+func (f *faults) resume() {
+	f.Helper()
+	if f.paused != nil {
+		f.no(f.paused.pause(false))
+		f.paused = nil
+	}
+}
+
+// mayLose tells whether what a runner is at can stand it. A job that has lost three is given up, and rightly: so each loses one
+// on purpose, and may lose others to what happens to bots.
+func (f *faults) mayLose(h *hand) bool {
+	f.watch.mu.Lock()
+	job := f.watch.held[h.Name]
+	f.watch.mu.Unlock()
+	if job == "" {
+		return true
+	}
+	f.lost[job]++
+	return f.lost[job] < 2
 }
 
 // stopped stops a bot until another leads, and lets it go on.

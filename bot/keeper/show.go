@@ -92,7 +92,7 @@ func (k *Keeper) heardOf(s *change.State) time.Time {
 
 // unseen tells whether GitHub shows nothing for the head yet.
 func (k *Keeper) unseen(s *change.State) bool {
-	return s.ID.Kind != change.Push && len(s.ChecksOf(s.Facts.Head)) == 0
+	return !s.ID.Kind.OnMain() && len(s.ChecksOf(s.Facts.Head)) == 0
 }
 
 // concluded tells whether there is something that somebody waits for: a verdict, a

@@ -108,6 +108,8 @@ func classOf(kind change.Kind, r change.Run) queue.Class {
 		return queue.MergeQueue
 	case kind == change.Push:
 		return queue.Push
+	case kind == change.Sweep:
+		return queue.Sweep
 	case r.Side != nil || r.Attempt > 1:
 		return queue.Command
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
+	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	measuring "github.com/kernelgate/kernelgate/runners"
@@ -93,6 +94,7 @@ type worldOptions struct {
 	lease    time.Duration // as in setup
 	absent   bool          // as in setup
 	quota    queue.Limits  // of repositories
+	sweeps   []keeper.Sweep
 	judged   func(ctx context.Context, runner, kernel, fault string)
 	others   map[string]fleet.Credential // as in setup
 	forgets  bool                        // the runner is of a version that has no attempt counted
@@ -248,7 +250,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

@@ -216,9 +216,9 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	switch {
 	case row.Side || row.Outcome == "":
 		return nil, nil // it decides nothing
-	case row.Change.Kind == change.Push && (row.Outcome != gates.Defer || !row.Reason.ProvenWrong()):
+	case row.Change.Kind.OnMain() && (row.Outcome != gates.Defer || !row.Reason.ProvenWrong()):
 		return nil, nil
-	case row.Change.Kind == change.Push:
+	case row.Change.Kind.OnMain():
 		n.Event = Regression
 	}
 	return n, nil

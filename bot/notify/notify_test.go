@@ -160,6 +160,7 @@ func TestTells(t *testing.T) {
 	plainURL, plain := receiver(t)
 	slackURL, slack := receiver(t)
 	main := change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat("b", 40)}
+	night := change.ID{Kind: change.Sweep, Repo: 1, SHA: strings.Repeat("b", 40)}
 	side := row(pull, gates.Pass, "")
 	side.Side = true
 	other := row(pull, gates.Pass, "")
@@ -167,6 +168,7 @@ func TestTells(t *testing.T) {
 	for _, r := range []ledger.RunRow{
 		row(pull, gates.Pass, ""), side, other, row(main, gates.Pass, ""), row(main, gates.Defer, gates.ReasonTooSlow),
 		row(main, gates.Defer, gates.ReasonRegression), row(pull, gates.Defer, gates.ReasonCorrectness),
+		row(night, gates.Pass, ""), row(night, gates.Defer, gates.ReasonRegression),
 	} {
 		p.finish(r)
 	}
@@ -174,7 +176,7 @@ func TestTells(t *testing.T) {
 	from(t, dir, "slack")
 	teller(t, p, dir, Hook{Name: "plain", URL: plainURL, Secret: secret, Repositories: []string{"ORG/kernels"}}, Hook{Name: "slack", URL: slackURL, Slack: true, On: []string{Regression}})
 	var events []string
-	for range 3 {
+	for range 4 {
 		g := <-plain
 		var n News
 		if err := json.Unmarshal([]byte(g.body), &n); err != nil {
@@ -185,7 +187,7 @@ func TestTells(t *testing.T) {
 		}
 		events = append(events, fmt.Sprintf("%s %s %s", n.Event, n.Outcome, n.Reason))
 	}
-	if want := []string{"verdict PASS ", "regression DEFER regression", "verdict DEFER correctness"}; !slices.Equal(events, want) {
+	if want := []string{"verdict PASS ", "regression DEFER regression", "verdict DEFER correctness", "regression DEFER regression"}; !slices.Equal(events, want) {
 		t.Errorf("%q was told", events)
 	}
 	if g := <-slack; g.body != `{"text":":x: DEFER sdpa: +20 % — on the default branch of \u003chttps://gate.example/runs/job6|org/kernels aaaaaaaaaaaa\u003e"}` || g.header.Get(HeaderSignature) != "" {

@@ -121,7 +121,7 @@ func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
 			continue
 		}
 		row := KernelRow{Repo: repo, Kernel: its[0].Kernel, Device: device, Last: rowOf(its[0], repo)}
-		main := slices.DeleteFunc(slices.Clone(its), func(r ledger.RunRow) bool { return r.Change.Kind != change.Push })
+		main := slices.DeleteFunc(slices.Clone(its), func(r ledger.RunRow) bool { return !r.Change.Kind.OnMain() })
 		if len(main) < 2 {
 			main = its
 		}

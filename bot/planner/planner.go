@@ -138,6 +138,9 @@ func (p *Planner) survey(id change.ID, f change.Facts) *survey {
 // settle finds the commits that the change is made of.
 func (s *survey) settle(ctx context.Context) (err error) {
 	f := s.facts
+	if s.kind == change.Sweep {
+		return s.settleSweep(ctx)
+	}
 	tip := "refs/heads/" + f.Base
 	if f.BaseSHA != "" {
 		tip = f.BaseSHA
@@ -151,6 +154,11 @@ func (s *survey) settle(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	return s.begin()
+}
+
+// begin makes room for what is read.
+func (s *survey) begin() (err error) {
 	s.out.Base = s.base
 	s.repo = s.repo.WithSubmodules(s.submodule)
 	if s.scratch, err = os.MkdirTemp(s.planner.Scratch, "kernelgate-plan-"); err != nil {
@@ -173,7 +181,13 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if err != nil || len(s.out.Problems) > 0 {
 		return err
 	}
-	p, err := plan.New(ctx, s.options(policyAt))
+	options := s.options(policyAt)
+	if s.kind == change.Sweep {
+		if options.Kernels, err = s.swept(ctx); err != nil || len(options.Kernels) == 0 {
+			return err
+		}
+	}
+	p, err := plan.New(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -189,7 +203,7 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if policyAt == "" {
 		return nil // nobody asks anything of any kernel
 	}
-	if len(keys) > maxKernels {
+	if len(keys) > maxKernels && s.kind != change.Sweep {
 		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(keys), maxKernels)}
 	}
 	for _, key := range keys {

@@ -33,7 +33,7 @@ const wholeFile = "(the file)"
 // are there, since a branch without a policy asks nothing, and a kernel that is new
 // loosens nothing.
 func (s *survey) ruleChange(ctx context.Context, changed []string) error {
-	if s.out.NoPolicy || s.kind == change.Push {
+	if s.out.NoPolicy || s.kind.OnMain() {
 		return nil
 	}
 	var found []change.RuleDifference

@@ -17,7 +17,7 @@ import (
 
 // Checks is every check that should exist: the required one first, then one for each
 // kernel that has something of its own to say, then those of earlier heads that nobody
-// has concluded yet. A push has none.
+// has concluded yet. A push and a sweep have none.
 func Checks(v View) []Check {
 	all, still := v.checks(), v.still().checks()
 	for i := range all {
@@ -28,7 +28,7 @@ func Checks(v View) []Check {
 
 func (v View) checks() []Check {
 	s := v.State
-	if s.ID.Kind == change.Push || s.Facts.Head == "" {
+	if s.ID.Kind.OnMain() || s.Facts.Head == "" {
 		return nil
 	}
 	var all []Check

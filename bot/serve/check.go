@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -52,6 +54,7 @@ func (c *checker) check() {
 	c.checkLocal()
 	c.checkRemote()
 	c.checkLimits()
+	c.checkSweeps()
 	c.checkPages()
 	c.checkNotify()
 	c.checkTelemetry()
@@ -77,6 +80,7 @@ func (c *checker) checkAddresses() {
 		c.at("listen", "%q is not an address (write e.g. :8080 or 127.0.0.1:8080)", c.Listen)
 	}
 	c.web("url", c.URL, "https://kernelgate.example.com")
+	c.web("advertise", c.Advertise, "http://10.0.0.3:8080")
 	c.web("github.api_url", c.GitHub.APIURL, "https://github.example.com/api/v3")
 	c.web("github.git_url", c.GitHub.GitURL, "https://github.example.com")
 }
@@ -236,6 +240,38 @@ func (c *checker) checkRemote() {
 			c.item("runners", i, "token_file is a token, and should be the name of a file that holds it (make a new token)")
 		}
 	}
+}
+
+// checkSweeps looks at when what is measured without being asked for.
+func (c *checker) checkSweeps() {
+	seen := map[string]bool{}
+	for i, s := range c.Sweeps {
+		key := strings.ToLower(s.Repository)
+		_, errAt := s.at()
+		switch every := time.Duration(s.Every); {
+		case s.Repository == "": // told by the decoder
+		case s.Repository != "*" && !strict.IsRepository(s.Repository):
+			c.item("sweeps", i, "%q is not a repository (write owner/name, or \"*\" for each that is not named)", s.Repository)
+		case seen[key]:
+			c.item("sweeps", i, "%q is named twice (delete one)", s.Repository)
+		case errAt != nil:
+			c.item("sweeps", i, "at: %q is not a time of day (write e.g. 02:30, which is UTC)", s.At)
+		case s.Every != 0 && (every < time.Hour || every > 7*24*time.Hour):
+			c.item("sweeps", i, "every: %v is not between 1h and 168h (write e.g. every: 24h)", every)
+		}
+		for _, pattern := range s.Kernels {
+			if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+				c.item("sweeps", i, "kernels: %q is not a pattern of folders (write e.g. kernels/attention/*)", pattern)
+			}
+		}
+		seen[key] = true
+	}
+}
+
+// at is the time since midnight.
+func (s Sweep) at() (time.Duration, error) {
+	at, err := time.Parse("15:04", cmp.Or(s.At, "00:00"))
+	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, err
 }
 
 // checkLimits looks at what bounds the use of runners, and who may see to them.

@@ -14,6 +14,7 @@ type Config struct {
 	Data      string            `yaml:"data" eg:"/var/lib/kernelgate" default:"(/var/lib/kernelgate for root, else a folder of the user's)" doc:"Folder of the journal, the ledger, the mirrors and the local runner."`
 	Listen    string            `yaml:"listen" eg:"127.0.0.1:8080" default:":8080" doc:"Address for webhooks, runners, pages and metrics; TLS is a reverse proxy's business."`
 	URL       string            `yaml:"url" eg:"https://kernelgate.example.com" doc:"Public address, for links to the pages."`
+	Advertise string            `yaml:"advertise" eg:"http://10.0.0.3:8080" default:"(nowhere)" doc:"Where the other bots on the same NATS servers reach this one. A runner that asks one which stands by is passed on there, with its token, while this bot leads; otherwise it must know the addresses of all."`
 	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"Who the bot is at GitHub: an App, or a token."`
 	NATS      Words             `yaml:"nats" eg:"[nats://n1:4222, nats://n2:4222, nats://n3:4222]" default:"(one is embedded)" doc:"URL of an external NATS server, or of several servers of one cluster."`
 	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
@@ -23,6 +24,7 @@ type Config struct {
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
 	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(nobody)" doc:"Token of whoever lists, drains and returns runners with kernelgate fleet."`
 	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"What repositories may use of the runners. A check says so when a limit holds its kernels back; what runs is never ended by one."`
+	Sweeps    []Sweep           `yaml:"sweeps" eg:"[{repository: owner/name, at: 02:30}]" doc:"When all kernels of a default branch are measured, for their history. Their jobs go after all others. What became slower since the last sweep is told (notify)."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may look at runs, kernels and changes in a browser; nobody unless it says so."`
 	Notify    []Notify          `yaml:"notify" eg:"[{name: team, form: slack, url_file: /etc/kernelgate/slack.url}]" doc:"Where verdicts are told beside GitHub."`
 	Telemetry Telemetry         `yaml:"telemetry" eg:"{endpoint: 'http://collector:4318'}" doc:"Who is told how long each step of a change took, from its webhook to its verdict."`
@@ -72,6 +74,14 @@ type Limit struct {
 	Repository string `yaml:"repository" required:"true" eg:"owner/name" doc:"Which; \"*\" is each that is not named."`
 	GPUMinutes int    `yaml:"gpu_minutes" eg:"600" default:"(as many as there are)" doc:"Minutes on runners with a GPU in a day, which begins at 00:00 UTC. What runs counts for as long as it is expected to."`
 	Jobs       int    `yaml:"jobs" eg:"4" default:"(as many as there are runners)" doc:"Jobs at runners at once."`
+}
+
+// A Sweep measures one repository's default branch at a time of day, or that of each which no other sweep names.
+type Sweep struct {
+	Repository string            `yaml:"repository" required:"true" eg:"owner/name" doc:"Which; \"*\" is each that is not named."`
+	At         string            `yaml:"at" eg:"02:30" default:"(midnight)" doc:"Time of day, UTC. Times that pass while no bot runs are made up for by one sweep."`
+	Every      quantity.Duration `yaml:"every" eg:"12h" default:"(24h)" bounds:"1h to 168h" doc:"How long from one to the next."`
+	Kernels    []string          `yaml:"kernels" eg:"[\"kernels/attention/*\"]" default:"(all)" doc:"Which kernels, by their folders or manifests; * is anything but /."`
 }
 
 // Log is how serve writes to stderr.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // Of several bots on one NATS server one leads. All take webhooks and show pages; jobs are
@@ -33,10 +37,15 @@ func (s *Server) role(ctx context.Context) string {
 }
 
 // leading refuses runners where another bot has the jobs. They try again, there or at
-// another of their addresses.
-func (s *Server) leading(h http.Handler) http.Handler {
+// another of their addresses. Where that bot has said how it is reached, they are passed on to it; but for
+// those on this host, of which it may know nothing.
+func (s *Server) leading(h http.Handler, passOn bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if leads, _ := s.Journal.Leads(); !leads {
+			if to, err := url.Parse(s.Journal.Leader()); passOn && err == nil && to.Host != "" && r.Header.Get(passedHeader) == "" && s.Runners.Knows(r) {
+				s.pass(w, r, to)
+				return
+			}
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "this bot stands by, and another one has the jobs (give the runner the addresses of all bots)", http.StatusServiceUnavailable)
 			return
@@ -44,6 +53,33 @@ func (s *Server) leading(h http.Handler) http.Handler {
 		h.ServeHTTP(w, r)
 	})
 }
+
+// passedHeader marks what was passed on once: two bots that take each other for the one that leads must not go on for ever.
+const passedHeader = "Kernelgate-Passed-On"
+
+// pass hands a runner's request to the bot that leads. How long it may take is for the two of them.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, to *url.URL) {
+	c := http.NewResponseController(w)
+	_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})
+	ctx, cancel := context.WithTimeout(r.Context(), passTime)
+	defer cancel()
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(to)
+			p.Out.Header.Set(passedHeader, "1")
+		},
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			s.log.Debug("a runner could not be passed on to the bot that leads", "error", err)
+			http.Error(w, "the bot that leads does not answer; try again", http.StatusServiceUnavailable)
+		},
+	}
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// passTime is the longest that a request of a runner takes.
+const passTime = 30 * time.Minute
 
 // lockData keeps a second server out of the data folder. A journal in it does that by itself; where the journal is elsewhere,
 // servers may share that and nothing else.

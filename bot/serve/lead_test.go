@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,16 +17,82 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// Of two servers on one NATS server one leads, and says so; the other takes webhooks, and refuses runners and every write to
-// GitHub until it leads itself.
-func TestTwoServers(t *testing.T) {
-	t.Parallel()
+// natsServer is one that ends with the test.
+func natsServer(t *testing.T) *server.Server {
 	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	nats.Start()
 	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
+	return nats
+}
+
+// A runner that knows only a bot which stands by is served by the one that leads, where that says how it is reached: nobody
+// else is passed on, nothing is passed on twice, and when that bot is gone the runner is served where it asks.
+func TestRunnerIsPassedOn(t *testing.T) {
+	t.Parallel()
+	nats, w := natsServer(t), newWorld(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	w.no(err)
+	at := free.Addr().String()
+	w.no(free.Close())
+	begin := func(change func(*serve.Options)) (*serve.Server, func() error) {
+		o := w.options()
+		o.Data, o.NATS, o.LeadFor = t.TempDir(), serve.Words{nats.ClientURL()}, 6*time.Second
+		o.Config.Runners, o.Secrets.Runners = []serve.RemoteRunner{{Name: "gpu1", Labels: []string{"cpu"}}}, map[string]string{"gpu1": "token"}
+		change(&o)
+		return w.start(o)
+	}
+	first, stopFirst := begin(func(o *serve.Options) { o.Listen, o.Advertise = at, "http://"+at })
+	leads := func(s *serve.Server) {
+		t.Helper()
+		for leads, _ := s.Journal.Leads(); !leads; leads, _ = s.Journal.Leads() {
+			if w.ctx.Err() != nil {
+				t.Fatal("it never leads")
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	leads(first)
+	second, _ := begin(func(*serve.Options) {})
+	ask := func(token, passed string) (int, string) {
+		rq, err := http.NewRequestWithContext(w.ctx, http.MethodPost, second.URL()+"/runner/v1/lease", strings.NewReader(`{"runner": "gpu1", "labels": ["cpu"], "wait_seconds": 0.1}`))
+		w.no(err)
+		rq.Header.Set("Authorization", "Bearer "+token)
+		if passed != "" {
+			rq.Header.Set("Kernelgate-Passed-On", passed)
+		}
+		return w.do(rq)
+	}
+	served := func() {
+		t.Helper()
+		// At first it does not know who leads, or does not know the jobs yet.
+		for status, text := ask("token", ""); status != http.StatusNoContent; status, text = ask("token", "") {
+			if status != http.StatusServiceUnavailable || w.ctx.Err() != nil {
+				t.Fatalf("a runner is answered %d %q", status, text)
+			}
+		}
+	}
+	served()
+	if leads, _ := second.Journal.Leads(); leads || len(first.Runners.Runners()) == 0 || first.Runners.Runners()[0].LastSeen.IsZero() {
+		t.Errorf("the bot that leads has not heard of the runner: %+v", first.Runners.Runners())
+	}
+	for name, c := range map[string]struct{ token, passed string }{"a stranger": {"another", ""}, "passed on before": {"token", "1"}} {
+		if status, text := ask(c.token, c.passed); status != http.StatusServiceUnavailable || !strings.Contains(text, "stands by") {
+			t.Errorf("%s is answered %d %q", name, status, text)
+		}
+	}
+	w.no(stopFirst())
+	leads(second)
+	served()
+}
+
+// Of two servers on one NATS server one leads, and says so; the other takes webhooks, and refuses runners and every write to
+// GitHub until it leads itself.
+func TestTwoServers(t *testing.T) {
+	t.Parallel()
+	nats := natsServer(t)
 	w := newWorld(t)
 	options := func(data string) serve.Options {
 		o := w.options()
@@ -91,7 +158,7 @@ func TestTwoServers(t *testing.T) {
 			t.Fatalf("a runner is answered %d %q", status, text)
 		}
 	}
-	_, err = w.repo.Push("change", map[string]string{"README.md": "Kernels.\n\nMore.\n"}, "More")
+	_, err := w.repo.Push("change", map[string]string{"README.md": "Kernels.\n\nMore.\n"}, "More")
 	w.no(err)
 	if c := w.completed(pr.HeadSHA()); c.Conclusion != "success" {
 		t.Errorf("the check concludes %s %q", c.Conclusion, c.Title)

@@ -48,7 +48,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 	}
 	polls, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.polls, l.all = cancel, &sync.WaitGroup{}
-	runners := endingWith(polls, s.leading(s.Runners.Handler()))
+	runners := s.Runners.Handler()
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", s.counts.counted(within(webhookTime, &webhook.Handler{
 		Secrets: s.opt.Secrets.Webhooks, Store: s.store, Now: s.opt.Now, Log: s.log,
@@ -58,7 +58,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.counts.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), Timeout: webhookTime,
 	}))
-	mux.Handle(protocol.Prefix, runners)
+	mux.Handle(protocol.Prefix, endingWith(polls, s.leading(runners, true)))
 	mux.Handle(fleet.OperatorPrefix, s.Runners.OperatorHandler())
 	site, err := s.pages(polls.Done())
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 		return l, errors.Join(err, l.main.Close(), l.socket.Close())
 	}
 	mux.Handle("/", site)
-	l.servers = [2]*http.Server{s.httpServer(mux), s.httpServer(runners)}
+	l.servers = [2]*http.Server{s.httpServer(mux), s.httpServer(endingWith(polls, s.leading(runners, false)))}
 	return l, nil
 }
 

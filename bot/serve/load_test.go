@@ -114,6 +114,7 @@ runners:
   - {name: local, labels: [l4], token_file: /k/t}
   - {name: gpu 1, labels: [l/4], token_file: /k/t}
   - {labels: []}
+sweeps: [{repository: everything}, {repository: a/b, at: noon}, {repository: A/B}, {repository: c/d, every: 5m}, {repository: "*", kernels: ["[a"]}]
 limits: [{repository: everything, jobs: 1}, {repository: a/b, jobs: -1}, {repository: A/B}, {jobs: 2}]
 reconcile: 1s
 log: {level: loud, format: xml}

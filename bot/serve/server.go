@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -207,6 +208,7 @@ func journalOptions(o Options, log *slog.Logger) journal.Options {
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
+	j.Address = o.Advertise
 	j.Name, _ = os.Hostname() // without one the log says less
 	return j
 }
@@ -216,6 +218,15 @@ func limits(c Config) queue.Limits {
 	all := queue.Limits{}
 	for _, l := range c.Limits {
 		all[strings.ToLower(l.Repository)] = queue.Limit{Jobs: l.Jobs, GPUTime: time.Duration(l.GPUMinutes) * time.Minute}
+	}
+	return all
+}
+
+// sweeps are the configuration's, as the keeper has them.
+func sweeps(c Config) (all []keeper.Sweep) {
+	for _, s := range c.Sweeps {
+		at, _ := s.at() // it was checked
+		all = append(all, keeper.Sweep{Repository: s.Repository, At: at, Every: cmp.Or(time.Duration(s.Every), 24*time.Hour), Kernels: s.Kernels})
 	}
 	return all
 }
@@ -243,6 +254,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
+		Sweeps:  sweeps(c),
 		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})

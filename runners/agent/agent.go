@@ -9,6 +9,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,9 @@ type Config struct {
 	SelfTest func(ctx context.Context, scratch string) protocol.SelfTest
 	// GPU is the number of the host's GPU that this runner measures on, where the same name has several; "" otherwise.
 	GPU string
+
+	// Patience is how long a server may be silent before the next is asked; 4 s unless given. It grows where all are.
+	Patience time.Duration
 
 	Log *slog.Logger     // nil discards
 	Now func() time.Time // nil is time.Now
@@ -91,6 +95,7 @@ func start(c Config) (*agent, error) {
 	if c.After == nil {
 		c.After = time.After
 	}
+	c.Patience = cmp.Or(c.Patience, firstPatience)
 	if c.Host == "" {
 		c.Host, _ = os.Hostname() // for people to recognise; not needed
 	}
@@ -147,26 +152,34 @@ func (a *agent) loop(ctx context.Context) error {
 // minPoll keeps a runner from asking without end.
 const minPoll = time.Second
 
-// Pauses between attempts to reach a server that is away.
+// Pauses between attempts to reach a server that is away. Bots that change places need some seconds for it: the last pause is
+// short beside that.
 const (
 	firstPause = 500 * time.Millisecond
-	lastPause  = 30 * time.Second
+	lastPause  = time.Second
 )
 
 // persist tries until the server answers: with success, or with an answer that
 // is final. What it returns is that answer, or that ctx ended.
 func (a *agent) persist(ctx context.Context, doing string, try func() error) error {
-	pause := firstPause
-	for n := 0; ; n++ {
+	pause, patience := firstPause, a.Patience
+	defer func() { a.client.patience.Store(int64(a.Patience)) }()
+	for n, silent := 0, 0; ; n++ {
 		if n > 0 && n%len(a.Servers) == 0 { // all of them were asked
 			pause = min(2*pause, lastPause)
 		}
+		a.client.patience.Store(int64(patience))
 		err := try()
 		if err == nil || final(err) {
 			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, errSilent) {
+			if silent++; silent%len(a.Servers) == 0 { // as often as there are servers: perhaps all of them are slow
+				patience = max(patience, min(2*patience, lastPatience))
+			}
 		}
 		a.Log.Warn("the server does not answer as it should", "doing", doing, "error", err, "retry_in", pause)
 		select {

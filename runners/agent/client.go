@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,9 +54,9 @@ func final(err error) bool {
 
 // How long a request may take; none of them is the job's own time.
 const (
-	leaseTimeout = time.Minute // the server answers within half of it
-	beatTimeout  = 5 * time.Second
-	moveTimeout  = 30 * time.Minute // for bundles, artifacts and results
+	holdTimeout = time.Minute // the server answers within half of it
+	beatTimeout = 5 * time.Second
+	moveTimeout = 30 * time.Minute // for bundles, artifacts and results
 )
 
 // A client speaks the protocol's words, to one of the servers: the one that last answered. They share a journal, so that
@@ -64,7 +65,29 @@ type client struct {
 	ways  []way
 	at    atomic.Int64 // counts up; the way is the remainder
 	token string
-	gpu   string // see protocol.GPUHeader
+	gpu   string        // see protocol.GPUHeader
+	ask   time.Duration // how long a server may wait with the answer that there is no job
+
+	patience atomic.Int64 // how long a server may be silent, as a time.Duration
+	mu       sync.Mutex
+	moved    chan struct{} // closed when the next way is taken
+}
+
+// next takes the next way, unless that was done already since at.
+func (c *client) next(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.CompareAndSwap(at, at+1) {
+		close(c.moved)
+		c.moved = make(chan struct{})
+	}
+}
+
+// leaving is closed when another way is taken than the one of now.
+func (c *client) leaving() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
 }
 
 // A way leads to one server.
@@ -80,7 +103,8 @@ func newClient(c Config) (*client, error) {
 	if len(c.Servers) == 0 {
 		return nil, errors.New("there is no server: name the bot's address")
 	}
-	all := &client{token: c.Token, gpu: c.GPU}
+	all := &client{token: c.Token, gpu: c.GPU, ask: c.Patience * 3 / 4, moved: make(chan struct{})}
+	all.patience.Store(int64(c.Patience))
 	for _, server := range c.Servers {
 		client, base, err := Dial(server, c.CA)
 		if err != nil {
@@ -147,13 +171,35 @@ func trust(file string) (*tls.Config, error) {
 	return config, nil
 }
 
-// do sends a request and returns the answer if it is a good one.
+// do sends a request and returns the answer if it is a good one. A server that falls silent meanwhile is left.
 func (c *client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	return c.within(ctx, time.Duration(c.patience.Load()), method, path, body, header)
+}
+
+// within is do with another patience.
+func (c *client) within(ctx context.Context, patience time.Duration, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	l := listen(ctx, patience)
+	resp, err := c.try(l, method, path, body, header)
+	if err != nil {
+		l.end()
+		return nil, l.why(err)
+	}
+	resp.Body = l.of(resp.Body)
+	return resp, nil
+}
+
+func (c *client) try(l *listening, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
 	at := c.at.Load()
 	way := c.ways[at%int64(len(c.ways))]
-	req, err := http.NewRequestWithContext(ctx, method, way.base+protocol.Prefix+path, body)
+	req, err := http.NewRequestWithContext(l.ctx, method, way.base+protocol.Prefix+path, body)
 	if err != nil {
 		return nil, err
+	}
+	if req.Body != nil {
+		req.Body = struct {
+			io.Reader
+			io.Closer
+		}{sent{req.Body, l}, req.Body}
 	}
 	for key, values := range header {
 		req.Header[key] = values
@@ -164,7 +210,7 @@ func (c *client) do(ctx context.Context, method, path string, body io.Reader, he
 	}
 	resp, err := way.http.Do(req)
 	if err != nil || resp.StatusCode >= 500 {
-		c.at.CompareAndSwap(at, at+1) // the next try is another's
+		c.next(at)
 	}
 	if err != nil {
 		return nil, err
@@ -188,11 +234,9 @@ func (c *client) do(ctx context.Context, method, path string, body io.Reader, he
 	return nil, status
 }
 
-// post sends JSON; the answer has no content worth reading unless into is given.
+// post sends JSON and has its answer in that time; it has no content worth reading unless into is given.
 func (c *client) post(ctx context.Context, timeout time.Duration, path string, message, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	resp, err := c.send(ctx, path, message)
+	resp, err := c.send(ctx, timeout, path, message)
 	if err != nil {
 		return err
 	}
@@ -206,18 +250,19 @@ func (c *client) post(ctx context.Context, timeout time.Duration, path string, m
 	return nil
 }
 
-func (c *client) send(ctx context.Context, path string, message any) (*http.Response, error) {
+func (c *client) send(ctx context.Context, patience time.Duration, path string, message any) (*http.Response, error) {
 	data, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
 	}
-	return c.do(ctx, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
+	return c.within(ctx, patience, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
 }
 
 // lease waits for a job; without one in the answer there was none.
 func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protocol.LeaseAnswer, error) {
 	var l protocol.LeaseAnswer
-	if err := c.post(ctx, leaseTimeout, "lease", ask, &l); err != nil {
+	ask.Wait = c.ask.Seconds()
+	if err := c.post(ctx, c.ask+time.Duration(c.patience.Load()), "lease", ask, &l); err != nil {
 		return nil, err
 	}
 	if l.Job == "" {
@@ -242,9 +287,17 @@ func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, log *runners.
 
 // hold keeps a request open by which the server knows that this process is there.
 func (c *client) hold(ctx context.Context, l protocol.LeaseAnswer) error {
-	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := c.do(ctx, http.MethodGet, "jobs/"+l.Job+"/hold?token="+strconv.FormatUint(l.Token, 10), nil, nil)
+	left := c.leaving()
+	go func() { // to where the beats go
+		select {
+		case <-left:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	resp, err := c.within(ctx, holdTimeout, http.MethodGet, "jobs/"+l.Job+"/hold?token="+strconv.FormatUint(l.Token, 10), nil, nil)
 	if err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func exampleBundle(t *testing.T) []byte {
 func (f *fake) config() Config {
 	return Config{
 		Servers: []string{f.URL}, Token: "secret", Name: "ann", Labels: []string{"l4"}, StateDir: f.t.TempDir(), Version: "v1", Host: "box",
-		Measure: quick, After: hurried,
+		Measure: quick, After: hurried, Patience: hang,
 	}
 }
 

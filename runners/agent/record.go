@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
@@ -79,7 +80,7 @@ func (c *client) begin(ctx context.Context, l protocol.LeaseAnswer, code runners
 func (c *client) postLarge(ctx context.Context, path string, message, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	resp, err := c.send(ctx, path, message)
+	resp, err := c.send(ctx, time.Duration(c.patience.Load()), path, message)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,9 @@ type LeaseRequest struct {
 	// Protocol is the Version that the runner speaks; 0 is 1.
 	Protocol int     `json:"protocol,omitempty"`
 	Health   *Health `json:"health,omitempty"`
+	// Wait is for how many seconds there may be no answer; 0 leaves it to the server. A runner that hears nothing for longer
+	// asks another.
+	Wait float64 `json:"wait_seconds,omitempty"`
 }
 
 // A LeaseAnswer hands a job out, or has the runner test itself.

@@ -83,6 +83,7 @@ type Options struct {
 	LeaseFor time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
 	LeadFor  time.Duration   // how long the process that leads may stay silent before another does; 6 s
 	Name     string          // of this process among those on one server, for people
+	Address  string          // where others reach this process; those that stand by know that of the one that leads
 	Limits   queue.Limits    // what repositories may use of the runners
 
 	Log *slog.Logger

@@ -101,6 +101,7 @@ type lead struct {
 	loaded   bool            // the jobs of before are known
 	lost     context.CancelCauseFunc
 	other    string // who leads, as far as is known
+	where    string // and its Options.Address
 }
 
 // age is how long ago something was: by the clock that goes on while a process is stopped and by the one that goes on while
@@ -127,6 +128,16 @@ func (j *Journal) Leads() (bool, string) {
 	j.lead.mu.Lock()
 	defer j.lead.mu.Unlock()
 	return err == nil && j.lead.asked, j.lead.other
+}
+
+// Leader is where the process is reached that leads, as it said itself; "" where that is this one, or nobody knows.
+func (j *Journal) Leader() string {
+	if leads, _ := j.Leads(); leads {
+		return ""
+	}
+	j.lead.mu.Lock()
+	defer j.lead.mu.Unlock()
+	return j.lead.where
 }
 
 // fence is the epoch to write with, or ErrNotLeading. Without Lead there is none, and everybody may write.

@@ -12,6 +12,8 @@ type leadRecord struct {
 	Epoch  uint64 `json:"epoch"`            // grows with every bot that begins to lead
 	Holder string `json:"holder,omitempty"` // empty once the lead was given back
 	Name   string `json:"name"`             // of the holder, for people
+	// Address is where the holder is reached; empty where it says nothing of it.
+	Address string `json:"address,omitempty"`
 }
 
 // Job ids have no dot, so this cannot be one.
@@ -35,8 +37,8 @@ func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
 				seen, since = revision, time.Now()
 			}
 			l.mu.Lock()
-			if l.other = rec.Name; free {
-				l.other = ""
+			if l.other, l.where = rec.Name, rec.Address; free {
+				l.other, l.where = "", ""
 			}
 			// The record is forgotten where nobody has led for a month, and events are not.
 			epoch := max(rec.Epoch, l.highest) + 1
@@ -45,7 +47,7 @@ func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
 			if !free && time.Since(since) < j.opt.LeadFor*5/4 {
 				break
 			}
-			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name}, revision)
+			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name, Address: j.opt.Address}, revision)
 			if err == nil {
 				j.opt.Log.Info("this bot leads", "epoch", epoch, "before", rec.Name)
 				return led, nil
@@ -104,7 +106,7 @@ func (j *Journal) renewLead(ctx context.Context) error {
 	defer l.turn.Unlock()
 	for range 2 {
 		l.mu.Lock()
-		rec, revision, left := leadRecord{Epoch: l.epoch, Holder: l.holder, Name: j.opt.Name}, l.revision, l.left()
+		rec, revision, left := leadRecord{Epoch: l.epoch, Holder: l.holder, Name: j.opt.Name, Address: j.opt.Address}, l.revision, l.left()
 		l.mu.Unlock()
 		if left <= 0 {
 			_, err := j.fence()

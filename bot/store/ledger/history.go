@@ -50,7 +50,7 @@ func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, folder string, e
 // A Point is a kernel's speed at one commit of the default branch.
 type Point struct {
 	SHA      string
-	At       time.Time          // when the commit was pushed
+	At       time.Time          // when the commit was pushed, or a sweep came to it
 	P50      map[string]float64 // by shape, microseconds
 	Device   string
 	Outcome  gates.Outcome
@@ -66,7 +66,7 @@ func (l *Ledger) History(ctx context.Context, repoID int64, folder string, limit
 	}
 	const query = `SELECT r.n, r.head, c.first, r.device, r.outcome, r.change, r.evidence
 		FROM runs r JOIN changes c ON c.id = r.change
-		WHERE r.repo_id = ? AND r.folder = ? AND c.kind = 'push' AND ` + decided + `
+		WHERE r.repo_id = ? AND r.folder = ? AND c.kind IN ('push', 'sweep') AND ` + decided + `
 		ORDER BY c.first DESC, r.n DESC LIMIT ?`
 	var ns []int64
 	points, err := all(ctx, l, "the history of "+folder, query, []any{repoID, folder, limit}, func(rows *sql.Rows) (p Point, err error) {

@@ -89,7 +89,7 @@ const lookedThrough = 2000
 func (l *Ledger) OnMain(ctx context.Context, repoID int64, folder string, limit int) ([]RunRow, error) {
 	return l.listRuns(ctx, "the history of "+folder, `SELECT n FROM (
 		SELECT n, change, side, outcome FROM runs WHERE repo_id = ? AND folder = ? ORDER BY n DESC LIMIT ?)
-		WHERE change LIKE 'push-%' AND side = 0 AND outcome IN ('PASS', 'DEFER') ORDER BY n DESC LIMIT ?`,
+		WHERE (change LIKE 'push-%' OR change LIKE 'sweep-%') AND side = 0 AND outcome IN ('PASS', 'DEFER') ORDER BY n DESC LIMIT ?`,
 		repoID, folder, lookedThrough, pageSize(limit))
 }
 

@@ -1,0 +1,191 @@
+package keeper_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// idleAtMost is how long a runner may have nothing to do while there is work for it.
+const idleAtMost = 10 * time.Second
+
+// A watch sees how long runners have nothing to do while there is work for them. That is: the runner's process runs and is not
+// stopped, it is not measuring, and the bot that leads has a job of its label that no runner has. Fetching a bundle and
+// bringing a result are idle time too, for the GPU is. That its process has just been started is no excuse, nor is what
+// happens to other runners. While no bot leads, what the last one said holds. What counts is one such time without a break,
+// less what this process itself was kept waiting by the machine. It begins anew with every fault of a bot or a NATS server,
+// which are faster one after the other than any of them can be mended, and the first seconds after one (electing) do not count:
+// so it is how long after the last of them a runner was without work. (What it is with no such excuse is told too, and not
+// bounded.)
+type watch struct {
+	bots  *bots
+	hands []*hand
+
+	mu      sync.Mutex
+	waiting map[string]int    // jobs by label, as was last heard
+	held    map[string]string // jobs by runner
+	asleep  time.Duration     // by which ticks came late
+	from    time.Time         // when counting begins anew
+	longest spell
+	through spell                    // any faults
+	worked  map[string]time.Duration // while there was work: how long runners have measured
+	stood   map[string]time.Duration // and how long they have not
+}
+
+// A spell is a time in which a runner was idle.
+type spell struct {
+	long  time.Duration
+	whose string
+}
+
+func (s *spell) reach(long time.Duration, h *hand) {
+	if long > s.long {
+		*s = spell{long, fmt.Sprintf("%s until %s", h.Name, time.Now().Format("15:04:05.0"))}
+	}
+}
+
+// electing is the least that it takes until anything can be decided again: NATS servers that have lost the one that leads wait
+// for 4 to 9 s before they choose another, and bots that have lost theirs for a lead and a quarter.
+const electing = 5 * time.Second
+
+// fault begins anew to count.
+func (w *watch) fault() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.from = time.Now().Add(electing)
+}
+
+// calm waits until no runner is idle that could work.
+func (w *watch) calm() {
+	w.bots.Helper()
+	w.bots.poll("runners to work again", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, h := range w.hands {
+			idle := false
+			if h.is(func() { idle = h.live && h.at == "" && w.waiting[h.Label] > 0 }); idle {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+const lookEvery = 100 * time.Millisecond
+
+func (b *bots) watch(hands []*hand) *watch {
+	w := &watch{bots: b, hands: hands, waiting: map[string]int{}, worked: map[string]time.Duration{}, stood: map[string]time.Duration{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { w.look(ctx) })
+	for _, m := range b.all {
+		all.Go(func() { w.ask(ctx, m) })
+	}
+	b.Cleanup(func() { cancel(); all.Wait() })
+	return w
+}
+
+// queues is what a bot that leads tells of its jobs.
+type queues struct {
+	Queues []journal.Queue
+	Held   map[string]string // by the runner's name
+}
+
+// ask hears what waits, from one bot while it leads.
+func (w *watch) ask(ctx context.Context, m *member) {
+	client := http.Client{Timeout: time.Second}
+	for tick := time.NewTicker(lookEvery); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+		resp, err := client.Get("http://" + m.Addr + "/queues")
+		if err != nil {
+			continue
+		}
+		var all queues
+		err = json.NewDecoder(resp.Body).Decode(&all)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			continue
+		}
+		waiting := map[string]int{}
+		for _, q := range all.Queues {
+			waiting[q.Label] = q.Waiting
+		}
+		w.mu.Lock()
+		w.waiting, w.held = waiting, all.Held
+		w.mu.Unlock()
+	}
+}
+
+// look adds up how long each runner was idle.
+func (w *watch) look(ctx context.Context) {
+	last := time.Now()
+	for tick := time.NewTicker(lookEvery); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+		now := time.Now()
+		passed := min(now.Sub(last), lookEvery) // the rest is this process's own
+		w.mu.Lock()
+		w.asleep += now.Sub(last) - passed
+		for _, h := range w.hands {
+			h.is(func() {
+				work := h.live && w.waiting[h.Label] > 0
+				switch {
+				case work && h.at == "":
+					h.through += passed
+					if h.idle += passed; now.Before(w.from) {
+						h.idle = 0
+					}
+					w.stood[h.Label] += passed
+				case work:
+					w.worked[h.Label] += passed
+					fallthrough
+				default:
+					h.idle, h.through = 0, 0
+				}
+				w.longest.reach(h.idle, h)
+				w.through.reach(h.through, h)
+			})
+		}
+		w.mu.Unlock()
+		last = now
+	}
+}
+
+// waits is how many jobs do.
+func (w *watch) waits() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, count := range w.waiting {
+		n += count
+	}
+	return n
+}
+
+// end says what was seen.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const ms = 10 * time.Millisecond
+	w.bots.Logf("the longest time that a runner was idle while work waited, from %v after the last fault of a bot or server on: %v (%s); through any number of them: %v (%s); this process was held up for %v",
+		electing, w.longest.long.Round(ms), w.longest.whose, w.through.long.Round(ms), w.through.whose, w.asleep.Round(time.Second))
+	for label := range w.worked {
+		w.bots.Logf("%s: while work waited, runners measured for %v and did not for %v", label, w.worked[label].Round(time.Second), w.stood[label].Round(time.Second))
+	}
+	if w.longest.long > idleAtMost {
+		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v: %s", w.longest.long, idleAtMost, w.longest.whose)
+	}
+}

@@ -1,0 +1,68 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+)
+
+// Tip is the commit that a branch is at. A branch that is gone is ErrMoved.
+func (p *Planner) Tip(ctx context.Context, repo, branch string) (string, error) {
+	mirror, err := p.Mirrors.Fetch(ctx, repo)
+	if err != nil {
+		return "", fmt.Errorf("reading %s of %s: %w", branch, repo, err)
+	}
+	tip, err := mirror.Resolve(ctx, "refs/heads/"+branch)
+	if err != nil {
+		return "", fmt.Errorf("reading %s of %s (%w): %w", branch, repo, err, ErrMoved)
+	}
+	return tip, nil
+}
+
+// settleSweep finds the commits of a sweep. The default branch's own rules hold, as they are now. A commit of the last sweep
+// that the branch has left behind is nothing to compare with: then the head is compared with itself, as it is the first time.
+func (s *survey) settleSweep(ctx context.Context) (err error) {
+	if s.trusted, err = s.repo.Resolve(ctx, s.facts.Head); err != nil {
+		return fmt.Errorf("%.12s: %w", s.facts.Head, err)
+	}
+	s.base = s.trusted
+	if since := s.facts.BaseSHA; since != "" {
+		if base, err := s.repo.MergeBase(ctx, since, s.trusted); err == nil {
+			s.base = base
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return s.begin()
+}
+
+// maxSwept bounds how many kernels one sweep measures.
+const maxSwept = 500
+
+// swept is the kernels of the head that are to be measured, changed or not.
+func (s *survey) swept(ctx context.Context) ([]string, error) {
+	all, err := s.repo.Kernels(ctx, s.facts.Head)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(key string) bool { return !Swept(s.facts.Kernels, key) })
+	if len(all) > maxSwept {
+		return nil, checkout.Refused{Why: fmt.Sprintf("the sweep is of %d kernels (at most %d are measured by one; choose some of them: kernels, in the bot's configuration)", len(all), maxSwept)}
+	}
+	return all, nil
+}
+
+// Swept tells whether a kernel is one of those that patterns choose, by its folder or its manifest; none choose all. As in a
+// shell, * is anything within one part of a path.
+func Swept(patterns []string, key string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		return slices.ContainsFunc([]string{key, kernels.FolderOf(key), kernels.FileOf(key)}, func(name string) bool {
+			ok, _ := path.Match(pattern, name) // the configuration was checked
+			return ok
+		})
+	})
+}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"testing"
+	"time"
+)
+
+// A server whose process stands still neither refuses a connection nor breaks it. Whatever it was asked, the next is asked
+// within seconds, and a job goes on there.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"lease", "bundle", "result"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			asked, over := make(chan string, 1000), make(chan struct{})
+			silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if path.Base(r.URL.Path) != at {
+					f.ServeHTTP(w, r)
+					return
+				}
+				asked <- at
+				<-over
+			}))
+			t.Cleanup(func() { close(over); silent.Close() })
+			c := f.config()
+			c.Servers, c.Patience = []string{silent.URL, f.URL}, 100*time.Millisecond
+			stop, _ := f.run(c)
+			if at == "lease" {
+				next(t, asked, "the silent server to be asked")
+			}
+			for range cap(f.jobs) { // what is handed to nobody, for the runner had no more patience, is not all
+				f.hand("job", 1)
+			}
+			f.result()
+			if at != "lease" {
+				next(t, asked, "the silent server to have been asked")
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// While bytes come or go a server is not silent, however long it takes; and one that is slow is waited for longer each time.
+func TestSlowServer(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	const patience = 50 * time.Millisecond
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path.Base(r.URL.Path) {
+		case "bundle":
+			for i := range f.bundle { // all in all far beyond the patience
+				_, _ = w.Write(f.bundle[i : i+1])
+				if i%(len(f.bundle)/8) == 0 {
+					w.(http.Flusher).Flush()
+					<-time.After(patience / 2)
+				}
+			}
+		case "result":
+			<-time.After(3 * patience)
+			f.ServeHTTP(w, r)
+		default:
+			f.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(slow.Close)
+	c := f.config()
+	c.Servers, c.Patience = []string{slow.URL}, patience
+	stop, _ := f.run(c)
+	for range cap(f.jobs) {
+		f.hand("job", 1)
+	}
+	f.result()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
