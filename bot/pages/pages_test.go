@@ -238,7 +238,7 @@ func TestJSON(t *testing.T) {
 			}
 		}
 	}
-	if len(api.Paths) != 6 {
+	if len(api.Paths) != 6+4 { // pages, and Grafana's
 		t.Errorf("%d paths are described", len(api.Paths))
 	}
 	if answer, text := w.get(site + "/api/v1/runs/none"); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, `"error"`) {
