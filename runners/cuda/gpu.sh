@@ -99,7 +99,7 @@ for step in $steps; do
   reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|NextOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
   inputs) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
-  triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_EVIDENCE=$results/triton ../../bin/gpu/cuda.test -test.v -test.run "(TritonOnGPU|CompilersOnGPU)/(${ONLY:-.*})" -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
+  triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_EVIDENCE=$results/triton ../../bin/gpu/cuda.test -test.v -test.run "(TritonOnGPU|TritonToolsOnGPU|CompilersOnGPU)/(${ONLY:-.*})" -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Kernels with the interfaces of well-known public ones do what their references say.
   public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;

@@ -123,6 +123,58 @@ func TestTritonOnGPU(t *testing.T) {
 	}
 }
 
+// toolsPolicy has every tool look at a kernel, too.
+var toolsPolicy = strings.Replace(tritonPolicy, "  performance:", `  sanitize: {shapes: [ragged], distributions: [normal], secret_cases: 1, tools: [memcheck, racecheck, initcheck, synccheck], timeout: 5m}
+  profile: {required: true, shapes: [mission], any: [{dram__throughput.avg.pct_of_peak_sustained_elapsed: ">= 1%"}]}
+  performance:`, 1)
+
+// Sanitizers and the profiler see Triton's kernels as they see CUDA's, and a finding names the line of the Python source.
+func TestTritonToolsOnGPU(t *testing.T) {
+	needsGPU(t)
+	needsCompiler(t)
+	needsTriton(t)
+	t.Run("clean", func(t *testing.T) {
+		e, v, _ := tritonTrial{kernel: "softmax", policy: toolsPolicy, baseline: "narrow", candidate: "wide"}.gather(t)
+		if v.Outcome != gates.Pass || !toolsLooked(e) {
+			t.Errorf("%s (%s): %s %s\n%+v\n%+v", v.Outcome, v.Reason, v.Summary, e.Fault, e.Sanitize, e.Profile)
+		}
+		keepEvidence(t, "softmax-tools", e)
+	})
+	t.Run("writes beside", func(t *testing.T) {
+		const store = "tl.store(y + row * cols + at, v / tl.sum(v, 0)"
+		var line int
+		b, job := tritonTrial{kernel: "softmax", policy: toolsPolicy, baseline: "wide", candidate: "wide", edit: func(s string) string {
+			before, _, _ := strings.Cut(s, store)
+			line = 1 + strings.Count(before, "\n")
+			return strings.Replace(s, store+", mask=at < cols)", store+")", 1)
+		}}.open(t)
+		if build, err := b.Build(t.Context(), runners.Candidate, job.Candidate); err != nil || !build.OK {
+			t.Fatal(err, build.Error)
+		}
+		s, err := b.Sanitize(t.Context(), job.Rule().Gates.Sanitize, silent{})
+		if err != nil || s.Skipped != "" {
+			t.Fatal(err, s.Skipped)
+		}
+		found := slices.ContainsFunc(s.Tools, func(run gates.SanitizerRun) bool {
+			return run.Tool == "memcheck" && slices.ContainsFunc(run.Findings, func(f gates.Finding) bool {
+				return f.Kind == gates.KindOutOfBounds && f.File == "kernel.py" && f.Line == line
+			})
+		})
+		if !found {
+			t.Errorf("line %d was not found: %+v", line, s.Tools)
+		}
+		t.Logf("%v", s.Tools[0].Findings)
+	})
+}
+
+// toolsLooked tells whether all tools ran and found nothing, and whether the profiler counted.
+func toolsLooked(e *gates.Evidence) bool {
+	return e.Sanitize != nil && len(e.Sanitize.Tools) == 4 && e.Profile != nil && len(e.Profile.Metrics) > 0 &&
+		!slices.ContainsFunc(e.Sanitize.Tools, func(run gates.SanitizerRun) bool {
+			return run.Skipped != "" || run.Failure != nil || len(run.Findings) > 0
+		})
+}
+
 // compilersTried are kernels in PTX, by ptxas and by a program of the repository, in the place of the CUDA baseline.
 var compilersTried = []struct {
 	name    string
