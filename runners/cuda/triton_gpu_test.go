@@ -229,6 +229,15 @@ func TestTritonRecorded(t *testing.T) {
 			}
 		}
 	}
+	v := judgeRecorded(t, "triton/softmax-tools", toolsPolicy)
+	if len(v.Gates) < 6 {
+		t.Errorf("only %d gates looked at softmax", len(v.Gates))
+	}
+	for _, gate := range v.Gates { // sanitize and profile among them
+		if gate.Status != gates.Passed {
+			t.Errorf("softmax under every tool: %s: %s", gate.Gate, gate.Text)
+		}
+	}
 	var figures []tritonFigure
 	if err := json.Unmarshal([]byte(readText(t, "testdata", "h200", "triton", "triton.json")), &figures); err != nil || len(figures) != len(tritonKernels) {
 		t.Fatalf("%d kernels were timed by both clocks, want %d: %v", len(figures), len(tritonKernels), err)
