@@ -1,6 +1,10 @@
 package gates
 
-import "github.com/kernelgate/kernelgate/gates/stats"
+import (
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
 
 // VerdictSchema names the version of the verdict format.
 const VerdictSchema = "kernelgate/verdict/v1"
@@ -90,6 +94,17 @@ type GateResult struct {
 	Text     string   `json:"text"`             // one line
 	Details  []string `json:"details,omitempty"`
 	ToPass   []string `json:"to_pass,omitempty"`
+}
+
+// ComparisonOf is what was timed of a shape; nil where nothing was, and of no verdict.
+func (v *Verdict) ComparisonOf(shape string) *Comparison {
+	if v == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(v.Comparisons, func(c Comparison) bool { return c.Shape == shape }); i >= 0 {
+		return &v.Comparisons[i]
+	}
+	return nil
 }
 
 // A ResourceRow is one line of the resource table.

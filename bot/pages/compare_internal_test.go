@@ -2,7 +2,6 @@ package pages
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,56 +16,6 @@ func TestSignsAreTheComments(t *testing.T) {
 		gates.ReasonRegression, gates.ReasonInconclusive, gates.ReasonSuspicious, gates.ReasonProfile} {
 		if wrong := report.Sign(gates.Defer, r) == "❌"; wrong != (outcomeOf(gates.Defer, r).Class == "fail") {
 			t.Errorf("%s: %v on the page, and %s in the comment", r, outcomeOf(gates.Defer, r), report.Sign(gates.Defer, r))
-		}
-	}
-}
-
-// rounds draws medians of rounds around a time.
-func rounds(r *rand.Rand, n int, middle, noise float64) []float64 {
-	list := make([]float64, n)
-	for i := range list {
-		list[i] = middle * math.Exp(noise*r.NormFloat64())
-	}
-	return list
-}
-
-// What is called significant is so by chance in one of twenty, whatever the noise,
-// and a real difference is seen with the right sign.
-func TestWeigh(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	const trials = 2000
-	alarms, covered := 0, 0
-	for range trials {
-		d := Difference{Kind: "time", Class: "none"}
-		d.weigh(rounds(r, 6, 20, 0.01), rounds(r, 12, 20, 0.03))
-		if d.Significant() {
-			alarms++
-		}
-		if *d.Lower <= 0 && *d.Upper >= 0 {
-			covered++
-		}
-	}
-	if share := float64(alarms) / trials; share < 0.03 || share > 0.07 {
-		t.Errorf("%.1f %% false alarms", 100*share)
-	}
-	if alarms+covered != trials {
-		t.Errorf("the interval and the chance disagree: %d + %d of %d", alarms, covered, trials)
-	}
-	for _, tt := range []struct {
-		b    float64
-		want string
-	}{{18, "pass"}, {22, "fail"}} {
-		a, b := 20.0, tt.b
-		d := Difference{Kind: "time", Class: "none", A: &a, B: &b}
-		d.weigh(rounds(r, 6, a, 0.01), rounds(r, 6, b, 0.01))
-		if d.Class != tt.want || math.Abs(*d.Ratio-(b/a-1)) > 0.03 || *d.P > 1e-3 {
-			t.Errorf("20 against %v: %+v", tt.b, d)
-		}
-	}
-	for name, few := range map[string][]float64{"none": nil, "one": {3}, "no noise": {3, 3, 3}, "zero": {0, 0}} {
-		d := Difference{Class: "none"}
-		if d.weigh(few, few); d.P != nil || d.Significant() {
-			t.Errorf("%s: %+v", name, d)
 		}
 	}
 }

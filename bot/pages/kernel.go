@@ -165,18 +165,6 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History 
 	return list
 }
 
-func comparisonOf(v *gates.Verdict, shape string) *gates.Comparison {
-	if v == nil {
-		return nil
-	}
-	for i := range v.Comparisons {
-		if v.Comparisons[i].Shape == shape {
-			return &v.Comparisons[i]
-		}
-	}
-	return nil
-}
-
 // steps is the points where the times moved for good: the larger part of what is
 // before, up to three points, lies beyond all that is after by more than 3 %, and no
 // range of samples reaches over.

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
+
+// CompareRuns is two runs side by side in a terminal: the times of B as a speedup over A's, drawn against no change, with what is
+// not by chance first; then what was counted and differs.
+func CompareRuns(a, b Run, opt TerminalOptions) string {
+	w := terminalWriter{width: opt.Width, colour: opt.Colour}
+	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
+	var drawn []gates.Comparison
+	var timed, counted []Difference
+	same := 0
+	for _, d := range Differences(a, b) {
+		switch {
+		case d.Kind == "time":
+			timed, drawn = append(timed, d), append(drawn, d.asSpeedup())
+		case d.Kind == "resource" && d.Significant():
+			counted = append(counted, d)
+		case d.Kind == "resource":
+			same++
+		}
+	}
+	for i, r := range []Run{a, b} {
+		say(string("AB"[i]) + "  " + clean(r.title()))
+	}
+	w.b.WriteString("\n")
+	if len(timed) == 0 {
+		say("Neither of them was timed.")
+	}
+	pictures := bars(drawn)
+	for i, d := range timed {
+		bar := pictures[i]
+		if bar == "" {
+			bar = strings.Repeat(string(nbsp), barCells)
+		}
+		lead, width := strings.Repeat(" ", indent)+w.sign(d.sign())+" "+bar+" ", 0
+		if opt.Width > 0 {
+			width = max(opt.Width-indent-barCells-3, 20)
+		}
+		for _, line := range wrap(clean(d.text(drawn[i])), width) {
+			w.b.WriteString(lead + line + "\n")
+			lead = strings.Repeat(" ", indent+barCells+3)
+		}
+	}
+	if len(counted) > 0 {
+		w.b.WriteString("\n")
+		for _, d := range counted {
+			say(fmt.Sprintf("  · %s: %s → %s", clean(d.Name), d.figure(d.A), d.figure(d.B)))
+		}
+	}
+	if same > 0 {
+		say(fmt.Sprintf("  · %s of the resources: the same", plural(same, "figure")))
+	}
+	w.b.WriteString("\n")
+	if text := apart(a.Evidence, b.Evidence); text != "" {
+		say(clean(text))
+	}
+	say("┆ is as fast as A; right of it B is faster. " + NotSideBySide)
+	return w.b.String()
+}
+
+// asSpeedup is a time as the bars draw it.
+func (d Difference) asSpeedup() gates.Comparison {
+	c := gates.Comparison{Shape: d.Name, Goal: "speedup >= 0%"}
+	if d.Ratio == nil || d.Lower == nil || d.Upper == nil || d.A == nil || d.B == nil {
+		return c
+	}
+	speedup := func(ratio float64) float64 { return 1/(1+ratio) - 1 }
+	lower, upper := speedup(*d.Upper), speedup(*d.Lower)
+	c.Baseline, c.Candidate = &stats.Summary{P50: *d.A}, &stats.Summary{P50: *d.B}
+	c.Speedup = gates.Estimate{Value: speedup(*d.Ratio), Lower: &lower, Upper: &upper}
+	return c
+}
+
+func (d Difference) sign() sign {
+	switch d.Class {
+	case "pass":
+		return signPass
+	case "fail":
+		return signFail
+	}
+	return signInform
+}
+
+func (d Difference) text(c gates.Comparison) string {
+	text := fmt.Sprintf("%s %s → %s", d.Name, d.figure(d.A), d.figure(d.B))
+	switch {
+	case d.A == nil:
+		return text + ": not timed in A"
+	case d.B == nil:
+		return text + ": not timed in B"
+	}
+	if c.Speedup.Lower == nil || d.P == nil {
+		return text + ": not enough rounds to tell"
+	}
+	chance := fmt.Sprintf("p = %.2g", *d.P)
+	if *d.P < 0.001 {
+		chance = "p < 0.001"
+	}
+	return fmt.Sprintf("%s, %s [%s, %s], %s", text, percent(c.Speedup.Value), percent(*c.Speedup.Lower), percent(*c.Speedup.Upper), chance)
+}
+
+// figure is one run's, with its unit.
+func (d Difference) figure(x *float64) string {
+	switch {
+	case x == nil:
+		return dash
+	case d.Kind == "time":
+		return micros(*x) + string(nbsp) + d.Unit
+	}
+	return strings.TrimSpace(significant(*x, 6) + " " + d.Unit)
+}
+
+// title is a run in one line.
+func (r Run) title() string {
+	e, v := r.Evidence, r.Verdict
+	text := e.Kernel
+	if e.Provenance.Head.Variant != "" {
+		text += " " + e.Provenance.Head.Variant
+	}
+	if e.Provenance.Head.SHA != "" {
+		text += " at " + Short(e.Provenance.Head.SHA)
+	}
+	if e.Device.Name != "" {
+		text += ", " + e.Device.Name
+	}
+	if v != nil {
+		text += ": " + string(v.Outcome)
+		if v.Reason != "" {
+			text += " (" + string(v.Reason) + ")"
+		}
+	}
+	return text
+}
+
+// apart is what is not the same of the two, beside the kernel's time.
+func apart(a, b *gates.Evidence) string {
+	var parts []string
+	note := func(what, x, y string) {
+		if x != y {
+			parts = append(parts, fmt.Sprintf("%s (%s, %s)", what, orDash(x), orDash(y)))
+		}
+	}
+	note("kernel", a.Kernel, b.Kernel)
+	note("device", a.Device.Name, b.Device.Name)
+	note("driver", a.Device.Driver, b.Device.Driver)
+	for _, tool := range slices.Sorted(slices.Values(toolNames(a, b))) {
+		note(tool, a.Provenance.Tools[tool], b.Provenance.Tools[tool])
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Between them changed: " + strings.Join(parts, ", ") + "."
+}
+
+func toolNames(all ...*gates.Evidence) []string {
+	var names []string
+	for _, e := range all {
+		for name := range e.Provenance.Tools {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

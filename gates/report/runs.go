@@ -1,0 +1,207 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/stats"
+)
+
+// A Run is what a measurement left to compare with another.
+type Run struct {
+	Verdict  *gates.Verdict
+	Evidence *gates.Evidence
+}
+
+// NotSideBySide is what whoever compares two runs must know.
+const NotSideBySide = "Two runs were not taken side by side: what differs between their hosts, clocks and hours counts as noise only as far as their rounds show it. The gate compares within one run."
+
+// A Difference is one figure in both runs.
+type Difference struct {
+	Kind  string   `json:"kind"` // time, resource or error
+	Name  string   `json:"name"`
+	A     *float64 `json:"a"`
+	B     *float64 `json:"b"`
+	Unit  string   `json:"unit,omitempty"`
+	Ratio *float64 `json:"ratio,omitempty"` // B over A, less 1
+	Lower *float64 `json:"lower,omitempty"` // of the ratio, 95 %
+	Upper *float64 `json:"upper,omitempty"`
+	P     *float64 `json:"p,omitempty"` // of seeing this without a difference; nil where nothing varies, or too little is known
+	Class string   `json:"class"`       // pass where B is faster for sure, fail where it is slower, open where it differs and has no better or worse
+}
+
+// Significant is where chance is ruled out at 5 %.
+func (d Difference) Significant() bool { return d.Class != "none" }
+
+// Differences pairs up all figures that either run has. First comes what is not by chance, times before what was counted, and of
+// each the least likely, then the largest.
+func Differences(a, b Run) []Difference {
+	var list []Difference
+	ta, tb := a.times(), b.times()
+	var shapes []string
+	for _, m := range []Run{a, b} {
+		if m.Verdict != nil {
+			for _, c := range m.Verdict.Comparisons {
+				if !slices.Contains(shapes, c.Shape) {
+					shapes = append(shapes, c.Shape)
+				}
+			}
+		}
+	}
+	for _, shape := range shapes {
+		d := Difference{Kind: "time", Name: shape, Unit: "µs", Class: "none"}
+		if c := a.Verdict.ComparisonOf(shape); c != nil && c.Candidate != nil {
+			d.A = &c.Candidate.P50
+		}
+		if c := b.Verdict.ComparisonOf(shape); c != nil && c.Candidate != nil {
+			d.B = &c.Candidate.P50
+		}
+		d.weigh(ta[shape], tb[shape])
+		list = append(list, d)
+	}
+	list = append(list, counted(a, b)...)
+	slices.SortStableFunc(list, bySignificance)
+	return list
+}
+
+// times is the candidate's median of each round, by shape: a round is the unit of
+// evidence, since samples within one have much in common.
+func (r Run) times() map[string][]float64 {
+	all := map[string][]float64{}
+	if r.Evidence == nil || r.Evidence.Performance == nil {
+		return all
+	}
+	for _, round := range r.Evidence.Performance.Rounds {
+		for _, series := range round.Series {
+			var values []float64
+			for i, letter := range strings.ReplaceAll(series.Order, " ", "") {
+				if letter == gates.SideCandidate && i < len(series.Nanos) && !slices.Contains(series.Spoiled, i) {
+					values = append(values, series.Nanos[i]/1e3)
+				}
+			}
+			if len(values) > 0 {
+				all[series.Shape] = append(all[series.Shape], stats.Describe(values).P50)
+			}
+		}
+	}
+	return all
+}
+
+// weigh compares logarithms of times by Welch's test, which does not ask that both
+// runs were equally noisy.
+func (d *Difference) weigh(a, b []float64) {
+	if d.A != nil && d.B != nil && *d.A > 0 {
+		ratio := *d.B / *d.A - 1
+		d.Ratio = &ratio
+	}
+	if len(a) < 2 || len(b) < 2 {
+		return
+	}
+	ma, va := logs(a)
+	mb, vb := logs(b)
+	na, nb := float64(len(a)), float64(len(b))
+	variance := va/na + vb/nb
+	if !(variance > 0) || math.IsInf(variance, 0) || math.IsNaN(ma+mb) {
+		return
+	}
+	freedom := variance * variance / (va*va/(na*na*(na-1)) + vb*vb/(nb*nb*(nb-1)))
+	t := distuv.StudentsT{Sigma: 1, Nu: max(1, min(freedom, 1000))}
+	size := (mb - ma) / math.Sqrt(variance)
+	p := 2 * t.CDF(-math.Abs(size))
+	half := t.Quantile(0.975) * math.Sqrt(variance)
+	ratio, lower, upper := math.Exp(mb-ma)-1, math.Exp(mb-ma-half)-1, math.Exp(mb-ma+half)-1
+	d.Ratio, d.Lower, d.Upper, d.P = &ratio, &lower, &upper, &p
+	if p < 0.05 {
+		d.Class = map[bool]string{true: "pass", false: "fail"}[mb < ma]
+	}
+}
+
+// logs is the mean and the variance of logarithms.
+func logs(values []float64) (mean, variance float64) {
+	for _, v := range values {
+		mean += math.Log(v) / float64(len(values))
+	}
+	for _, v := range values {
+		variance += (math.Log(v) - mean) * (math.Log(v) - mean) / float64(len(values)-1)
+	}
+	return mean, variance
+}
+
+// counted is what does not vary: a difference is one.
+func counted(a, b Run) []Difference {
+	type key struct{ kind, name, unit string }
+	var order []key
+	values := map[key][2]*float64{}
+	for i, m := range []Run{a, b} {
+		if m.Verdict == nil {
+			continue
+		}
+		put := func(k key, v *float64) {
+			if _, ok := values[k]; !ok {
+				order = append(order, k)
+			}
+			both := values[k]
+			both[i] = v
+			values[k] = both
+		}
+		for _, r := range m.Verdict.Resources {
+			put(key{"resource", r.Name, r.Unit}, r.Candidate)
+		}
+		for _, r := range m.Verdict.Correctness {
+			name := r.Shape + " · " + r.Distribution
+			if r.Secret {
+				continue // drawn anew for each run
+			}
+			put(key{"error", name, ""}, &r.Norm)
+		}
+	}
+	var list []Difference
+	for _, k := range order {
+		v := values[k]
+		d := Difference{Kind: k.kind, Name: k.name, Unit: k.unit, A: v[0], B: v[1], Class: "none"}
+		if d.A != nil && d.B != nil {
+			if *d.A != 0 {
+				ratio := *d.B / *d.A - 1
+				d.Ratio = &ratio
+			}
+			// More registers may be the faster choice, and an error within its tolerance is no fault.
+			if k.kind == "resource" && *d.A != *d.B {
+				d.Class = "open"
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func bySignificance(a, b Difference) int {
+	rank := func(d Difference) int {
+		switch {
+		case d.Significant() && d.Kind == "time":
+			return 0
+		case d.Significant():
+			return 1
+		case d.Ratio != nil && *d.Ratio != 0:
+			return 2
+		}
+		return 3
+	}
+	chance := func(d Difference) float64 {
+		if d.P == nil {
+			return 1
+		}
+		return *d.P
+	}
+	size := func(d Difference) float64 {
+		if d.Ratio == nil {
+			return 0
+		}
+		return math.Abs(*d.Ratio)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(chance(a), chance(b)), cmp.Compare(size(b), size(a)))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+func compareCommand(stdout io.Writer) *cobra.Command {
+	policyName := ""
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Two results side by side: each shape's time with its significance, and what else differs",
+		Long: "Compares the candidates of two results of check: folders below results, or files of evidence with\n" +
+			"--policy. Nothing is judged by it: a gate compares within one run.",
+		Example: "  kernelgate compare results/20260102T030405Z results/20260103T030405Z\n  kernelgate compare evidence/stage5.json evidence/stage6.json --policy h200",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var policy *policies.Policy
+			file := ""
+			if policyName != "" {
+				var err error
+				if policy, file, err = check.ReadPolicy(policyName); err != nil {
+					return err
+				}
+			}
+			var runs [2]report.Run
+			for i, arg := range args {
+				var err error
+				if runs[i], err = readRun(arg, policy, file); err != nil {
+					return err
+				}
+			}
+			_, err := fmt.Fprint(stdout, report.CompareRuns(runs[0], runs[1], terminalOptions(stdout)))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+", that both are judged by; the verdicts beside the evidence otherwise")
+	complete(cmd, "policy", policyNames)
+	return cmd
+}
+
+// readRun reads a folder of results, or a file of evidence, and the verdict beside it unless there is a policy.
+func readRun(path string, policy *policies.Policy, policyFile string) (report.Run, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "evidence.json")
+	}
+	e, err := check.ReadEvidence(path)
+	if err != nil {
+		return report.Run{}, err
+	}
+	if policy != nil {
+		return report.Run{Evidence: e, Verdict: gates.Judge(policy, policyFile, e)}, nil
+	}
+	beside := filepath.Join(filepath.Dir(path), "verdict.json")
+	data, err := os.ReadFile(beside)
+	if err != nil {
+		return report.Run{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it anew)", path, err)
+	}
+	var v gates.Verdict
+	if err := json.Unmarshal(data, &v); err != nil {
+		return report.Run{}, strict.Mistakef("%s is no verdict: %w (--policy judges the evidence anew)", beside, err)
+	}
+	return report.Run{Evidence: e, Verdict: &v}, nil
+}
