@@ -70,6 +70,7 @@ type atom struct {
 	Title   string   `xml:"title"`
 	Updated string   `xml:"updated"`
 	Author  string   `xml:"author>name"`
+	Self    link     `xml:"link"`
 	Entries []entry  `xml:"entry"`
 }
 
@@ -82,6 +83,7 @@ type entry struct {
 }
 
 type link struct {
+	Rel  string `xml:"rel,attr,omitempty"`
 	Href string `xml:"href,attr"`
 }
 
@@ -95,15 +97,16 @@ func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	f := atom{ID: "urn:kernelgate:verdicts", Title: "kernelgate: verdicts", Author: "kernelgate", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339)}
+	at := strings.TrimSuffix(s.URL, "/")
+	f := atom{Self: link{"self", at + "/feed.atom"}, ID: "urn:kernelgate:verdicts", Title: "kernelgate: verdicts", Author: "kernelgate", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339)}
 	for i, run := range p.Recent {
-		at := run.At().UTC().Format(time.RFC3339)
+		ended := run.At().UTC().Format(time.RFC3339)
 		if i == 0 {
-			f.Updated = at
+			f.Updated = ended
 		}
 		f.Entries = append(f.Entries, entry{
-			ID: "urn:kernelgate:run:" + run.Job, Title: fmt.Sprintf("%s %s: %s", run.Outcome, run.Kernel, run.Title), Updated: at,
-			Link: link{"/runs/" + run.Job}, Summary: run.Line,
+			ID: "urn:kernelgate:run:" + run.Job, Title: fmt.Sprintf("%s %s of %s: %s", run.Outcome, run.Kernel, run.Repo, run.Title), Updated: ended,
+			Link: link{"", at + "/runs/" + run.Job}, Summary: run.Line,
 		})
 	}
 	text, err := xml.MarshalIndent(f, "", " ")

@@ -27,6 +27,7 @@ type Server struct {
 	Source  Source
 	Access  Access
 	Version string
+	URL     string // where readers find it, for what leaves the pages; "" leaves links relative
 	Log     *slog.Logger
 	Now     func() time.Time
 	Done    <-chan struct{} // closed when the server stops: ends what is live

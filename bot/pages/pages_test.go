@@ -262,6 +262,9 @@ func TestBadgeAndFeed(t *testing.T) {
 	var feed struct {
 		Entries []struct {
 			Title string `xml:"title"`
+			Link  struct {
+				Href string `xml:"href,attr"`
+			} `xml:"link"`
 		} `xml:"entry"`
 	}
 	_, text = w.get(site + "/feed.atom")
@@ -269,8 +272,11 @@ func TestBadgeAndFeed(t *testing.T) {
 	var titles []string
 	for _, e := range feed.Entries {
 		titles = append(titles, e.Title)
+		if !strings.HasPrefix(e.Link.Href, "https://gate.example/runs/") {
+			t.Errorf("the feed leads to %s", e.Link.Href)
+		}
 	}
-	if !slices.Contains(titles, "DEFER sdpa: FP8 everywhere") || len(titles) != 5 {
+	if !slices.Contains(titles, "DEFER sdpa of org/kernels: FP8 everywhere") || len(titles) != 5 {
 		t.Errorf("%q", titles)
 	}
 }

@@ -166,7 +166,7 @@ func (s *Server) pageAt(repo, path string) string {
 
 // pages serves what the stores hold.
 func (s *Server) pages(done <-chan struct{}) (http.Handler, error) {
-	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, Log: s.log, Now: s.opt.Now, Done: done, Act: actor{s.Bot}}
+	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, URL: s.opt.Config.URL, Log: s.log, Now: s.opt.Now, Done: done, Act: actor{s.Bot}}
 	return site.Handler()
 }
 
