@@ -22,6 +22,9 @@ func (j *Journal) Unhandled(ctx context.Context) (time.Time, error) {
 	return list[0].at, nil
 }
 
+// healthWithin is how long the servers have to say how they are.
+const healthWithin = 5 * time.Second
+
 // Copies is how the copies of one stream on a cluster are: the leader's and those that have all that it has, those that are
 // behind, and those on servers that are not there.
 type Copies struct {
@@ -32,6 +35,9 @@ type Copies struct {
 // Health is how the streams are kept that nothing may be lost of; none of an embedded server, or of one that stands alone. A
 // stream that nobody leads has no copy that is current.
 func (j *Journal) Health(ctx context.Context) ([]Copies, error) {
+	// A question to a server that dies over it has no answer.
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
 	var all []Copies
 	for _, s := range []jetstream.Stream{j.deliveries, j.jobs, j.events} {
 		info, err := s.Info(ctx)
