@@ -361,9 +361,11 @@ func (w *world) settle() {
 		if !w.running.bot.Idle() {
 			calm = 0
 		} else {
-			var err error
-			left, err = w.running.ledger.Unsettled(ctx)
-			w.no(err)
+			list, err := w.running.ledger.Unsettled(ctx)
+			if ctx.Err() == nil { // what was left before tells more than the end of patience
+				w.no(err)
+				left = list
+			}
 			if len(left) > 0 {
 				calm = 0
 			}
