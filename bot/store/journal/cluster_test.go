@@ -281,6 +281,8 @@ func snapshot(mu *sync.Mutex, m map[string]bool) map[string]bool {
 
 // current tells whether every copy of every stream is there and up to date.
 func current(ctx context.Context, j *Journal) bool {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin) // a server that dies over the question does not answer
+	defer cancel()
 	streams := 0
 	for info := range j.js.ListStreams(ctx).Info() {
 		streams++
