@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 
@@ -35,22 +34,7 @@ func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) err
 	if l.Built == nil || l.Built.Builds == "" {
 		return refuse(http.StatusNotFound, "nobody has compiled the job")
 	}
-	content, _, err := s.Journal.Bundles.Get(r.Context(), l.Built.Builds)
-	if errors.Is(err, journal.ErrNotFound) {
-		return refuse(http.StatusNotFound, "what was compiled of the job is not kept any more")
-	}
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	s.note(name, s.at(l))
-	patience(w, transfer)
-	w.Header().Set("Content-Type", "application/gzip")
-	if _, err := io.Copy(w, content); err != nil {
-		s.Log.Warn("sending builds broke off", "job", l.ID, "runner", name, "error", err)
-		panic(http.ErrAbortHandler) // so that the runner sees it
-	}
-	return nil
+	return s.send(w, r, name, l, l.Built.Builds, "what was compiled of the job is not kept any more")
 }
 
 // finishBuild has written down what was compiled. Where that is a verdict the job is over; otherwise it goes on to those who measure,

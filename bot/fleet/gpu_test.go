@@ -1,10 +1,7 @@
 package fleet
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,30 +14,7 @@ import (
 // as posts what ann's host says for one of its GPUs.
 func (w *world) as(gpu, path string, message any) (int, string) {
 	w.t.Helper()
-	data, err := json.Marshal(message)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(w.ctx(), http.MethodPost, "http://localhost"+protocol.Prefix+path, bytes.NewReader(data))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer ann's")
-	req.Header.Set(protocol.GPUHeader, gpu)
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", w.socket)
-	}}
-	defer transport.CloseIdleConnections()
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(resp.Body); err != nil {
-		w.t.Fatal(err)
-	}
-	return resp.StatusCode, text.String()
+	return w.post("ann's", path, message, protocol.GPUHeader, gpu)
 }
 
 // A host with several GPUs is a runner for each: they have jobs at the same time, each its own, and a GPU that is put into

@@ -22,9 +22,14 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	content, _, err := s.Journal.Bundles.Get(r.Context(), l.Bundle)
+	return s.send(w, r, name, l, l.Bundle, "the job's bundle is not kept any more (rebench to make it anew)")
+}
+
+// send hands out what lies among the bundles under that digest, to the runner that has the lease.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *journal.Lease, digest, gone string) error {
+	content, _, err := s.Journal.Bundles.Get(r.Context(), digest)
 	if errors.Is(err, journal.ErrNotFound) {
-		return refuse(http.StatusNotFound, "the job's bundle is not kept any more (rebench to make it anew)")
+		return refuse(http.StatusNotFound, "%s", gone)
 	}
 	if err != nil {
 		return err
@@ -34,7 +39,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 	patience(w, transfer)
 	w.Header().Set("Content-Type", "application/gzip")
 	if _, err := io.Copy(w, content); err != nil {
-		s.Log.Warn("sending a bundle broke off", "job", l.ID, "runner", name, "error", err)
+		s.Log.Warn("sending a bundle broke off", "job", l.ID, "runner", name, "digest", digest, "error", err)
 		panic(http.ErrAbortHandler) // so that the runner sees it
 	}
 	return nil

@@ -186,7 +186,7 @@ func (w *world) unfinished() int {
 }
 
 // request is what a runner sends that is no agent.
-func (w *world) request(token, method, path string, body io.Reader) (status int, answer string) {
+func (w *world) request(token, method, path string, body io.Reader, header ...string) (status int, answer string) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.ctx(), method, "http://localhost"+protocol.Prefix+path, body)
 	if err != nil {
@@ -194,6 +194,9 @@ func (w *world) request(token, method, path string, body io.Reader) (status int,
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", w.socket)
@@ -211,13 +214,13 @@ func (w *world) request(token, method, path string, body io.Reader) (status int,
 	return resp.StatusCode, string(text)
 }
 
-func (w *world) post(token, path string, message any) (int, string) {
+func (w *world) post(token, path string, message any, header ...string) (int, string) {
 	w.t.Helper()
 	data, err := json.Marshal(message)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.request(token, "POST", path, bytes.NewReader(data))
+	return w.request(token, "POST", path, bytes.NewReader(data), header...)
 }
 
 // lease takes a job as a runner that never beats.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -151,23 +152,14 @@ func apart(a, b *gates.Evidence) string {
 	note("kernel", a.Kernel, b.Kernel)
 	note("device", a.Device.Name, b.Device.Name)
 	note("driver", a.Device.Driver, b.Device.Driver)
-	for _, tool := range slices.Sorted(slices.Values(toolNames(a, b))) {
+	tools := map[string]string{}
+	maps.Copy(tools, a.Provenance.Tools)
+	maps.Copy(tools, b.Provenance.Tools)
+	for _, tool := range slices.Sorted(maps.Keys(tools)) {
 		note(tool, a.Provenance.Tools[tool], b.Provenance.Tools[tool])
 	}
 	if parts == nil {
 		return ""
 	}
 	return "Between them changed: " + strings.Join(parts, ", ") + "."
-}
-
-func toolNames(all ...*gates.Evidence) []string {
-	var names []string
-	for _, e := range all {
-		for name := range e.Provenance.Tools {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }
