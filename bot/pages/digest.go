@@ -3,15 +3,12 @@ package pages
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // caches keep what is found in blobs. A blob's name stands for its content: it never
@@ -98,18 +95,7 @@ func moved(a, b *digest) string {
 	if a == nil || b == nil {
 		return ""
 	}
-	var said []string
-	say := func(what, from, to string) {
-		if from != to && from != "" && to != "" {
-			said = append(said, fmt.Sprintf("%s %s → %s", what, from, to))
-		}
-	}
-	say("driver", a.Device.Driver, b.Device.Driver)
-	say("host", a.Provenance.Host, b.Provenance.Host)
-	for _, tool := range slices.Sorted(maps.Keys(b.Provenance.Tools)) {
-		say(tool, a.Provenance.Tools[tool], b.Provenance.Tools[tool])
-	}
-	return strings.Join(said, "; ")
+	return report.Moved(a.Device, b.Device, a.Provenance, b.Provenance)
 }
 
 // drawn is what follows from a run's evidence and verdict, with its pictures.

@@ -143,23 +143,31 @@ func (r Run) title() string {
 
 // apart is what is not the same of the two, beside the kernel's time.
 func apart(a, b *gates.Evidence) string {
-	var parts []string
-	note := func(what, x, y string) {
-		if x != y {
-			parts = append(parts, fmt.Sprintf("%s (%s, %s)", what, orDash(x), orDash(y)))
+	var said []string
+	if a.Kernel != b.Kernel {
+		said = append(said, fmt.Sprintf("These are different kernels: %s and %s.", a.Kernel, b.Kernel))
+	}
+	if a.Device.Name != b.Device.Name {
+		said = append(said, fmt.Sprintf("They ran on different devices: %s and %s.", a.Device.Name, b.Device.Name))
+	}
+	if text := Moved(a.Device, b.Device, a.Provenance, b.Provenance); text != "" {
+		said = append(said, "Between them changed: "+text+".")
+	}
+	return strings.Join(said, " ")
+}
+
+// Moved names what changed around the kernel between two runs; "" where nothing did that both know of.
+func Moved(before, after gates.Device, from, to gates.Provenance) string {
+	var said []string
+	say := func(what, from, to string) {
+		if from != to && from != "" && to != "" {
+			said = append(said, fmt.Sprintf("%s %s → %s", what, from, to))
 		}
 	}
-	note("kernel", a.Kernel, b.Kernel)
-	note("device", a.Device.Name, b.Device.Name)
-	note("driver", a.Device.Driver, b.Device.Driver)
-	tools := map[string]string{}
-	maps.Copy(tools, a.Provenance.Tools)
-	maps.Copy(tools, b.Provenance.Tools)
-	for _, tool := range slices.Sorted(maps.Keys(tools)) {
-		note(tool, a.Provenance.Tools[tool], b.Provenance.Tools[tool])
+	say("driver", before.Driver, after.Driver)
+	say("host", from.Host, to.Host)
+	for _, tool := range slices.Sorted(maps.Keys(to.Tools)) {
+		say(tool, from.Tools[tool], to.Tools[tool])
 	}
-	if parts == nil {
-		return ""
-	}
-	return "Between them changed: " + strings.Join(parts, ", ") + "."
+	return strings.Join(said, "; ")
 }
