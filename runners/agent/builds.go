@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -40,21 +38,13 @@ func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir str
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.Create(filepath.Join(dir, runners.BuildsFile))
+	f, err := newDownload(filepath.Join(dir, runners.BuildsFile))
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	sum := sha256.New()
 	for left := buildsTries; ; left-- {
-		sum.Reset()
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return "", err
-		}
-		if err := f.Truncate(0); err != nil {
-			return "", err
-		}
-		err := a.client.builds(ctx, l, io.MultiWriter(f, sum))
+		err := f.attempt(func(w io.Writer) error { return a.client.builds(ctx, l, w) })
 		if err == nil {
 			break
 		}
@@ -66,11 +56,12 @@ func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir str
 		case <-a.After(firstPause):
 		}
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != l.Builds {
-		return "", fmt.Errorf("its digest is %.12s and should be %.12s", got, l.Builds)
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	got, err := f.rewind()
+	if err != nil {
 		return "", err
+	}
+	if got != l.Builds {
+		return "", fmt.Errorf("its digest is %.12s and should be %.12s", got, l.Builds)
 	}
 	return into, bundle.UnpackBuilds(f, into)
 }

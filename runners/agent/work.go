@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,30 +155,23 @@ func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (
 			return runners.Job{}, fmt.Errorf("making room for the job: %w", err)
 		}
 	}
-	f, err := os.Create(filepath.Join(dir, "bundle.tar.gz"))
+	f, err := newDownload(filepath.Join(dir, "bundle.tar.gz"))
 	if err != nil {
-		return runners.Job{}, fmt.Errorf("making room for the job: %w", err)
+		return runners.Job{}, err
 	}
 	defer f.Close()
-	sum := sha256.New()
 	err = a.persist(ctx, "fetching the bundle", func() error {
-		sum.Reset()
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if err := f.Truncate(0); err != nil {
-			return err
-		}
-		return a.client.bundle(ctx, l, io.MultiWriter(f, sum))
+		return f.attempt(func(w io.Writer) error { return a.client.bundle(ctx, l, w) })
 	})
 	if err != nil {
 		return runners.Job{}, fmt.Errorf("fetching the bundle: %w", err)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != l.Digest {
-		return runners.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged on its way, or is not the job's (rebench to send it again)", got, l.Digest)
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	got, err := f.rewind()
+	if err != nil {
 		return runners.Job{}, err
+	}
+	if got != l.Digest {
+		return runners.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged on its way, or is not the job's (rebench to send it again)", got, l.Digest)
 	}
 	return bundle.Read(f, tree)
 }
