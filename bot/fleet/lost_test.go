@@ -24,6 +24,13 @@ func (w *world) running() {
 	})
 }
 
+// beats says what a runner says that is at work.
+func (w *world) beats(token string, attempt uint64) {
+	w.t.Helper()
+	status, answer := w.post(token, "jobs/job/beat", protocol.Beat{Token: attempt})
+	w.expect("beat", http.StatusOK, status, answer)
+}
+
 // A job that every runner dies of ends as their fault, with what is known of each,
 // and nobody gets it a fourth time. Giving it back does not count.
 func TestJobThatLosesEveryRunner(t *testing.T) {
@@ -35,13 +42,14 @@ func TestJobThatLosesEveryRunner(t *testing.T) {
 	status, answer := w.post("bob's", "jobs/job/release", protocol.Release{Token: 1})
 	w.expect("release", http.StatusOK, status, answer)
 	w.lease("ann", "l4", "job", 2)
-	status, answer = w.post("ann's", "jobs/job/beat", protocol.Beat{Token: 2})
-	w.expect("beat", http.StatusOK, status, answer)
+	w.beats("ann's", 2)
 	w.lease("bob", "l4", "job", 3)
+	w.beats("bob's", 3)
 	// The bot is started again in between.
 	fails := errors.New("the disk is full")
 	w.results.set(nil, func(act) error { err := fails; fails = nil; return err }) // at first
 	w.lease("ann", "l4", "job", 4)
+	w.beats("ann's", 4)
 	next(t, w.results.finished, "the first try to end it")
 	got := next(t, w.results.finished, "its end")
 	const time = `\d\d:\d\d:\d\d`

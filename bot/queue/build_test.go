@@ -87,6 +87,7 @@ func TestLostCompiling(t *testing.T) {
 	lose := func(labels ...string) {
 		t.Helper()
 		d.want("taken", d.take(labels...), id)
+		d.Heard(id)
 		d.now = d.now.Add(48 * time.Hour)
 	}
 	lose("build-nvcc")

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// leasesAtMost is how often a job is handed out to runners that are never heard of again.
+// leasesAtMost is how often a job is handed out to runners that take it and are never heard of again.
 const leasesAtMost = 3
 
 // A Job is work for a runner, in what its turn depends on.
@@ -83,6 +83,7 @@ type lease struct {
 	label  string // under which it got it
 	since  time.Time
 	heard  time.Time
+	spoke  bool // the holder knows of it
 
 	charge
 }
@@ -95,9 +96,10 @@ func New(limits Limits) *Queue {
 	}
 }
 
-// lost tells how many leases ran out, once the job is free.
+// lost tells how many leases ran out, once the job is free. One whose holder never spoke of it may have been lost on its way: whoever
+// writes the leases down says when there were too many of those.
 func (i *item) lost() int {
-	if i.lease != nil && i.lease.holder != "" && !i.building() {
+	if i.lease != nil && i.lease.holder != "" && i.lease.spoke && !i.building() {
 		return i.losses + 1
 	}
 	return i.losses
@@ -201,10 +203,23 @@ func (q *Queue) Lost(id string, losses int) {
 	}
 }
 
+// Heard says that the holder knows of its lease.
+func (q *Queue) Heard(id string) {
+	if i := q.byID[id]; i != nil && i.lease != nil {
+		i.lease.spoke = true
+	}
+}
+
+// Spoke tells whether the holder was heard since the job was handed to it, or since this process began.
+func (q *Queue) Spoke(id string) bool {
+	i := q.byID[id]
+	return i != nil && i.lease != nil && i.lease.spoke
+}
+
 // Extend says that the holder was heard.
 func (q *Queue) Extend(id string, now, until time.Time) {
 	if i := q.byID[id]; i != nil && i.lease != nil {
-		i.free, i.lease.heard = until, now
+		i.free, i.lease.heard, i.lease.spoke = until, now, true
 	}
 }
 

@@ -186,6 +186,7 @@ func (s *simulation) lease(h *host, j *simJob) {
 	i := s.queue.byID[j.ID]
 	took := j.need * h.slow
 	s.queue.Lease(j.ID, h.name, h.labels, i.lost(), s.now, s.now.Add(took+simLease)) // all its beats at once
+	s.queue.Heard(j.ID)
 	h.asker, h.job = nil, j
 	if j.leases++; j.leases == 1 {
 		j.first = s.now

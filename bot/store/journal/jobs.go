@@ -59,7 +59,8 @@ type leaseRecord struct {
 	Since  time.Time `json:"since,omitzero"`
 
 	Losses []Loss `json:"losses,omitempty"`
-	Built  *Built `json:"built,omitempty"` // nil while the job may be compiled before it is measured
+	Unread int    `json:"unread,omitempty"` // leases that no holder spoke of, and that are no losses
+	Built  *Built `json:"built,omitempty"`  // nil while the job may be compiled before it is measured
 
 	Uses  []queue.Use `json:"uses,omitempty"`  // what its leases have cost
 	Epoch uint64      `json:"epoch,omitempty"` // of the process that led when it was written
@@ -94,6 +95,17 @@ func (r *leaseRecord) used(before []queue.Use, u queue.Use) {
 // over tells whether the job of that message has come to its end, and perhaps another of its id has begun.
 func (r leaseRecord) over(seq uint64) bool {
 	return r.Seq > seq || r.Seq == seq && (r.State == finished || r.State == cancelled)
+}
+
+// unreadAtMost is how many leases may be lost on their way to a runner, with the bot that granted them. From then on each is a loss:
+// perhaps the runner dies of the answer.
+const unreadAtMost = 8
+
+// enough has a lease count as one that its holder heard of, where too many were not.
+func (r leaseRecord) enough(q *queue.Queue, id string) {
+	if r.Unread >= unreadAtMost {
+		q.Heard(id)
+	}
 }
 
 // A Loss is a lease that ran out because its holder was not heard any more.
@@ -228,6 +240,7 @@ func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
 			// Its holder has the whole time from now on: it could not be heard before.
 			now := time.Now()
 			q.Resume(e.ID, rec.Holder, rec.Label, len(rec.Losses), rec.Since, now, now.Add(j.opt.LeaseFor))
+			rec.enough(q, e.ID)
 		}
 	})
 	return true, nil

@@ -275,12 +275,13 @@ func TestLostTooOften(t *testing.T) {
 	if err := first.Extend(ctx); err != nil {
 		t.Fatal(err)
 	}
-	lease(t, j, "l4", "a", 7)
+	taken(t, j, lease(t, j, "l4", "a", 7))
+	lease(t, j, "l4", "a", 8) // the answer is lost, and the bot with it
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	j = open(t, o)
-	lease(t, j, "l4", "a", 8)
+	taken(t, j, lease(t, j, "l4", "a", 9))
 	late := waits(t, j, "late", "l4")
 	lost, err := j.Lost(ctx)
 	if err != nil {
@@ -288,7 +289,7 @@ func TestLostTooOften(t *testing.T) {
 	}
 	begun := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	want := []Loss{{"ann", begun, now}, {"ann", now, now}, {"ann", now, now}}
-	if diff := cmp.Diff(want, lost.Losses); diff != "" || lost.ID != "a" || lost.Token != 9 {
+	if diff := cmp.Diff(want, lost.Losses); diff != "" || lost.ID != "a" || lost.Token != 10 {
 		t.Errorf("lost %s with token %d: %s", lost.ID, lost.Token, diff)
 	}
 	if _, err := j.Attach(ctx, "a", first.Token, "ann"); !errors.Is(err, ErrLeaseLost) {
@@ -307,6 +308,40 @@ func TestLostTooOften(t *testing.T) {
 	enqueue(t, j, "a", "l4") // anew
 	if l := next(t, late); l == nil || len(l.Losses) != 0 {
 		t.Errorf("leased %+v", l)
+	}
+}
+
+// taken says what a runner does that has heard of its lease.
+func taken(t *testing.T, j *Journal, l *Lease) {
+	t.Helper()
+	if _, err := j.Attach(testContext(t), l.ID, l.Token, "ann"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What no runner ever spoke of was perhaps lost on its way to it, and is not held against the job; but not for ever, for a
+// runner may die of the answer.
+func TestLeasesThatNobodySpokeOf(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{LeaseFor: 20 * time.Millisecond})
+	enqueue(t, j, "a", "l4")
+	unread := 0
+	for token := uint64(1); unread < unreadAtMost+3; token++ {
+		l := lease(t, j, "l4", "a", token)
+		if want := max(0, unread-unreadAtMost); len(l.Losses) != want {
+			t.Errorf("%d losses before the lease %d, want %d", len(l.Losses), l.Token, want)
+		}
+		if token != 3 {
+			unread++
+			continue
+		}
+		if err := l.Release(testContext(t), 0); err != nil { // which forgets nothing
+			t.Fatal(err)
+		}
+	}
+	lost, err := j.Lost(testContext(t))
+	if err != nil || len(lost.Losses) != 3 {
+		t.Fatal(lost, err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // A Lease is a runner's right to work on a job. It lasts Options.LeaseFor and as long again with every Extend; when it ran
 // out the job goes to whoever asks next, three times in all, and then to whoever asks for what is lost. From then on the
 // old holder's Extend, Release and Done fail with ErrLeaseLost and change nothing. A holder whose lease ran out unnoticed
-// by anyone still holds it.
+// by anyone still holds it. A lease that its holder never spoke of is none of the three: the answer may have been lost.
 type Lease struct {
 	Job
 	// Token counts how often the job was handed out. It grows, on disk: a result that bears a lower one is stale.
@@ -21,6 +21,7 @@ type Lease struct {
 	Losses []Loss // of the leases before
 	Built  *Built // how compiling it ended, as a stage of its own; nil before that, and where nobody does
 
+	unread   int
 	holder   string
 	j        *Journal
 	entry    *entry
@@ -95,12 +96,16 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 		}
 		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Since: j.opt.Now().UTC()}
 		if rec.Seq == e.seq {
-			next.Losses, next.Uses, next.Built = rec.Losses, rec.Uses, rec.Built
+			next.Losses, next.Unread, next.Uses, next.Built = rec.Losses, rec.Unread, rec.Uses, rec.Built
 			if rec.State == leased && rec.Holder != "" {
-				if rec.compiles(e.Job) {
+				heard, spoke := j.heard(e, rec)
+				switch {
+				case rec.compiles(e.Job):
 					next.Built = &Built{By: rec.Holder, Lost: true} // whoever measures compiles it, too
-				} else {
-					next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: j.heard(e, rec)})
+				case !spoke:
+					next.Unread++
+				default:
+					next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: heard})
 				}
 				if use, ok := j.queue.cost(e.ID); ok {
 					next.used(rec.Uses, use)
@@ -127,21 +132,23 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 			}
 			now := time.Now()
 			q.Lease(e.ID, holder, labels, len(next.Losses), now, now.Add(j.opt.LeaseFor))
+			next.enough(q, e.ID)
 			e.heard = next.Since
 		})
-		return &Lease{Job: e.Job, Token: next.Token, Label: next.Label, Losses: next.Losses, Built: next.Built, holder: holder, j: j, entry: e, revision: revision, uses: next.Uses}, nil
+		return j.leaseAs(next, e, revision), nil
 	}
 }
 
-// heard is when the holder of a lease was last heard, as far as this process knows.
-func (j *Journal) heard(e *entry, rec leaseRecord) (at time.Time) {
+// heard is when the holder of a lease was last heard, and whether it ever was, as far as this process knows.
+func (j *Journal) heard(e *entry, rec leaseRecord) (at time.Time, spoke bool) {
 	at = rec.Since
-	j.queue.change(func(*queue.Queue) {
+	j.queue.change(func(q *queue.Queue) {
+		spoke = q.Spoke(e.ID)
 		if e.heard.After(at) {
 			at = e.heard
 		}
 	})
-	return at
+	return at, spoke
 }
 
 // Attach returns the lease that was given to the holder under that token, in this process or in an earlier one. It fails
@@ -179,7 +186,18 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
-	return &Lease{Job: e.Job, Token: token, Label: rec.Label, Losses: rec.Losses, Built: rec.Built, holder: holder, j: j, entry: e, revision: revision, uses: rec.Uses}, nil
+	j.queue.change(func(q *queue.Queue) {
+		q.Heard(id)
+		e.heard = j.opt.Now().UTC()
+	})
+	return j.leaseAs(rec, e, revision), nil
+}
+
+func (j *Journal) leaseAs(rec leaseRecord, e *entry, revision uint64) *Lease {
+	return &Lease{
+		Job: e.Job, Token: rec.Token, Label: rec.Label, Losses: rec.Losses, Built: rec.Built, unread: rec.Unread,
+		holder: rec.Holder, j: j, entry: e, revision: revision, uses: rec.Uses,
+	}
 }
 
 // Extend says that the runner is alive. The error tells it to stop: ErrCancelled or ErrLeaseLost.
@@ -246,7 +264,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 }
 
 func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
-	rec.Seq, rec.Token, rec.Uses = l.entry.seq, l.Token, l.uses
+	rec.Seq, rec.Token, rec.Uses, rec.Unread = l.entry.seq, l.Token, l.uses, l.unread
 	if use, ok := l.j.queue.cost(l.ID); ok {
 		use.Whole = rec.State == finished || rec.Built != l.Built
 		rec.used(l.uses, use)
