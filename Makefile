@@ -104,4 +104,5 @@ gpu:
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./kernels/sdpa_fp8
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/keeper
 	@cat runners/cuda/gpu.sh

@@ -31,7 +31,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// leadFor is short, for who waits for a dead bot's lead does nothing else, and long enough for a busy machine.
+// leadFor is short, for who waits for a dead bot's lead does nothing else, and long enough for a busy machine. On a cluster it is what
+// it is for everybody.
 const leadFor = 2 * time.Second
 
 // bots are several on one journal, each a process. GitHub's webhooks and the runner reach any
@@ -80,6 +81,9 @@ func newBots(w *world, n, nodes int, runners ...runnerSetup) *bots {
 		s := w.setup()
 		s.Dir, s.Addr, s.Name = filepath.Join(w.dir, fmt.Sprint("bot", i)), w.freeAddress(), fmt.Sprint("bot", i)
 		s.NATS, s.GitHub, s.Absent, s.Copies, s.Runners = b.nats.URLs, b.github, true, nodes, runners
+		if nodes == 1 {
+			s.Lead = leadFor
+		}
 		w.no(os.MkdirAll(s.Dir, 0o700))
 		b.all = append(b.all, &member{setup: s})
 	}

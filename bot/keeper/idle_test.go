@@ -18,10 +18,9 @@ const idleAtMost = 10 * time.Second
 // stopped, it is not measuring, and the bot that leads has a job of its label that no runner has. Fetching a bundle and
 // bringing a result are idle time too, for the GPU is. That its process has just been started is no excuse, nor is what
 // happens to other runners. While no bot leads, what the last one said holds. What counts is one such time without a break,
-// less what this process itself was kept waiting by the machine. It begins anew with every fault of a bot or a NATS server,
-// which are faster one after the other than any of them can be mended, and the first seconds after one (electing) do not count:
-// so it is how long after the last of them a runner was without work. (What it is with no such excuse is told too, and not
-// bounded.)
+// less what this process itself was kept waiting by the machine. It begins anew with every fault of a bot or a NATS server, of
+// which some come before the last is mended: so it is how long one of them may keep a runner from its work. How long it was
+// through any number of them is told too, and not bounded.
 type watch struct {
 	bots  *bots
 	hands []*hand
@@ -30,34 +29,51 @@ type watch struct {
 	waiting map[string]int    // jobs by label, as was last heard
 	held    map[string]string // jobs by runner
 	asleep  time.Duration     // by which ticks came late
-	from    time.Time         // when counting begins anew
+	faults  []fault           // of bots and servers
 	longest spell
 	through spell                    // any faults
 	worked  map[string]time.Duration // while there was work: how long runners have measured
 	stood   map[string]time.Duration // and how long they have not
 }
 
+// A fault is something that was done to a bot or a server.
+type fault struct {
+	at   time.Time
+	what string
+}
+
 // A spell is a time in which a runner was idle.
 type spell struct {
 	long  time.Duration
 	whose string
+	until time.Time
 }
 
 func (s *spell) reach(long time.Duration, h *hand) {
 	if long > s.long {
-		*s = spell{long, fmt.Sprintf("%s until %s", h.Name, time.Now().Format("15:04:05.0"))}
+		*s = spell{long, h.Name, time.Now()}
 	}
 }
 
-// electing is the least that it takes until anything can be decided again: NATS servers that have lost the one that leads wait
-// for 4 to 9 s before they choose another, and bots that have lost theirs for a lead and a quarter.
-const electing = 5 * time.Second
+// after says how long a spell was, and what was done in it and shortly before.
+func (s spell) after(all []fault) string {
+	text := fmt.Sprintf("%v (%s", s.long.Round(10*time.Millisecond), s.whose)
+	for _, f := range all {
+		if before := s.until.Sub(f.at); before > 0 && before < s.long+5*time.Second {
+			text += fmt.Sprintf(", %s %.1f s before its end", f.what, before.Seconds())
+		}
+	}
+	return text + ")"
+}
 
 // fault begins anew to count.
-func (w *watch) fault() {
+func (w *watch) fault(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.from = time.Now().Add(electing)
+	w.faults = append(w.faults, fault{time.Now(), what})
+	for _, h := range w.hands {
+		h.is(func() { h.idle = 0 })
+	}
 }
 
 // calm waits until no runner is idle that could work.
@@ -145,10 +161,8 @@ func (w *watch) look(ctx context.Context) {
 				work := h.live && w.waiting[h.Label] > 0
 				switch {
 				case work && h.at == "":
+					h.idle += passed
 					h.through += passed
-					if h.idle += passed; now.Before(w.from) {
-						h.idle = 0
-					}
 					w.stood[h.Label] += passed
 				case work:
 					w.worked[h.Label] += passed
@@ -179,13 +193,12 @@ func (w *watch) waits() (n int) {
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	const ms = 10 * time.Millisecond
-	w.bots.Logf("the longest time that a runner was idle while work waited, from %v after the last fault of a bot or server on: %v (%s); through any number of them: %v (%s); this process was held up for %v",
-		electing, w.longest.long.Round(ms), w.longest.whose, w.through.long.Round(ms), w.through.whose, w.asleep.Round(time.Second))
+	w.bots.Logf("the longest time that a runner was idle while work waited, after one fault of a bot or server: %s; through any number of them: %s; this process was held up for %v",
+		w.longest.after(w.faults), w.through.after(w.faults), w.asleep.Round(time.Second))
 	for label := range w.worked {
 		w.bots.Logf("%s: while work waited, runners measured for %v and did not for %v", label, w.worked[label].Round(time.Second), w.stood[label].Round(time.Second))
 	}
 	if w.longest.long > idleAtMost {
-		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v: %s", w.longest.long, idleAtMost, w.longest.whose)
+		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v", w.longest.after(w.faults), idleAtMost)
 	}
 }

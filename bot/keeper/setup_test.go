@@ -46,6 +46,7 @@ type setup struct {
 	NATS              string        // servers that the journal is on, with commas between them; embedded unless given
 	Name              string        // of one bot among several there
 	Copies            int           // of everything that the servers keep; one unless given
+	Lead              time.Duration // as in journal.Options
 	Runners           []runnerSetup // that may come; one of the label cpu unless given
 	StopAt            string        // method and end of the path: the first such request to GitHub stops the process, right before it is sent
 
@@ -110,7 +111,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Limits: s.limits, Log: log}
 	if s.NATS != "" {
-		where.Dir, where.URL, where.Name, where.LeadFor, where.Replicas = "", s.NATS, s.Name, leadFor, s.Copies
+		where.Dir, where.URL, where.Name, where.LeadFor, where.Replicas = "", s.NATS, s.Name, s.Lead, s.Copies
 	}
 	j, err := journal.Open(ctx, where)
 	if err != nil {

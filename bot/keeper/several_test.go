@@ -3,6 +3,7 @@ package keeper_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"strconv"
@@ -62,7 +63,7 @@ func TestSeveralBots(t *testing.T) {
 			all = append(all, b.crowd(4, []string{"main", "l4"}[i/2%2])...)
 		}
 		if long {
-			<-time.After(time.Duration(b.dice(1000)) * time.Millisecond)
+			<-time.After(time.Duration(b.dice(600)) * time.Millisecond)
 			if f.any(); b.dice(2) == 0 { // or the next comes before this one is mended
 				seen.calm()
 			}
@@ -160,7 +161,7 @@ func (f *faults) each(i int) {
 func (f *faults) killBot(m *member) {
 	f.Helper()
 	f.count["bots killed"]++
-	f.watch.fault()
+	f.watch.fault(m.Name + " killed")
 	start := time.Now()
 	m.kill()
 	f.leader(m)
@@ -171,14 +172,14 @@ func (f *faults) killBot(m *member) {
 func (f *faults) stopBot(m *member) {
 	f.Helper()
 	f.count["bots stopped"]++
-	f.watch.fault()
+	f.watch.fault(m.Name + " stopped")
 	f.stopped(m)
 }
 
 func (f *faults) killServer(i int) {
 	f.Helper()
 	f.count["NATS servers killed"]++
-	f.watch.fault()
+	f.watch.fault(fmt.Sprintf("server %d killed", i))
 	f.nats.Kill(i)
 	f.nats.Start(i)
 	f.listens(i)

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats inputs steps public triton sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats inputs steps public triton builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats inputs steps public triton sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats inputs steps public triton builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -103,6 +103,8 @@ for step in $steps; do
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Kernels with the interfaces of well-known public ones do what their references say.
   public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  # Through a bot: one runner compiles, another measures what it was handed.
+  builds) (cd bot/keeper && KERNELGATE_GPU_PROGRAM=$gate ../../bin/gpu/keeper.test -test.v -test.run BuildsMeasuredOnGPU -test.timeout 500s) 2>&1 | tee "$results/builds.txt" | grep -vE '^ *===' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run SanitizersOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1

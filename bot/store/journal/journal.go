@@ -81,7 +81,7 @@ type Options struct {
 
 	Retry    []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
 	LeaseFor time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
-	LeadFor  time.Duration   // how long the process that leads may stay silent before another does; 6 s
+	LeadFor  time.Duration   // how long the process that leads may stay silent before another does; 4 s
 	Name     string          // of this process among those on one server, for people
 	Address  string          // where others reach this process; those that stand by know that of the one that leads
 	Limits   queue.Limits    // what repositories may use of the runners
@@ -102,7 +102,7 @@ func (o Options) withDefaults() Options {
 		o.LeaseFor = 30 * time.Second
 	}
 	if o.LeadFor == 0 {
-		o.LeadFor = 6 * time.Second
+		o.LeadFor = 4 * time.Second
 	}
 	if o.answerIn == 0 {
 		o.answerIn = 5 * time.Second
