@@ -165,10 +165,8 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 	pause, patience := firstPause, a.Patience
 	defer func() { a.client.patience.Store(int64(a.Patience)) }()
 	for n, silent := 0, 0; ; n++ {
-		if n > 0 && n%len(a.Servers) == 0 { // all of them were asked
-			pause = min(2*pause, lastPause)
-		}
 		a.client.patience.Store(int64(patience))
+		at := a.client.at.Load()
 		err := try()
 		if err == nil || final(err) {
 			return err
@@ -181,12 +179,17 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 				patience = max(patience, min(2*patience, lastPatience))
 			}
 		}
+		if a.client.at.Load() != at && (n+1)%len(a.Servers) != 0 {
+			a.Log.Warn("the server does not answer as it should, and the next is asked", "doing", doing, "error", err)
+			continue // it may be the one that leads
+		}
 		a.Log.Warn("the server does not answer as it should", "doing", doing, "error", err, "retry_in", pause)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-a.After(pause):
 		}
+		pause = min(2*pause, lastPause)
 	}
 }
 

@@ -209,7 +209,7 @@ func (c *client) try(l *listening, method, path string, body io.Reader, header h
 		req.Header.Set(protocol.GPUHeader, c.gpu)
 	}
 	resp, err := way.http.Do(req)
-	if err != nil || resp.StatusCode >= 500 {
+	if err != nil && !l.ended() || err == nil && resp.StatusCode >= 500 {
 		c.next(at)
 	}
 	if err != nil {

@@ -42,6 +42,11 @@ func (l *listening) why(err error) error {
 	return err
 }
 
+// ended tells whether whoever asked wants no answer any more. It says nothing of the server.
+func (l *listening) ended() bool {
+	return l.ctx.Err() != nil && context.Cause(l.ctx) != errSilent
+}
+
 func (l *listening) end() {
 	l.timer.Stop()
 	l.cancel(context.Canceled)

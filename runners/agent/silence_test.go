@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"path"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A server whose process stands still neither refuses a connection nor breaks it. Whatever it was asked, the next is asked
@@ -76,6 +79,65 @@ func TestSlowServer(t *testing.T) {
 		f.hand("job", 1)
 	}
 	f.result()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the runner itself gives up, as it does the request that shows it alive when a job ends, is no reason to leave a server.
+func TestStaysWithItsServer(t *testing.T) {
+	t.Parallel()
+	f, other := newFake(t), newFake(t)
+	held := make(chan struct{}, 10)
+	holds := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == "hold" {
+			held <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	t.Cleanup(holds.Close)
+	c := f.config()
+	c.Servers = []string{holds.URL, other.URL}
+	c.Measure = func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
+		next(t, held, "the runner to show that it is alive")
+		return quick(ctx, job, scratch, p)
+	}
+	stop, _ := f.run(c)
+	for token := range uint64(3) {
+		f.hand("job", token+1)
+		f.result()
+	}
+	next(t, f.asked, "the first question")
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if n := len(other.asked); n > 0 {
+		t.Errorf("the other server was asked %d times for a job", n)
+	}
+}
+
+// While there are servers that it has not asked, a runner does not pause.
+func TestAsksAllServersAtOnce(t *testing.T) {
+	t.Parallel()
+	f, away := newFake(t), newFake(t)
+	away.answer("lease", http.StatusServiceUnavailable)
+	paused := make(chan time.Duration, 1000)
+	c := f.config()
+	c.Servers = []string{away.URL, away.URL, f.URL}
+	c.After = func(d time.Duration) <-chan time.Time {
+		paused <- d
+		return hurried(d)
+	}
+	stop, _ := f.run(c)
+	next(t, f.asked, "the third server to be asked")
+	if len(paused) > 0 {
+		t.Errorf("it has paused for %v", <-paused)
+	}
+	if len(away.asked) != 2 {
+		t.Errorf("the others were asked %d times", len(away.asked))
+	}
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

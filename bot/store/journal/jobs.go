@@ -68,6 +68,9 @@ type leaseRecord struct {
 
 // leaseOf reads who holds a job, for a process that leads.
 func (j *Journal) leaseOf(ctx context.Context, id string) (rec leaseRecord, revision uint64, err error) {
+	if _, err = j.fence(); err != nil {
+		return rec, 0, err // at once, and not when the servers answer
+	}
 	if rec, revision, err = getRecord[leaseRecord](ctx, j.leases, id); err != nil {
 		return rec, 0, err
 	}

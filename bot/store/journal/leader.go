@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ func (j *Journal) askLeader(ctx context.Context, s jetstream.Stream, which map[s
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
+	type answer struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message struct {
 			Subject string    `json:"subject"`
@@ -49,19 +50,18 @@ func (j *Journal) askLeader(ctx context.Context, s jetstream.Stream, which map[s
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err = untilLed(ctx, func() error {
+	said, err := askUntilLed(ctx, func(ctx context.Context) (said answer, err error) {
 		m, err := j.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.CachedInfo().Config.Name, ask)
 		if err != nil {
-			return err
+			return said, err
 		}
-		answer.Error = nil
-		if err := json.Unmarshal(m.Data, &answer); err != nil {
-			return fmt.Errorf("reading the server's answer: %w", err)
+		if err := json.Unmarshal(m.Data, &said); err != nil {
+			return said, fmt.Errorf("reading the server's answer: %w", err)
 		}
-		if answer.Error != nil {
-			return answer.Error
+		if said.Error != nil {
+			return said, said.Error
 		}
-		return nil
+		return said, nil
 	})
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && api.ErrorCode == errNoMessage {
 		return nil, jetstream.ErrMsgNotFound
@@ -69,12 +69,53 @@ func (j *Journal) askLeader(ctx context.Context, s jetstream.Stream, which map[s
 	if err != nil {
 		return nil, err
 	}
-	m := answer.Message
+	m := said.Message
 	header, err := nats.DecodeHeadersMsg(m.Header)
 	if err != nil && len(m.Header) > 0 {
 		return nil, fmt.Errorf("reading the server's answer: %w", err)
 	}
 	return &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Header: header, Data: m.Data, Time: m.Time}, nil
+}
+
+// askAgain is after what time a question is asked once more. One that was on its way to a server when that died, or when its stream
+// had nobody to lead it, is answered by nobody, also when another leads soon after.
+const askAgain = 500 * time.Millisecond
+
+// askUntilLed is untilLed for what changes nothing: it asks once more while no answer comes. The first one counts.
+func askUntilLed[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx) // all questions end with the first answer
+	defer cancel()
+	answers := make(chan answer)
+	for {
+		go func() {
+			value, err := ask(ctx)
+			select {
+			case answers <- answer{value, err}:
+			case <-ctx.Done():
+			}
+		}()
+		var a answer
+		pause := time.Duration(0)
+		select {
+		case a = <-answers:
+			if a.err == nil || !leaderless(a.err) {
+				return a.value, a.err
+			}
+			pause = reconnectWait
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return a.value, ctx.Err()
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return a.value, cmp.Or(a.err, ctx.Err())
+		}
+	}
 }
 
 // untilLed does something again while nobody leads what it asks for: a new leader is found within seconds.

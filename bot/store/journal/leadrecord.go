@@ -66,9 +66,11 @@ func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
 
 func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) (context.Context, error) {
 	sent := time.Now()
-	revision, err := writeRecord(ctx, j.leases, leadKey, rec, revision)
+	try, cancel := context.WithTimeout(ctx, j.opt.LeadFor/3)
+	defer cancel()
+	revision, err := writeRecord(try, j.leases, leadKey, rec, revision)
 	if err != nil {
-		return nil, err
+		return nil, err // where only the answer was lost, it is this one's, and found so
 	}
 	led, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	l := &j.lead

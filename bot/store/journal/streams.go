@@ -254,8 +254,7 @@ var errGarbled = errors.New("not written by this version or an older one")
 func getRecord[T any](ctx context.Context, b bucket, key string) (rec T, revision uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
 	defer cancel()
-	var entry jetstream.KeyValueEntry
-	err = untilLed(ctx, func() (err error) { entry, err = b.kv.Get(ctx, key); return err })
+	entry, err := askUntilLed(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return b.kv.Get(ctx, key) })
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return rec, 0, nil
 	}
