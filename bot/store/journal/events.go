@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,12 @@ func (j *Journal) replay(ctx context.Context, subject string, after uint64, appl
 	deadline := time.Now().Add(j.opt.answerIn)
 	for {
 		was := after
-		if after, err = j.replayOnce(ctx, subject, after, apply); err != nil || after >= newest {
+		if subject == "" {
+			after, err = j.replayAll(ctx, after, apply)
+		} else {
+			after, err = j.replayPages(ctx, subject, after, apply)
+		}
+		if err != nil || after >= newest {
 			return after, err
 		}
 		if after > was {
@@ -135,34 +141,30 @@ func (j *Journal) Newest(ctx context.Context) (seq uint64, err error) {
 // newest is the sequence of the last event, of all or of one subject; 0 is none. The embedded server is one that is never
 // behind.
 func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
-	switch {
-	case !j.external():
+	if !j.external() {
 		return 0, nil
-	case subject != "":
-		m, err := j.last(ctx, j.events, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		return m.Sequence, nil
 	}
-	info, err := j.events.Info(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return info.State.LastSeq, nil
+	return j.lastOf(ctx, j.events, cmp.Or(subject, "events.>"))
 }
 
-// replayOnce reads by a consumer, which is cheaper than pages for a long run, and deletes it at once: the server allows
-// 1,000, and would keep it for a while.
-func (j *Journal) replayOnce(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
+// replayPages reads one run, from any server that is there.
+func (j *Journal) replayPages(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
+	for {
+		list, more, err := j.page(ctx, "EVENTS", subject, after+1, followAhead)
+		if err != nil {
+			return after, fmt.Errorf("read events after %d: %w", after, err)
+		}
+		if after, err = j.applyAll(list, after, apply); err != nil || !more {
+			return after, err
+		}
+	}
+}
+
+// replayAll reads by a consumer, which is cheaper than pages for many, and deletes it at once: the server allows 1,000, and
+// would keep it for a while.
+func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event) error) (uint64, error) {
 	o := jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: missedAfter,
-	}
-	if subject != "" {
-		o.FilterSubjects = []string{subject}
 	}
 	consumer, err := j.events.OrderedConsumer(ctx, o)
 	if err != nil {
@@ -190,24 +192,23 @@ func (j *Journal) replayOnce(ctx context.Context, subject string, after uint64, 
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
 		m := stored{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, at: meta.Timestamp}
-		j.saw(epochOf(m.header))
-		if err := m.apply(apply); err != nil {
+		if after, err = j.applyAll([]stored{m}, after, apply); err != nil || meta.NumPending == 0 {
 			return after, err
-		}
-		after = m.seq
-		if meta.NumPending == 0 {
-			return after, nil
 		}
 	}
 }
 
-// apply hands the message on as an event.
-func (m stored) apply(to func(Event) error) error {
-	e := Event{Seq: m.seq, At: m.at, Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
-	if err := to(e); err != nil {
-		return fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
+// applyAll hands messages on as events, and returns the sequence of the last one that was applied, or after.
+func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
+	for _, m := range list {
+		j.saw(epochOf(m.header))
+		e := Event{Seq: m.seq, At: m.at, Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
+		if err := apply(e); err != nil {
+			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
+		}
+		after = m.seq
 	}
-	return nil
+	return after, nil
 }
 
 // Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply
@@ -223,12 +224,8 @@ func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) er
 			j.opt.Log.Warn("cannot follow the events", "error", err)
 			news = nil
 		}
-		for _, m := range list {
-			j.saw(epochOf(m.header))
-			if err := m.apply(apply); err != nil {
-				return err
-			}
-			after = m.seq
+		if after, err = j.applyAll(list, after, apply); err != nil {
+			return err
 		}
 		if more {
 			continue

@@ -181,16 +181,15 @@ func (j *Journal) loadJobs(ctx context.Context) error {
 	if err := j.loadUses(ctx); err != nil {
 		return fmt.Errorf("read what jobs have cost: %w", err)
 	}
-	left := uint64(0)
+	newest := uint64(0)
 	if j.external() {
-		info, err := j.jobs.Info(ctx)
-		if err != nil {
+		var err error
+		if newest, err = j.lastOf(ctx, j.jobs, "jobs.>"); err != nil {
 			return fmt.Errorf("read the jobs: %w", err)
 		}
-		left = info.State.Msgs
 	}
 	deadline := time.Now().Add(j.opt.answerIn)
-	for from, more := uint64(1), true; more || left > 0 && time.Now().Before(deadline); {
+	for from, more := uint64(1), true; more || from <= newest && time.Now().Before(deadline); {
 		var list []stored
 		var err error
 		if list, more, err = j.page(ctx, "JOBS", "", from, 512); err != nil {
@@ -201,10 +200,9 @@ func (j *Journal) loadJobs(ctx context.Context) error {
 				return fmt.Errorf("read the jobs: %w", err)
 			}
 			from = m.seq + 1
-			left -= min(left, 1)
 		}
-		if !more && left > 0 {
-			// It was asked of a server that is behind, or another bot has finished some meanwhile.
+		if !more && from <= newest {
+			// It was asked of a server that is behind, or another bot has finished the newest meanwhile.
 			select {
 			case <-time.After(reconnectWait):
 			case <-ctx.Done():
@@ -388,7 +386,7 @@ func (j *Journal) loadUses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = j.nc.Publish("$JS.API.CONSUMER.DELETE.KV_LEASES."+consumer.CachedInfo().Name, nil) }() // as replayOnce does
+	defer func() { _ = j.nc.Publish("$JS.API.CONSUMER.DELETE.KV_LEASES."+consumer.CachedInfo().Name, nil) }() // as replayAll does
 	left := consumer.CachedInfo().NumPending
 	if left == 0 {
 		return nil

@@ -31,6 +31,18 @@ func (j *Journal) message(ctx context.Context, s jetstream.Stream, seq uint64) (
 	return j.askLeader(ctx, s, map[string]any{"seq": seq})
 }
 
+// lastOf is the sequence of the newest message of the subjects; 0 is none.
+func (j *Journal) lastOf(ctx context.Context, s jetstream.Stream, subjects string) (uint64, error) {
+	m, err := j.last(ctx, s, subjects)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return m.Sequence, nil
+}
+
 const errNoMessage = 10037
 
 func (j *Journal) askLeader(ctx context.Context, s jetstream.Stream, which map[string]any) (*jetstream.RawStreamMsg, error) {

@@ -37,17 +37,23 @@ const (
 // are more. The server answers from the stream itself: nothing is left behind there, as a consumer would be for minutes.
 func (j *Journal) page(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
 	for try := 1; ; try++ {
-		list, more, err = j.pageOnce(ctx, stream, subject, from, most)
+		p, err := j.pageOnce(ctx, stream, subject, from, most)
 		if err == nil || ctx.Err() != nil || try == pageTries {
-			return list, more, err
+			return p.list, p.more, err
 		}
 	}
+}
+
+// A page is some messages, and whether there are more.
+type page struct {
+	list []stored
+	more bool
 }
 
 // errGap says that the connection was lost in the middle of an answer.
 var errGap = errors.New("a part of the answer is missing")
 
-func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
+func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64, most int) (page, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
 	ask, err := json.Marshal(struct {
@@ -57,22 +63,27 @@ func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uin
 		MaxBytes int    `json:"max_bytes"`
 	}{max(from, 1), subject, most, pageBytes})
 	if err != nil {
-		return nil, false, err
+		return page{}, err
 	}
+	return askUntilLed(ctx, func(ctx context.Context) (page, error) { return j.askPage(ctx, "$JS.API.DIRECT.GET."+stream, ask) })
+}
+
+// askPage asks for a page, and waits for all of it.
+func (j *Journal) askPage(ctx context.Context, subject string, ask []byte) (p page, err error) {
 	answers := j.nc.NewInbox()
 	sub, err := j.nc.SubscribeSync(answers)
 	if err != nil {
-		return nil, false, err
+		return p, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it fails on a closed connection alone
-	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, answers, ask); err != nil {
-		return nil, false, err
+	if err := j.nc.PublishRequest(subject, answers, ask); err != nil {
+		return p, err
 	}
 	last := "0" // each answer names the one before it
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			return nil, false, err
+			return page{}, err
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
@@ -82,23 +93,24 @@ func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uin
 			s.seq, errSeq = strconv.ParseUint(seq, 10, 64)
 			s.at, errTime = time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
 			if err := errors.Join(errSeq, errTime); err != nil {
-				return nil, false, fmt.Errorf("reading the server's answer: %w", err)
+				return page{}, fmt.Errorf("reading the server's answer: %w", err)
 			}
 			if m.Header.Get(jetstream.LastSequenceHeader) != last {
-				return nil, false, errGap
+				return page{}, errGap
 			}
-			last, list = seq, append(list, s)
+			last, p.list = seq, append(p.list, s)
 		case "404": // there is none
-			return nil, false, nil
+			return page{}, nil
 		case "204": // the end
 			if m.Header.Get(jetstream.LastSequenceHeader) != last {
-				return nil, false, errGap
+				return page{}, errGap
 			}
-			return list, m.Header.Get("Nats-Num-Pending") != "0", nil
+			p.more = m.Header.Get("Nats-Num-Pending") != "0"
+			return p, nil
 		case "503":
-			return nil, false, nats.ErrNoResponders
+			return page{}, nats.ErrNoResponders
 		default:
-			return nil, false, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
+			return page{}, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
 		}
 	}
 }
