@@ -18,9 +18,7 @@ const idleAtMost = 10 * time.Second
 // stopped, it is not measuring, and the bot that leads has a job of its label that no runner has. Fetching a bundle and
 // bringing a result are idle time too, for the GPU is. That its process has just been started is no excuse, nor is what
 // happens to other runners. While no bot leads, what the last one said holds. What counts is one such time without a break,
-// less what this process itself was kept waiting by the machine. It begins anew with every fault of a bot or a NATS server, of
-// which some come before the last is mended: so it is how long one of them may keep a runner from its work. How long it was
-// through any number of them is told too, and not bounded.
+// less what this process itself was kept waiting by the machine.
 type watch struct {
 	bots  *bots
 	hands []*hand
@@ -31,7 +29,7 @@ type watch struct {
 	asleep  time.Duration     // by which ticks came late
 	faults  []fault           // of bots and servers
 	longest spell
-	through spell                    // any faults
+	over    bool                     // nothing counts any more
 	worked  map[string]time.Duration // while there was work: how long runners have measured
 	stood   map[string]time.Duration // and how long they have not
 }
@@ -66,29 +64,27 @@ func (s spell) after(all []fault) string {
 	return text + ")"
 }
 
-// fault begins anew to count.
+// fault notes what is done to a bot or a server.
 func (w *watch) fault(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults = append(w.faults, fault{time.Now(), what})
-	for _, h := range w.hands {
-		h.is(func() { h.idle = 0 })
-	}
 }
 
-// calm waits until no runner is idle that could work.
-func (w *watch) calm() {
+// mended waits until every runner for which there is work has begun with some that it was given after a fault.
+func (w *watch) mended() {
 	w.bots.Helper()
+	since := time.Now().Add(time.Second) // what was on its way to a runner has come by then
 	w.bots.poll("runners to work again", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, h := range w.hands {
-			idle := false
-			if h.is(func() { idle = h.live && h.at == "" && w.waiting[h.Label] > 0 }); idle {
+			waits := false
+			if h.is(func() { waits = h.live && h.began.Before(since) && w.waiting[h.Label] > 0 }); waits {
 				return false
 			}
 		}
-		return true
+		return time.Now().After(since)
 	})
 }
 
@@ -162,16 +158,16 @@ func (w *watch) look(ctx context.Context) {
 				switch {
 				case work && h.at == "":
 					h.idle += passed
-					h.through += passed
 					w.stood[h.Label] += passed
 				case work:
 					w.worked[h.Label] += passed
 					fallthrough
 				default:
-					h.idle, h.through = 0, 0
+					h.idle = 0
 				}
-				w.longest.reach(h.idle, h)
-				w.through.reach(h.through, h)
+				if !w.over {
+					w.longest.reach(h.idle, h)
+				}
 			})
 		}
 		w.mu.Unlock()
@@ -193,12 +189,12 @@ func (w *watch) waits() (n int) {
 func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.bots.Logf("the longest time that a runner was idle while work waited, after one fault of a bot or server: %s; through any number of them: %s; this process was held up for %v",
-		w.longest.after(w.faults), w.through.after(w.faults), w.asleep.Round(time.Second))
+	w.over = true
+	w.bots.Logf("the longest time that a runner was idle while work waited: %s; this process was held up for %v", w.longest.after(w.faults), w.asleep.Round(time.Second))
 	for label := range w.worked {
 		w.bots.Logf("%s: while work waited, runners measured for %v and did not for %v", label, w.worked[label].Round(time.Second), w.stood[label].Round(time.Second))
 	}
 	if w.longest.long > idleAtMost {
-		w.bots.Errorf("a runner was idle for %v while work waited, which is more than %v", w.longest.after(w.faults), idleAtMost)
+		w.bots.Errorf("a runner was idle for %s while work waited, which is more than %v", w.longest.after(w.faults), idleAtMost)
 	}
 }

@@ -68,10 +68,11 @@ type hand struct {
 	cmd *exec.Cmd
 	log *tail
 
-	mu            sync.Mutex
-	live          bool          // it runs, and is not stopped
-	at            string        // the head that it measures; "" while it does not
-	idle, through time.Duration // as in watch
+	mu    sync.Mutex
+	live  bool          // it runs, and is not stopped
+	at    string        // the head that it measures; "" while it does not
+	began time.Time     // with the last one
+	idle  time.Duration // as in watch
 }
 
 // crew starts runners with the addresses of all bots, each beginning with another.
@@ -117,6 +118,9 @@ func (b *bots) hire(h *hand) {
 			h.is(func() {
 				if h.cmd == cmd && (word == "begin" || word == "end") {
 					h.at = at
+				}
+				if word == "begin" {
+					h.began = time.Now()
 				}
 			})
 		}
