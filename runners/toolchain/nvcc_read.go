@@ -11,7 +11,7 @@ import (
 // read makes a Cubin of what the tools left behind.
 func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	cubin := &Cubin{
-		Image: o.Image, Log: o.Log, Seconds: o.Seconds,
+		Image: o.Image, Log: o.Log,
 		Diagnostics: diagnosticsIn(o.Log, b.Dir),
 	}
 	if b.isPTX() {
