@@ -1,4 +1,4 @@
-package replay
+package check
 
 import (
 	"math"
@@ -88,7 +88,7 @@ func TestBadElementsAreThoseThatCount(t *testing.T) {
 	if err != nil || len(bad) != counted.Bad || len(bad) != 4 {
 		t.Fatalf("%d bad elements, %d counted, %v", len(bad), counted.Bad, err)
 	}
-	text, err := Text(&runners.Look{
+	text, err := elementsText(&runners.Look{
 		Case:    gates.Case{Shape: "s", Dims: "N=7", Distribution: "normal", BaselineFailure: &gates.Failure{Detail: "the kernel crashed"}},
 		Outputs: []runners.LookedOutput{out},
 	}, tolerance, "1 of 7 elements were never written")

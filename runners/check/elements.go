@@ -1,6 +1,4 @@
-// Package replay shows one case as a person wants to see it who looks for the
-// mistake: the first bad elements, what they have in common, and both sides.
-package replay
+package check
 
 import (
 	"fmt"
@@ -16,9 +14,10 @@ import (
 // maxElements is how many bad elements are listed.
 const maxElements = 8
 
-// Text is the whole of it. The problem is what the gate says of the candidate's output,
-// empty where it is right.
-func Text(l *runners.Look, tolerance tensor.Tolerance, problem string) (string, error) {
+// elementsText shows one case as a person wants to see it who looks for the mistake:
+// the first bad elements, what they have in common, and both sides. The problem is what
+// the gate says of the candidate's output, empty where it is right.
+func elementsText(l *runners.Look, tolerance tensor.Tolerance, problem string) (string, error) {
 	var b strings.Builder
 	c := l.Case
 	fmt.Fprintf(&b, "%s (%s), seed %d, %s inputs\n", c.Shape, c.Dims, c.Seed, c.Distribution)
