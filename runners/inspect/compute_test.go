@@ -1,4 +1,4 @@
-package sanitize
+package inspect
 
 import (
 	"os"
@@ -198,7 +198,7 @@ func TestRecorded(t *testing.T) {
 		"initcheck-uninit":       "uninitialised-read: a read of 4 bytes of global memory that nobody wrote in san.cu:29 (1,000 times)",
 		"synccheck-barrier":      "barrier: a barrier that not all threads of the warp reach in san.cu:35 (16 times)",
 	}
-	recorded, err := filepath.Glob("testdata/recorded/*check-*.txt")
+	recorded, err := filepath.Glob("testdata/compute/*check-*.txt")
 	if err != nil || len(recorded) < 33 {
 		t.Fatalf("%d recorded outputs, %v", len(recorded), err)
 	}
@@ -249,7 +249,7 @@ func FuzzParseCompute(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	recorded, _ := filepath.Glob("testdata/recorded/*.txt")
+	recorded, _ := filepath.Glob("testdata/compute/*.txt")
 	for _, file := range recorded {
 		if text, err := os.ReadFile(file); err == nil {
 			f.Add(string(text))

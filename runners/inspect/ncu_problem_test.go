@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"path/filepath"
@@ -19,7 +19,7 @@ func TestClassifyTestdata(t *testing.T) {
 		"unknown_metrics": {Kind: metricsUnknown, Names: []string{"sm__teh_cycles", "dram__speed.avg"}},
 	}
 	for name, want := range kinds {
-		files, err := filepath.Glob("testdata/" + name + "_*.txt")
+		files, err := filepath.Glob("testdata/ncu/" + name + "_*.txt")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no text for %s: %v", name, err)
 		}
@@ -49,7 +49,7 @@ func TestClassifyTestdata(t *testing.T) {
 func TestClassify(t *testing.T) {
 	tests := []struct {
 		name, out string
-		kind      Kind
+		kind      problemKind
 		names     []string
 	}{
 		{"permission told as a warning", "==WARNING== ERR_NVGPUCTRPERM - no\n==WARNING== No kernels were profiled.\n", noPermission, nil},

@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"math"
@@ -30,7 +30,7 @@ func wide(unit, value string) string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
+	text, err := os.ReadFile(filepath.Join("testdata/ncu", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestParseCSVForms(t *testing.T) {
 
 // Every table in testdata, recorded or made by hand, is of launches of one kernel with a duration.
 func TestParseCSVTestdata(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.csv")
+	files, err := filepath.Glob("testdata/ncu/*.csv")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tables in testdata: %v", err)
 	}
@@ -244,7 +244,7 @@ func TestLaunchMetric(t *testing.T) {
 
 // Whatever is read has finite values, and means the same when it is written out again.
 func FuzzParseCSV(f *testing.F) {
-	files, err := filepath.Glob("testdata/*_handmade.*")
+	files, err := filepath.Glob("testdata/ncu/*_handmade.*")
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no seeds: %v", err)
 	}

@@ -1,4 +1,4 @@
-package nvtool
+package inspect
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestCappedKeepsTheStart(t *testing.T) {
-	c := Capped{Limit: 5}
+	c := capped{Limit: 5}
 	n, err := io.Copy(&c, strings.NewReader("abcdefgh"))
 	if n != 8 || err != nil || c.String() != "abcde" || !c.Overflow {
 		t.Errorf("copied %d, %v; kept %q, overflow %v", n, err, c.String(), c.Overflow)

@@ -1,11 +1,4 @@
-// Package sanitize runs tools that watch every access of a kernel, and reads what
-// they print: NVIDIA's compute-sanitizer around the process that launches, and the
-// C compiler's own sanitizers within the process that calls. It judges no finding.
-//
-// What a tool prints is partly a stranger's: names of functions and files come from
-// the code under test. A report is therefore read line by line, bounded in length
-// and number, and what is not understood is no pass: see [Report.Finished].
-package sanitize
+package inspect
 
 import (
 	"cmp"
@@ -74,19 +67,19 @@ type frame struct {
 	line           int
 }
 
-// A side is one access of a race.
-type side struct {
-	access string // read, write or atomic
-	at     frame
+// An access is one of the two of a race.
+type access struct {
+	kind string // read, write or atomic
+	at   frame
 }
 
-// raceOf is a race, the same whichever side the tool saw first.
-func raceOf(a, b side, of string) gates.Finding {
-	if cmp.Or(strings.Compare(a.at.file, b.at.file), a.at.line-b.at.line, strings.Compare(b.access, a.access)) > 0 {
+// raceOf is a race, the same whichever access the tool saw first.
+func raceOf(a, b access, of string) gates.Finding {
+	if cmp.Or(strings.Compare(a.at.file, b.at.file), a.at.line-b.at.line, strings.Compare(b.kind, a.kind)) > 0 {
 		a, b = b, a
 	}
 	return gates.Finding{
-		Kind: gates.KindRace, Text: "a race between " + a.access + " and " + b.access + of, Kernel: a.at.function,
+		Kind: gates.KindRace, Text: "a race between " + a.kind + " and " + b.kind + of, Kernel: a.at.function,
 		File: a.at.file, Line: a.at.line, OtherFile: b.at.file, OtherLine: b.at.line,
 	}
 }

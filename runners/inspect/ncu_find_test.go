@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func versionText(v string) string {
 	return "NVIDIA (R) Nsight Compute Command Line Profiler\nCopyright (c) 2018-2025 NVIDIA Corporation\nVersion " + v + " (build 36398880) (public-release)"
 }
 
-func TestFind(t *testing.T) {
+func TestFindNCU(t *testing.T) {
 	tests := []struct {
 		name    string
 		prepare func(t *testing.T, root string) (env map[string]string, path string)
@@ -59,7 +59,7 @@ func TestFind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
 			env, path := tt.prepare(t, root)
-			got, err := find(t.Context(), func(k string) string { return env[k] }, root)
+			got, err := findNCU(t.Context(), func(k string) string { return env[k] }, root)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,21 +72,21 @@ func TestFind(t *testing.T) {
 
 func TestFindNothing(t *testing.T) {
 	none := func(string) string { return "" }
-	if _, err := find(t.Context(), none, t.TempDir()); !errors.Is(err, ErrNotInstalled) {
+	if _, err := findNCU(t.Context(), none, t.TempDir()); !errors.Is(err, ErrNoNCU) {
 		t.Errorf("without one: %v", err)
 	}
 
 	root := t.TempDir()
 	other := script(t, filepath.Join(root, "npm/ncu"), "17.1.3", "0")
-	_, err := find(t.Context(), func(k string) string { return map[string]string{"PATH": filepath.Dir(other)}[k] }, root)
-	if !errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), other+" is not Nsight Compute") {
+	_, err := findNCU(t.Context(), func(k string) string { return map[string]string{"PATH": filepath.Dir(other)}[k] }, root)
+	if !errors.Is(err, ErrNoNCU) || !strings.Contains(err.Error(), other+" is not Nsight Compute") {
 		t.Errorf("with another program of the name: %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	script(t, filepath.Join(root, "usr/local/cuda/bin/ncu"), versionText("1"), "0")
-	if _, err := find(ctx, none, root); !errors.Is(err, context.Canceled) {
+	if _, err := findNCU(ctx, none, root); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package nvtool
+package inspect
 
 import (
 	"bytes"
@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// A Command is one call of a program that may have children of its own.
-type Command struct {
+// A command is one call of a program that may have children of its own.
+type command struct {
 	Args           []string
 	Env            []string
 	Dir            string
 	Stdout, Stderr io.Writer
 }
 
-// Run runs a program in a process group of its own, and kills the whole group when the context ends: the tool
+// runTool runs a program in a process group of its own, and kills the whole group when the context ends: the tool
 // alone would leave the program under it running.
-func Run(ctx context.Context, c Command) error {
+func runTool(ctx context.Context, c command) error {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, c.Stdout, c.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -44,15 +44,15 @@ func Run(ctx context.Context, c Command) error {
 	return err
 }
 
-// Capped keeps the first bytes of a stream, so that no program fills the memory. It embeds no buffer: io.Copy would
+// capped keeps the first bytes of a stream, so that no program fills the memory. It embeds no buffer: io.Copy would
 // find the buffer's ReadFrom and pass the limit by.
-type Capped struct {
+type capped struct {
 	Limit    int
 	Overflow bool // there was more
 	kept     bytes.Buffer
 }
 
-func (c *Capped) Write(p []byte) (int, error) {
+func (c *capped) Write(p []byte) (int, error) {
 	if room := c.Limit - c.kept.Len(); len(p) > room {
 		c.Overflow = true
 		c.kept.Write(p[:room])
@@ -61,10 +61,10 @@ func (c *Capped) Write(p []byte) (int, error) {
 	return c.kept.Write(p)
 }
 
-func (c *Capped) String() string { return c.kept.String() }
+func (c *capped) String() string { return c.kept.String() }
 
-// ReadLog reads the beginning of a tool's log, and nothing where the tool failed before it could write one.
-func ReadLog(path, tool string, limit int64) (string, error) {
+// readLog reads the beginning of a tool's log, and nothing where the tool failed before it could write one.
+func readLog(path, tool string, limit int64) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"context"
@@ -16,17 +16,17 @@ import (
 )
 
 // request asks the fake ncu to play a part.
-func request(t *testing.T, part string, env ...string) (NCU, Request) {
+func request(t *testing.T, part string, env ...string) (NCU, ProfileRequest) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	testdata, err := filepath.Abs("testdata")
+	testdata, err := filepath.Abs("testdata/ncu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NCU{Path: self, Version: "2025.3.1.0"}, Request{
+	return NCU{Path: self, Version: "2025.3.1.0"}, ProfileRequest{
 		Args: []string{"/usr/bin/kernelgate", "worker", "--shape", "mission"},
 		Env: append([]string{
 			"FAKE_NCU=" + part, "FAKE_NCU_TESTDATA=" + testdata, "LC_ALL=de_DE.UTF-8",
@@ -43,7 +43,7 @@ func request(t *testing.T, part string, env ...string) (NCU, Request) {
 }
 
 // folder lists what a run left beside its report.
-func folder(t *testing.T, r Request) string {
+func folder(t *testing.T, r ProfileRequest) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(r.Report))
 	if err != nil {
@@ -128,7 +128,7 @@ func TestRunCallsNCU(t *testing.T) {
 }
 
 func TestRunProblems(t *testing.T) {
-	for part, kind := range map[string]Kind{
+	for part, kind := range map[string]problemKind{
 		"no_permission": noPermission, "no_kernels": noKernels, "busy": busy, "no_profiler": noProfiler, "unknown_metrics": metricsUnknown,
 	} {
 		t.Run(part, func(t *testing.T) {
@@ -177,17 +177,17 @@ func TestRunErrors(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	tests := []struct {
 		name, want string
-		change     func(*Request)
+		change     func(*ProfileRequest)
 	}{
-		{"no program", "no program", func(r *Request) { r.Args = nil }},
-		{"a pattern for a kernel", "not the symbol", func(r *Request) { r.Kernels = []string{"k", "regex:.*"} }},
-		{"an option for a kernel", "not the symbol", func(r *Request) { r.Kernels = []string{"k", "--mode"} }},
-		{"a pattern for a metric", "not the name of a metric", func(r *Request) { r.Metrics = []string{"regex:.*"} }},
-		{"no metrics", "no metric", func(r *Request) { r.Metrics = nil }},
-		{"launches below zero", "cannot be asked for", func(r *Request) { r.Skip = -1 }},
-		{"a report of another name", "does not end in .ncu-rep", func(r *Request) { r.Report = "x.csv" }},
-		{"a report in a folder with a percent sign", "replace the %", func(r *Request) { r.Report = "/tmp/%p/x.ncu-rep" }},
-		{"a report in no folder", "making a folder", func(r *Request) { r.Report = filepath.Join(r.Dir, "none", "x.ncu-rep") }},
+		{"no program", "no program", func(r *ProfileRequest) { r.Args = nil }},
+		{"a pattern for a kernel", "not the symbol", func(r *ProfileRequest) { r.Kernels = []string{"k", "regex:.*"} }},
+		{"an option for a kernel", "not the symbol", func(r *ProfileRequest) { r.Kernels = []string{"k", "--mode"} }},
+		{"a pattern for a metric", "not the name of a metric", func(r *ProfileRequest) { r.Metrics = []string{"regex:.*"} }},
+		{"no metrics", "no metric", func(r *ProfileRequest) { r.Metrics = nil }},
+		{"launches below zero", "cannot be asked for", func(r *ProfileRequest) { r.Skip = -1 }},
+		{"a report of another name", "does not end in .ncu-rep", func(r *ProfileRequest) { r.Report = "x.csv" }},
+		{"a report in a folder with a percent sign", "replace the %", func(r *ProfileRequest) { r.Report = "/tmp/%p/x.ncu-rep" }},
+		{"a report in no folder", "making a folder", func(r *ProfileRequest) { r.Report = filepath.Join(r.Dir, "none", "x.ncu-rep") }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestNamesOfSeveralKernels(t *testing.T) {
 		"split":                           {"split"},
 		`regex:^(_Z5splitPf|combine\$1)$`: {"_Z5splitPf", "combine$1"},
 	} {
-		if got := (Request{Kernels: kernels}).names(); got != want {
+		if got := (ProfileRequest{Kernels: kernels}).names(); got != want {
 			t.Errorf("%v: %s", kernels, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"encoding/csv"
@@ -16,7 +16,7 @@ import (
 // launch below a row of units. Lines that are no part of the table are skipped, as a program's own prints may
 // stand around and between its rows.
 func parseCSV(out string) ([]Launch, error) {
-	p := parser{}
+	p := csvParser{}
 	number := 0
 	for line := range strings.Lines(out) {
 		number++
@@ -45,12 +45,12 @@ type table struct {
 	begin   int      // the first launch of this table
 }
 
-type parser struct {
+type csvParser struct {
 	table    *table
 	launches []Launch
 }
 
-func (p *parser) line(line string) error {
+func (p *csvParser) line(line string) error {
 	switch {
 	case strings.HasPrefix(line, `"ID"`):
 		return p.header(line)
@@ -87,7 +87,7 @@ func split(line string) ([]string, error) {
 }
 
 // header starts a table. A line that only looks like one is left to the program that printed it.
-func (p *parser) header(line string) error {
+func (p *csvParser) header(line string) error {
 	columns, err := split(line)
 	if err != nil {
 		return nil
@@ -104,7 +104,7 @@ func (p *parser) header(line string) error {
 	return nil
 }
 
-func (p *parser) long(fields []string) error {
+func (p *csvParser) long(fields []string) error {
 	t := p.table
 	if last := max(t.kernel, t.name, t.unit, t.value); len(fields) <= last {
 		return fmt.Errorf("the row has %d columns, expected at least %d", len(fields), last+1)
@@ -119,7 +119,7 @@ func (p *parser) long(fields []string) error {
 	return launch.add(fields[t.name], fields[t.unit], fields[t.value])
 }
 
-func (p *parser) wide(fields []string) error {
+func (p *csvParser) wide(fields []string) error {
 	t := p.table
 	if t.units == nil {
 		return errors.New("a launch stands before the row of units")
@@ -155,7 +155,7 @@ func isMetric(column string) bool {
 }
 
 // launch finds the row's launch among those of this table, or starts it.
-func (p *parser) launch(fields []string) (l *Launch, fresh bool, err error) {
+func (p *csvParser) launch(fields []string) (l *Launch, fresh bool, err error) {
 	id, err := strconv.Atoi(strings.ReplaceAll(fields[0], ",", ""))
 	if err != nil {
 		return nil, false, fmt.Errorf("%q is not a launch's number", fields[0])

@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"fmt"
@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// A Kind is a sort of problem that ncu is known to have.
-type Kind string
+// A problemKind is a sort of problem that ncu is known to have.
+type problemKind string
 
 const (
-	noPermission   Kind = "no-permission"   // the driver keeps the counters from this user
-	busy           Kind = "busy"            // something else holds the counters
-	noProfiler     Kind = "no-profiler"     // ncu cannot reach the driver's profiling interface
-	metricsUnknown Kind = "unknown-metrics" // asked for, and not to be had on this GPU
-	notFound       Kind = "not-found"       // a file that ncu needs
-	programFailed  Kind = "program-failed"  // the program under ncu
-	noKernels      Kind = "no-kernels"      // nothing that was launched has the name
+	noPermission   problemKind = "no-permission"   // the driver keeps the counters from this user
+	busy           problemKind = "busy"            // something else holds the counters
+	noProfiler     problemKind = "no-profiler"     // ncu cannot reach the driver's profiling interface
+	metricsUnknown problemKind = "unknown-metrics" // asked for, and not to be had on this GPU
+	notFound       problemKind = "not-found"       // a file that ncu needs
+	programFailed  problemKind = "program-failed"  // the program under ncu
+	noKernels      problemKind = "no-kernels"      // nothing that was launched has the name
 )
 
 // A Problem is why there are no counters, in ncu's words, with the remedy.
 type Problem struct {
-	Kind   Kind
+	Kind   problemKind
 	Detail string   // ncu's sentence
 	Names  []string // metricsUnknown: those metrics; noKernels: the kernels that were launched instead, where ncu says so
 	Remedy string
@@ -44,7 +44,7 @@ const PermissionRemedy = "run as root, or allow everyone: write \"options nvidia
 
 // A symptom is a pattern in a line of ncu's own, and what it means.
 type symptom struct {
-	kind   Kind
+	kind   problemKind
 	text   *regexp.Regexp
 	remedy string
 }

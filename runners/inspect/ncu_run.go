@@ -1,4 +1,4 @@
-package profile
+package inspect
 
 import (
 	"context"
@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/nvtool"
 )
 
-// A Request is one program to profile and what to count.
-type Request struct {
+// A ProfileRequest is one program to profile and what to count.
+type ProfileRequest struct {
 	Args    []string // the program and its arguments
 	Env     []string // its whole environment; nil is the caller's
 	Dir     string   // its working directory
@@ -29,15 +28,29 @@ type Request struct {
 	Timeout time.Duration // for all of it; 0 is five minutes
 }
 
+// A Launch is one profiled launch of a kernel.
+type Launch struct {
+	ID      int
+	Kernel  string
+	Metrics []Metric // in ncu's order; a counter without a value is left out
+}
+
+// A Metric is one counter. A percentage is kept as ncu writes it: 45.2 with the unit %.
+type Metric struct {
+	Name  string
+	Unit  string
+	Value float64 // finite
+}
+
 const (
 	defaultTimeout = 5 * time.Minute
-	maxLog         = 1 << 20
+	maxNCULog      = 1 << 20
 	maxTable       = 16 << 20
 )
 
 var symbol = regexp.MustCompile(`^[A-Za-z_$][\w$.]*$`)
 
-func (r Request) check() error {
+func (r ProfileRequest) check() error {
 	switch {
 	case len(r.Args) == 0:
 		return errors.New("no program is named")
@@ -64,7 +77,7 @@ func (r Request) check() error {
 }
 
 // names is the kernels as ncu is told them: one by its name, several by an expression.
-func (r Request) names() string {
+func (r ProfileRequest) names() string {
 	if len(r.Kernels) == 1 {
 		return r.Kernels[0]
 	}
@@ -80,7 +93,7 @@ func (r Request) names() string {
 //
 // ncu is called twice: once to fill a report, whatever the program prints meanwhile, and once to print the
 // report. The first call prints no table, since newer versions print none when they write a report.
-func (n NCU) Run(ctx context.Context, r Request) ([]Launch, *Problem, error) {
+func (n NCU) Run(ctx context.Context, r ProfileRequest) ([]Launch, *Problem, error) {
 	launches, problem, err := n.run(ctx, r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("profiling %s: %w", strings.Join(r.Kernels, ", "), err)
@@ -88,7 +101,7 @@ func (n NCU) Run(ctx context.Context, r Request) ([]Launch, *Problem, error) {
 	return launches, problem, nil
 }
 
-func (n NCU) run(parent context.Context, r Request) ([]Launch, *Problem, error) {
+func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, error) {
 	if err := r.check(); err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +166,7 @@ func keep(report, as string) error {
 	return nil
 }
 
-func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Problem, error) {
+func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) (*Problem, error) {
 	args := append([]string{n.Path,
 		"--log-file", log, "--export", report, "--force-overwrite",
 		"--target-processes", "all",
@@ -162,12 +175,12 @@ func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Probl
 		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(max(r.Count, 1)),
 		"--metrics", strings.Join(r.Metrics, ","),
 	}, r.Args...)
-	out := nvtool.Capped{Limit: 64 << 10}
-	failure := nvtool.Run(ctx, nvtool.Command{Args: args, Env: r.Env, Dir: r.Dir, Stdout: &out, Stderr: &out})
+	out := capped{Limit: 64 << 10}
+	failure := runTool(ctx, command{Args: args, Env: r.Env, Dir: r.Dir, Stdout: &out, Stderr: &out})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	said, err := nvtool.ReadLog(log, "ncu", maxLog)
+	said, err := readLog(log, "ncu", maxNCULog)
 	if err != nil {
 		return nil, err
 	}
@@ -187,10 +200,10 @@ func (n NCU) collect(ctx context.Context, r Request, report, log string) (*Probl
 	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(said), strings.Join(args, " "))
 }
 
-func (n NCU) print(ctx context.Context, r Request, report string) ([]Launch, error) {
+func (n NCU) print(ctx context.Context, r ProfileRequest, report string) ([]Launch, error) {
 	args := []string{n.Path, "--import", report, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled"}
-	out, complaints := nvtool.Capped{Limit: maxTable}, nvtool.Capped{Limit: 64 << 10}
-	if err := nvtool.Run(ctx, nvtool.Command{Args: args, Env: r.Env, Stdout: &out, Stderr: &complaints}); err != nil {
+	out, complaints := capped{Limit: maxTable}, capped{Limit: 64 << 10}
+	if err := runTool(ctx, command{Args: args, Env: r.Env, Stdout: &out, Stderr: &complaints}); err != nil {
 		return nil, fmt.Errorf("ncu %s could not print its own report: %w: %s (reinstall Nsight Compute)", n.Version, err, complaint(out.String()+complaints.String()))
 	}
 	if out.Overflow {

@@ -1,4 +1,4 @@
-package sanitize
+package inspect
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// fake is a compute-sanitizer that follows a script: $log is the tool's log, and
+// fakeSanitizer is a compute-sanitizer that follows a script: $log is the tool's log, and
 // "$@" is the program that it is given.
-func fake(t *testing.T, script string) Compute {
+func fakeSanitizer(t *testing.T, script string) Compute {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), program)
 	text := `#!/bin/sh
@@ -29,7 +29,7 @@ say() { printf '========= %s\n' "$1" >>"$log"; }
 	return Compute{Path: path, Version: "2025.3.1.0"}
 }
 
-func TestRun(t *testing.T) {
+func TestSanitizerRun(t *testing.T) {
 	const clean = "say COMPUTE-SANITIZER\n\"$@\"\nstatus=$?\nsay 'ERROR SUMMARY: 0 errors'\nexit $status"
 	for _, c := range []struct {
 		name, script string
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := fake(t, c.script).Run(t.Context(), Request{
+			r, err := fakeSanitizer(t, c.script).Run(t.Context(), SanitizeRequest{
 				Tool: policies.Memcheck, Args: c.args, Env: []string{"PATH=/usr/bin:/bin"}, Files: sources(t, "k.cu"), Dir: t.TempDir(),
 			})
 			if err != nil {
@@ -68,12 +68,12 @@ func TestRun(t *testing.T) {
 }
 
 // A tool that does not end is killed with the program under it, and leaves nothing.
-func TestRunEnds(t *testing.T) {
+func TestSanitizerEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := fake(t, `"$@"`).Run(ctx, Request{Tool: policies.Racecheck, Args: []string{"sleep", "600"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: dir})
+	_, err := fakeSanitizer(t, `"$@"`).Run(ctx, SanitizeRequest{Tool: policies.Racecheck, Args: []string{"sleep", "600"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: dir})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
@@ -93,7 +93,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 		// Every option is one that the recorded version knows.
-		help, err := os.ReadFile("testdata/recorded/help.txt")
+		help, err := os.ReadFile("testdata/compute/help.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,8 +105,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	right := fake(t, "exit 1").Path
+func TestFindSanitizer(t *testing.T) {
+	right := fakeSanitizer(t, "exit 1").Path
 	impostor := filepath.Join(t.TempDir(), program)
 	if err := os.WriteFile(impostor, []byte("#!/bin/sh\necho 'Version 1'\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -125,8 +125,8 @@ func TestFind(t *testing.T) {
 		{"nowhere", nil, "", "compute-sanitizer was not found: install compute-sanitizer"},
 		{"an impostor alone", map[string]string{"PATH": filepath.Dir(impostor)}, "", "is not NVIDIA's compute-sanitizer"},
 	} {
-		found, err := find(t.Context(), func(name string) string { return c.env[name] }, root)
-		if found.Path != c.want || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !errors.Is(err, ErrNotInstalled)) {
+		found, err := findSanitizer(t.Context(), func(name string) string { return c.env[name] }, root)
+		if found.Path != c.want || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !errors.Is(err, ErrNoSanitizer)) {
 			t.Errorf("%s: %+v, %v", c.name, found, err)
 		}
 		if c.want != "" && found.Version != "2025.3.1.0" {
@@ -140,7 +140,7 @@ func TestFind(t *testing.T) {
 	if err := os.Rename(right, filepath.Join(home, program, program)); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := find(t.Context(), func(name string) string { return map[string]string{"CUDA_HOME": home}[name] }, root); err != nil || found.Version == "" {
+	if found, err := findSanitizer(t.Context(), func(name string) string { return map[string]string{"CUDA_HOME": home}[name] }, root); err != nil || found.Version == "" {
 		t.Errorf("in CUDA_HOME: %+v, %v", found, err)
 	}
 }

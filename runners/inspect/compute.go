@@ -1,4 +1,4 @@
-package sanitize
+package inspect
 
 import (
 	"fmt"
@@ -169,15 +169,15 @@ func severityOf(word string) string {
 
 // hazard is one pair of accesses to one byte.
 func (p *computeParser) hazard(severity string, body []string) {
-	var sides []side
+	var both []access
 	for _, line := range body {
 		if m := hazardThread.FindStringSubmatch(line); m != nil {
-			sides = append(sides, side{strings.ToLower(m[1]), p.files.blame([]frame{parsePlace(m[2])})})
+			both = append(both, access{strings.ToLower(m[1]), p.files.blame([]frame{parsePlace(m[2])})})
 		}
 	}
 	f := gates.Finding{Kind: gates.KindRace, Text: "a race of accesses to shared memory"}
-	if len(sides) > 1 {
-		f = raceOf(sides[0], sides[1], " of shared memory")
+	if len(both) > 1 {
+		f = raceOf(both[0], both[1], " of shared memory")
 	}
 	f.Kernel, f.Severity = functionName(f.Kernel), severityOf(severity)
 	p.report.add(f)
@@ -187,7 +187,7 @@ func (p *computeParser) hazard(severity string, body []string) {
 func (p *computeParser) race(severity, text string) {
 	severity = severityOf(severity)
 	marks := accessAt.FindAllStringSubmatchIndex(text, -1)
-	var sides []side
+	var all []access
 	var counts []int
 	for i, m := range marks {
 		end := len(text)
@@ -199,19 +199,19 @@ func (p *computeParser) race(severity, text string) {
 		if h := hazards.FindStringSubmatch(place); h != nil {
 			count, place = number(h[1]), place[:len(place)-len(h[0])]
 		}
-		sides = append(sides, side{strings.ToLower(text[m[2]:m[3]]), p.files.blame([]frame{parsePlace(place)})})
+		all = append(all, access{strings.ToLower(text[m[2]:m[3]]), p.files.blame([]frame{parsePlace(place)})})
 		counts = append(counts, count)
 	}
-	if len(sides) == 0 {
+	if len(all) == 0 {
 		p.report.add(gates.Finding{Kind: gates.KindRace, Text: "a race of accesses to shared memory", Severity: severity})
 		return
 	}
-	first := sides[0]
-	if len(sides) == 1 {
-		sides, counts = append(sides, first), append(counts, counts[0])
+	first := all[0]
+	if len(all) == 1 {
+		all, counts = append(all, first), append(counts, counts[0])
 	}
-	for i := range sides[1:] {
-		f := raceOf(first, sides[i+1], " of shared memory")
+	for i := range all[1:] {
+		f := raceOf(first, all[i+1], " of shared memory")
 		f.Kernel, f.Severity, f.Count = functionName(f.Kernel), severity, counts[i+1]
 		p.report.add(f)
 	}

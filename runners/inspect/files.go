@@ -1,4 +1,4 @@
-package sanitize
+package inspect
 
 import (
 	"io/fs"

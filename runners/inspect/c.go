@@ -1,4 +1,4 @@
-package sanitize
+package inspect
 
 import (
 	"cmp"
@@ -103,7 +103,7 @@ func (p *cParser) end() {
 	f := gates.Finding{File: where.file, Line: where.line, Kernel: where.function}
 	f.Kind, f.Text = p.words()
 	if f.Kind == gates.KindRace && len(p.stacks) > 1 {
-		p.report.add(raceOf(side{p.access[0], where}, side{p.access[1], p.files.blame(p.stacks[1])}, ""))
+		p.report.add(raceOf(access{p.access[0], where}, access{p.access[1], p.files.blame(p.stacks[1])}, ""))
 		return
 	}
 	p.report.add(f)

@@ -1,7 +1,4 @@
-// Package nvtool finds NVIDIA's command-line tools that look on while another program
-// runs, and runs them so that nothing is left behind. What they print is read
-// elsewhere.
-package nvtool
+package inspect
 
 import (
 	"context"
@@ -14,14 +11,14 @@ import (
 	"time"
 )
 
-// A Tool is an installed one.
-type Tool struct {
+// A tool is an installed program of NVIDIA's.
+type tool struct {
 	Path    string
 	Version string // such as 2025.3.1.0
 }
 
-// A Search is what to look for, and where.
-type Search struct {
+// A search is what to look for, and where.
+type search struct {
 	Name    string         // of the program
 	Product string         // that it must be
 	Says    *regexp.Regexp // what the product says of itself when asked for its version
@@ -29,8 +26,8 @@ type Search struct {
 	Missing error          // what to install
 }
 
-// Find takes the first program that runs and is the product.
-func (s Search) Find(ctx context.Context) (Tool, error) {
+// find takes the first program that runs and is the product.
+func (s search) find(ctx context.Context) (tool, error) {
 	var failures []error
 	for _, path := range s.Paths {
 		info, err := os.Stat(path)
@@ -40,23 +37,23 @@ func (s Search) Find(ctx context.Context) (Tool, error) {
 		if err == nil {
 			var version string
 			if version, err = s.version(ctx, path); err == nil {
-				return Tool{Path: path, Version: version}, nil
+				return tool{Path: path, Version: version}, nil
 			}
 		}
 		failures = append(failures, err)
 	}
 	if ctx.Err() != nil {
-		return Tool{}, fmt.Errorf("looking for %s: %w", s.Name, ctx.Err())
+		return tool{}, fmt.Errorf("looking for %s: %w", s.Name, ctx.Err())
 	}
 	if len(failures) > 0 {
-		return Tool{}, fmt.Errorf("no %s that works was found: %w: %w", s.Name, errors.Join(failures...), s.Missing)
+		return tool{}, fmt.Errorf("no %s that works was found: %w: %w", s.Name, errors.Join(failures...), s.Missing)
 	}
-	return Tool{}, fmt.Errorf("%s was not found: %w", s.Name, s.Missing)
+	return tool{}, fmt.Errorf("%s was not found: %w", s.Name, s.Missing)
 }
 
-// OnPath is where a program may lie by PATH. A relative folder would depend on the
+// onPath is where a program may lie by PATH. A relative folder would depend on the
 // checkout that is being judged, and is left out.
-func OnPath(getenv func(string) string, name string) []string {
+func onPath(getenv func(string) string, name string) []string {
 	var paths []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
 		if filepath.IsAbs(dir) {
@@ -66,14 +63,23 @@ func OnPath(getenv func(string) string, name string) []string {
 	return paths
 }
 
+// toolkits is where CUDA toolkits lie, most wanted first.
+func toolkits(getenv func(string) string, root string) []string {
+	usual := filepath.Join(root, "usr/local/cuda")
+	if home := getenv("CUDA_HOME"); filepath.IsAbs(home) {
+		return []string{home, usual}
+	}
+	return []string{usual}
+}
+
 var versionLine = regexp.MustCompile(`(?m)^Version\s+(\d[\w.]*)`)
 
 // version also tells the product from another program of its name.
-func (s Search) version(ctx context.Context, path string) (string, error) {
+func (s search) version(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	out := Capped{Limit: 64 << 10}
-	if err := Run(ctx, Command{Args: []string{path, "--version"}, Env: os.Environ(), Stdout: &out, Stderr: &out}); err != nil {
+	out := capped{Limit: 64 << 10}
+	if err := runTool(ctx, command{Args: []string{path, "--version"}, Env: os.Environ(), Stdout: &out, Stderr: &out}); err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", path, err)
 	}
 	m := versionLine.FindStringSubmatch(out.String())

@@ -1,4 +1,4 @@
-package sanitize
+package inspect
 
 import (
 	"context"
@@ -12,11 +12,10 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/runners/nvtool"
 )
 
-// A Request is one program to run under one tool.
-type Request struct {
+// A SanitizeRequest is one program to run under one tool.
+type SanitizeRequest struct {
 	Tool  policies.Sanitizer
 	Args  []string // the program and its arguments
 	Env   []string // its whole environment
@@ -34,21 +33,21 @@ const (
 // log of its own: a kernel may print, and what it prints must not be taken for the
 // tool's words. The error is for a tool that could not be run at all, or was stopped
 // by the context.
-func (c Compute) Run(ctx context.Context, r Request) (Report, error) {
+func (c Compute) Run(ctx context.Context, r SanitizeRequest) (Report, error) {
 	folder, err := os.MkdirTemp(r.Dir, "sanitize-")
 	if err != nil {
 		return Report{}, fmt.Errorf("making room for the log of %s: %w", r.Tool, err)
 	}
 	defer os.RemoveAll(folder)
 	log := filepath.Join(folder, "log")
-	out := nvtool.Capped{Limit: 64 << 10}
-	failure := nvtool.Run(ctx, nvtool.Command{
+	out := capped{Limit: 64 << 10}
+	failure := runTool(ctx, command{
 		Args: slices.Concat([]string{c.Path}, options(r.Tool, log), r.Args), Env: append(slices.Clip(r.Env), "LC_ALL=C"), Stdout: &out, Stderr: &out,
 	})
 	if ctx.Err() != nil {
 		return Report{}, fmt.Errorf("%s was stopped: %w", r.Tool, context.Cause(ctx))
 	}
-	text, err := nvtool.ReadLog(log, "the sanitizer", maxLog)
+	text, err := readLog(log, "the sanitizer", maxLog)
 	if err != nil {
 		return Report{}, err
 	}
