@@ -113,13 +113,6 @@ func (b *Bounds) JSONSchema() map[string]any {
 	return map[string]any{"title": "bounds", "type": "string", "pattern": `^.+\.\..+$`, "maxLength": 2*maxExprLength + 2}
 }
 
-func (b *Bounds) exprs() []*Expr {
-	if b == nil {
-		return nil
-	}
-	return []*Expr{&b.least, &b.most}
-}
-
 // UnmarshalStrict also reads the short forms: init: zero, and init: 0..V-1.
 func (i *Init) UnmarshalStrict(n *strict.Node) {
 	text, scalar := n.Text()
@@ -156,16 +149,6 @@ func (i *Init) masking() bool { return i.Draw == Mask || i.Draw == Causal }
 
 // plain tells whether the draw is a distribution, the policy's or another.
 func (i *Init) plain() bool { return !i.ordered() && !i.masking() && i.Draw != Any }
-
-func (i *Init) exprs() []*Expr {
-	all := slices.Concat(i.Range.exprs(), i.Lengths.exprs())
-	for _, e := range []*Expr{i.Scale, i.Total, i.Share} {
-		if e != nil {
-			all = append(all, e)
-		}
-	}
-	return all
-}
 
 // validate looks at an init beside the format and the number of axes of what it fills.
 func (i *Init) validate(at *strict.Node, d DType, axes int, quantized bool) {
@@ -272,10 +255,7 @@ func (i *Init) fill(d DType, shape []int, env Env) (Filling, error) {
 
 // order computes what only whole numbers in an order have.
 func (i *Init) order(f *Filling, d DType, shape []int, env Env) error {
-	places := 1
-	for _, length := range shape {
-		places *= length
-	}
+	places := int(product(shape))
 	if f.Rows && len(shape) > 0 {
 		places = shape[len(shape)-1]
 	}

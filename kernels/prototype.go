@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// cTypes are the C types of elements. Formats that C lacks are passed as their
-// bits.
+// CType is an element's type in C. A format that C lacks is passed as its bits, and an array of
+// structs by its address, whatever the source calls them.
+func (d DType) CType() string { return cTypes[d] }
+
 var cTypes = map[DType]string{
 	E4M3: "uint8_t", E5M2: "uint8_t", U8: "uint8_t", F16: "uint16_t", BF16: "uint16_t",
 	F32: "float", F64: "double", I8: "int8_t", I32: "int32_t", I64: "int64_t",
 	I16: "int16_t", U16: "uint16_t", U32: "uint32_t", U64: "uint64_t", Bool: "bool",
-	Int4: "uint8_t", E2M1: "uint8_t",
+	Int4: "uint8_t", E2M1: "uint8_t", "": "void",
 }
 
 // CPrototype is the C declaration of the kernel function, without scope and template arguments where it is C++. It needs

@@ -28,19 +28,6 @@ type TensorMap struct {
 	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"What a copy finds outside of the array."`
 }
 
-// exprs are all expressions of a tensor map; of none there are none.
-func (m *TensorMap) exprs() []*Expr {
-	var all []*Expr
-	if m != nil {
-		for _, list := range [][]Expr{m.Box, m.Shape, m.Strides} {
-			for i := range list {
-				all = append(all, &list[i])
-			}
-		}
-	}
-	return all
-}
-
 // A Swizzle is a width in bytes, or none.
 type Swizzle string
 
@@ -227,11 +214,7 @@ func (m *Manifest) view(t *Tile, a *Argument, dims Dims, toggles map[string]int)
 			return &fault{&shape[last], fmt.Sprintf("makes rows of %d bytes", t.Shape[last]*t.ItemSize), fmt.Sprintf("make them a multiple of %d, as a tensor map needs", mapAlign)}
 		}
 	}
-	elements := int64(1)
-	for _, n := range array {
-		elements *= int64(n)
-	}
-	if end > elements {
+	if elements := product(array); end > elements {
 		return &fault{what: fmt.Sprintf("reaches over %d elements of an array of %d", end, elements), fix: "make shape or strides smaller"}
 	}
 	return nil

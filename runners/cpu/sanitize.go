@@ -365,7 +365,7 @@ func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
 		}
 		// A function for each: a report says by whom the memory was taken.
 		fmt.Fprintf(&copies, "__attribute__((noinline)) static %s *%s%s(char *memory, uint64_t at, uint64_t size)\n{\n    return (%[1]s *)copy(memory, at, size, %[4]d);\n}\n\n",
-			cTypes[string(a.DType)], inspect.ArgumentPrefix, a.Name, reads)
+			a.DType.CType(), inspect.ArgumentPrefix, a.Name, reads)
 	}
 	pass := passed(args, func(i int, a tensor.Arg) string {
 		return fmt.Sprintf("%s%s(memory, word[%d], word[%d])", inspect.ArgumentPrefix, a.Name, i, len(args)+i)
