@@ -13,18 +13,12 @@ import (
 
 const (
 	fixedHeader = `"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC"`
-	longHeader  = fixedHeader + `,"Section Name","Metric Name","Metric Unit","Metric Value"`
 	fixedCells  = `"4242","kg","127.0.0.1","k","1","7","(128, 1, 1)","(4, 1, 1)","0","9.0"`
 	noUnits     = `"","","","","","","","","","",""`
 )
 
-// long is a table in the long form with one launch and one metric.
-func long(unit, value string) string {
-	return longHeader + "\n" + `"0",` + fixedCells + `,"Command line profiler metrics","m__x.sum","` + unit + `","` + value + "\"\n"
-}
-
-// wide is a table in the wide form with one launch and one metric.
-func wide(unit, value string) string {
+// printed is a table with one launch and one metric.
+func printed(unit, value string) string {
 	return fixedHeader + `,"m__x.sum"` + "\n" + noUnits + `,"` + unit + "\"\n" + `"0",` + fixedCells + `,"` + value + "\"\n"
 }
 
@@ -37,7 +31,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// handmade is what both handmade tables say.
+// handmade is what the handmade table says.
 var handmade = []Launch{
 	{ID: 0, Kernel: "sdpa_fp8", Metrics: []Metric{
 		{"dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", 12.47},
@@ -56,17 +50,13 @@ var handmade = []Launch{
 	}},
 }
 
-func TestParseCSVForms(t *testing.T) {
-	for _, name := range []string{"long_handmade.csv", "raw_handmade.csv"} {
-		t.Run(name, func(t *testing.T) {
-			got, err := parseCSV(read(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(handmade, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+func TestParseCSV(t *testing.T) {
+	got, err := parseCSV(read(t, "raw_handmade.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(handmade, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -132,49 +122,37 @@ func TestParseCSVValues(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for form, out := range map[string]string{"long": long(tt.unit, tt.cell), "wide": wide(tt.unit, tt.cell)} {
-				got, err := parseCSV(out)
-				if err != nil {
-					t.Fatalf("%s: %v", form, err)
-				}
-				if diff := cmp.Diff([]Launch{{ID: 0, Kernel: "k", Metrics: tt.want}}, got); diff != "" {
-					t.Errorf("%s: %s", form, diff)
-				}
+			got, err := parseCSV(printed(tt.unit, tt.cell))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]Launch{{ID: 0, Kernel: "k", Metrics: tt.want}}, got); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
 }
 
 func TestParseCSVAround(t *testing.T) {
-	row := func(id, kernel, name, unit, value string) string {
-		return `"` + id + `","4242","kg","127.0.0.1","` + kernel + `","1","7","(1, 1, 1)","(1, 1, 1)","0","9.0","s","` + name + `","` + unit + `","` + value + "\"\n"
+	const head = fixedHeader + `,"m"` + "\n" + noUnits + `,""` + "\n"
+	row := func(id, kernel, value string) string {
+		return `"` + id + `","4242","kg","127.0.0.1","` + kernel + `","1","7","(1, 1, 1)","(1, 1, 1)","0","9.0","` + value + "\"\n"
 	}
 	tests := []struct {
 		name, out string
 		want      []Launch
 	}{
-		{"Windows line ends", strings.ReplaceAll(long("ns", "5"), "\n", "\r\n"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}}},
-		{"a header alone", longHeader + "\n", nil},
-		{"a line like a header", "\"ID\" tags follow\n\"ID\",\"Name\"\n\"0\",\"x\"\n" + long("ns", "5"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}}},
+		{"Windows line ends", strings.ReplaceAll(printed("ns", "5"), "\n", "\r\n"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}}},
+		{"a header alone", fixedHeader + "\n", nil},
+		{"a line like a header", "\"ID\" tags follow\n\"ID\",\"Name\"\n\"0\",\"x\"\n" + printed("ns", "5"), []Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}}},
 		{
 			"launches interleaved with prints",
-			longHeader + "\n" + row("0", "a", "m", "", "1") + "progress 50%\n\"quoted\" words\n" + row("1", "b(float*, int)", "m", "", "2") + row("0", "a", "n", "", "3"),
-			[]Launch{{0, "a", []Metric{{"m", "", 1}, {"n", "", 3}}}, {1, "b(float*, int)", []Metric{{"m", "", 2}}}},
-		},
-		{
-			"a name in two units, and twice the same",
-			longHeader + "\n" + row("0", "a", "Memory Throughput", "%", "14.26") + row("0", "a", "Memory Throughput", "byte/s", "9,000") + row("0", "a", "Memory Throughput", "%", "14.26"),
-			[]Launch{{0, "a", []Metric{{"Memory Throughput", "%", 14.26}, {"Memory Throughput", "byte/s", 9000}}}},
-		},
-		{
-			"more columns and a rule's advice",
-			longHeader + ",\"Rule Name\",\"Rule Description\"\n" +
-				`"0",` + fixedCells + `,"s","m","ns","5","",""` + "\n" + `"0",` + fixedCells + `,"s","","","","Rule","use ""less"""` + "\n",
-			[]Launch{{0, "k", []Metric{{"m", "ns", 5}}}},
+			head + row("0", "a", "1") + "progress 50%\n\"quoted\" words\n" + row("1", "b(float*, int)", "2"),
+			[]Launch{{0, "a", []Metric{{"m", "", 1}}}, {1, "b(float*, int)", []Metric{{"m", "", 2}}}},
 		},
 		{
 			"two tables that both start at 0",
-			long("ns", "5") + "==PROF== again\n" + wide("ns", "6"),
+			printed("ns", "5") + "==PROF== again\n" + printed("ns", "6"),
 			[]Launch{{0, "k", []Metric{{"m__x.sum", "ns", 5}}}, {0, "k", []Metric{{"m__x.sum", "ns", 6}}}},
 		},
 		{
@@ -201,23 +179,19 @@ func TestParseCSVErrors(t *testing.T) {
 	tests := []struct{ name, out, want string }{
 		{"nothing", "", "there is none"},
 		{"prints alone", "hello\n==ERROR== no\n", "there is none"},
-		{"point and comma swapped", long("%", "65,77"), `line 2: m__x.sum: "65,77" is not a number`},
-		{"comma after four digits", wide("ns", "1234,567"), `line 3: m__x.sum: "1234,567" is not a number`},
-		{"four digits after a comma", wide("ns", "1,2345"), `line 3: m__x.sum: "1,2345" is not a number`},
-		{"version", long("", "2025.3.1"), "is not a number"},
-		{"hexadecimal", long("", "0x1F"), "is not a number"},
-		{"too large", long("", "1e999"), "not a number that can be held"},
-		{"unit against its column", long("ns", "5 us"), `line 2: m__x.sum: the value "5 us" is not in the unit "ns"`},
-		{"cut off", longHeader + "\n" + row + `,"s","m__x.sum","ns","1,1`, "line 2: the row is broken (was the output cut off?)"},
-		{"too few columns, long", longHeader + "\n" + row + "\n", "line 2: the row has 11 columns, expected at least 15"},
-		{"too few columns, wide", fixedHeader + `,"m__x"` + "\n" + noUnits + `,"ns"` + "\n" + row + "\n", "line 3: the row has 11 columns, the header 12"},
+		{"point and comma swapped", printed("%", "65,77"), `line 3: m__x.sum: "65,77" is not a number`},
+		{"comma after four digits", printed("ns", "1234,567"), `line 3: m__x.sum: "1234,567" is not a number`},
+		{"four digits after a comma", printed("ns", "1,2345"), `line 3: m__x.sum: "1,2345" is not a number`},
+		{"version", printed("", "2025.3.1"), "is not a number"},
+		{"hexadecimal", printed("", "0x1F"), "is not a number"},
+		{"too large", printed("", "1e999"), "not a number that can be held"},
+		{"unit against its column", printed("ns", "5 us"), `line 3: m__x.sum: the value "5 us" is not in the unit "ns"`},
+		{"cut off", fixedHeader + `,"m__x"` + "\n" + noUnits + `,"ns"` + "\n" + row + `,"1,1`, "line 3: the row is broken (was the output cut off?)"},
+		{"too few columns", fixedHeader + `,"m__x"` + "\n" + noUnits + `,"ns"` + "\n" + row + "\n", "line 3: the row has 11 columns, the header 12"},
 		{"units cut off", fixedHeader + `,"m__x"` + "\n" + `"","ns"` + "\n", "line 2: the row of units has 2 columns, the header 12"},
 		{"no units", fixedHeader + `,"m__x"` + "\n" + row + `,"5"` + "\n", "line 2: a launch stands before the row of units"},
-		{"no value column", fixedHeader + `,"Metric Name"` + "\n", "line 1: the header has a column"},
-		{"one launch of two kernels", long("ns", "5") + strings.Replace(row, `"k"`, `"j"`, 1) + `,"s","m__y","ns","5"` + "\n", `line 3: launch 0 is of "j" here and of "k" above`},
-		{"two values", long("ns", "5") + row + `,"s","m__x.sum","ns","6"` + "\n", "line 3: m__x.sum of launch 0 is 6 here and 5 above"},
-		{"a launch twice", wide("ns", "5") + row + `,"5"` + "\n", "line 4: launch 0 has a row already"},
-		{"number of a launch too large", longHeader + "\n" + strings.Replace(row, `"0"`, `"99999999999999999999"`, 1) + `,"s","m__y","ns","5"` + "\n", "line 2: \"99999999999999999999\" is not a launch's number"},
+		{"a launch twice", printed("ns", "5") + row + `,"5"` + "\n", "line 4: launch 0 has a row already"},
+		{"number of a launch too large", fixedHeader + "\n" + noUnits + "\n" + strings.Replace(row, `"0"`, `"99999999999999999999"`, 1) + "\n", "line 3: \"99999999999999999999\" is not a launch's number"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -255,8 +229,8 @@ func FuzzParseCSV(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
-	f.Add(long("", "12.5 us") + wide("%", "(!) n/a"))
-	f.Add(wide("ns", `""1,234""`))
+	f.Add(printed("", "12.5 us") + printed("%", "(!) n/a"))
+	f.Add(printed("ns", `""1,234""`))
 	f.Fuzz(func(t *testing.T, out string) {
 		launches, err := parseCSV(out)
 		if err != nil {
@@ -279,22 +253,18 @@ func FuzzParseCSV(f *testing.F) {
 	})
 }
 
-// write gives a launch the long form. It is no part of the package: nothing but a test writes ncu's tables.
+// write makes a table of a launch. It is no part of the package: nothing but a test writes ncu's tables.
 func write(l Launch) string {
 	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
-	var b strings.Builder
-	b.WriteString(`"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"` + "\n")
-	row := func(name, unit, value string) {
-		b.WriteString(quote(strconv.Itoa(l.ID)) + "," + quote(l.Kernel) + "," + quote(name) + "," + quote(unit) + "," + quote(value) + "\n")
-	}
-	row("", "", "")
+	names, units, values := `"ID","Kernel Name"`, `"",""`, quote(strconv.Itoa(l.ID))+","+quote(l.Kernel)
 	for _, m := range l.Metrics {
-		row(m.Name, m.Unit, strconv.FormatFloat(m.Value, 'g', -1, 64))
+		names, units = names+","+quote(m.Name), units+","+quote(m.Unit)
+		values += "," + quote(strconv.FormatFloat(m.Value, 'g', -1, 64))
 	}
-	return b.String()
+	return names + "\n" + units + "\n" + values + "\n"
 }
 
-// metric finds a counter by name. The details page has some names twice, in two units; the first counts then.
+// metric finds a counter by name.
 func (l Launch) metric(name string) (Metric, bool) {
 	for _, m := range l.Metrics {
 		if m.Name == name {

@@ -27,7 +27,7 @@ func fakeNCU(part string, args []string) int {
 		return fakeImport(part, report)
 	}
 	log, report := option(args, "--log-file"), option(args, "--export")
-	lied := "==ERROR== ERR_NVGPUCTRPERM, says a kernel\n" + long("%", "99")
+	lied := "==ERROR== ERR_NVGPUCTRPERM, says a kernel\n" + printed("%", "99")
 	switch part {
 	case "no_permission", "busy", "no_profiler", "unknown_metrics":
 		put(log, fixture(part+"_handmade.txt"))
@@ -60,16 +60,14 @@ func fakeImport(part, report string) int {
 		return 1
 	}
 	switch part {
-	case "long":
-		fmt.Print(fixture("long_handmade.csv"))
 	case "raw", "liar":
 		fmt.Print(fixture("raw_handmade.csv"))
 	case "garbage":
 		fmt.Print("\x00\x01 no table\n")
 	case "broken_table":
-		fmt.Print(long("%", "65,77"))
+		fmt.Print(printed("%", "65,77"))
 	case "empty_table":
-		fmt.Println(longHeader)
+		fmt.Println(fixedHeader)
 	case "import_fails":
 		fmt.Println("==ERROR== The report is of a newer version")
 		return 1

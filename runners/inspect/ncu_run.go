@@ -18,14 +18,13 @@ import (
 // A ProfileRequest is one program to profile and what to count.
 type ProfileRequest struct {
 	Args    []string // the program and its arguments
-	Env     []string // its whole environment; nil is the caller's
-	Dir     string   // its working directory
+	Env     []string // its whole environment
 	Kernels []string // the symbols of the kernels, as the cubin names them
 	Skip    int      // launches of them to pass over first
-	Count   int      // launches to profile; 0 is one
+	Count   int      // launches to profile
 	Metrics []string
-	Report  string        // where to leave the report for ncu-ui, a name with .ncu-rep; empty is nowhere
-	Timeout time.Duration // for all of it; 0 is five minutes
+	Report  string        // where to leave the report for ncu-ui, a name with .ncu-rep
+	Timeout time.Duration // for all of it
 }
 
 // A Launch is one profiled launch of a kernel.
@@ -43,9 +42,8 @@ type Metric struct {
 }
 
 const (
-	defaultTimeout = 5 * time.Minute
-	maxNCULog      = 1 << 20
-	maxTable       = 16 << 20
+	maxNCULog = 1 << 20
+	maxTable  = 16 << 20
 )
 
 var symbol = regexp.MustCompile(`^[A-Za-z_$][\w$.]*$`)
@@ -56,11 +54,11 @@ func (r ProfileRequest) check() error {
 		return errors.New("no program is named")
 	case len(r.Kernels) == 0:
 		return errors.New("no kernel is named")
-	case r.Skip < 0 || r.Count < 0:
+	case r.Skip < 0 || r.Count < 1:
 		return fmt.Errorf("%d launches to skip and %d to profile cannot be asked for", r.Skip, r.Count)
 	case len(r.Metrics) == 0:
 		return errors.New("no metric is asked for")
-	case r.Report != "" && !strings.HasSuffix(r.Report, ".ncu-rep"):
+	case !strings.HasSuffix(r.Report, ".ncu-rep"):
 		return fmt.Errorf("the report's name %s does not end in .ncu-rep, which ncu insists on", r.Report)
 	}
 	for _, k := range r.Kernels {
@@ -105,12 +103,6 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 	if err := r.check(); err != nil {
 		return nil, nil, err
 	}
-	if r.Timeout <= 0 {
-		r.Timeout = defaultTimeout
-	}
-	if r.Env == nil {
-		r.Env = os.Environ()
-	}
 	// Another locale would swap the points and commas of numbers.
 	r.Env = append(slices.Clip(r.Env), "LC_ALL=C")
 
@@ -127,7 +119,10 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 	if err == nil && problem == nil {
 		var launches []Launch
 		if launches, err = n.print(ctx, r, report); err == nil {
-			return launches, nil, keep(report, r.Report)
+			if err := os.Rename(report, r.Report); err != nil {
+				return nil, nil, fmt.Errorf("keeping ncu's report: %w", err)
+			}
+			return launches, nil, nil
 		}
 	}
 	if parent.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
@@ -138,11 +133,7 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 
 // workFolder is beside the report, so that the finished report can be moved into place at once.
 func workFolder(report string) (string, error) {
-	beside := os.TempDir()
-	if report != "" {
-		beside = filepath.Dir(report)
-	}
-	beside, err := filepath.Abs(beside)
+	beside, err := filepath.Abs(filepath.Dir(report))
 	if err != nil {
 		return "", fmt.Errorf("finding the folder for the report: %w", err)
 	}
@@ -156,27 +147,17 @@ func workFolder(report string) (string, error) {
 	return folder, nil
 }
 
-func keep(report, as string) error {
-	if as == "" {
-		return nil
-	}
-	if err := os.Rename(report, as); err != nil {
-		return fmt.Errorf("keeping ncu's report: %w", err)
-	}
-	return nil
-}
-
 func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) (*Problem, error) {
 	args := append([]string{n.Path,
 		"--log-file", log, "--export", report, "--force-overwrite",
 		"--target-processes", "all",
 		"--clock-control", "none",
 		"--kernel-name-base", "mangled", "--kernel-name", r.names(),
-		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(max(r.Count, 1)),
+		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(r.Count),
 		"--metrics", strings.Join(r.Metrics, ","),
 	}, r.Args...)
 	out := capped{Limit: 64 << 10}
-	failure := runTool(ctx, command{Args: args, Env: r.Env, Dir: r.Dir, Stdout: &out, Stderr: &out})
+	failure := runTool(ctx, command{Args: args, Env: r.Env, Stdout: &out, Stderr: &out})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -17,7 +17,6 @@ import (
 type command struct {
 	Args           []string
 	Env            []string
-	Dir            string
 	Stdout, Stderr io.Writer
 }
 
@@ -25,7 +24,7 @@ type command struct {
 // alone would leave the program under it running.
 func runTool(ctx context.Context, c command) error {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, c.Stdout, c.Stderr
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, c.Stdout, c.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	killGroup := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel = killGroup

@@ -59,7 +59,6 @@ record() {
 
 "$ncu" --version >"$out/version_recorded.txt"
 
-record long_recorded.csv "$ncu" "${print[@]}" "${select[@]}" --metrics "$metrics" "$work/sample"
 record raw_recorded.csv "$ncu" "${print[@]}" --page raw "${select[@]}" --metrics "$metrics" "$work/sample"
 
 # What the package itself does: a report and a log, then the report printed.
