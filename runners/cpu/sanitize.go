@@ -61,19 +61,19 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 		// What the baseline has as well, the change has not brought.
 		var before gates.SanitizerRun
 		if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
-			return late(ctx, run, err)
+			return inspect.Late(ctx, run, err)
 		}
 		run.Baseline = before.Findings
 	}
 	if err != nil || run.Failure == nil || len(run.Findings) > 0 {
-		return late(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	}
 	// Whether it is this host that has no such sanitizer, a program without a kernel
 	// tells: the candidate has no say in that.
 	why, err := w.sanitizerStarts(ctx, tool, s)
 	switch {
 	case err != nil:
-		return late(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	case why != "" && tool == policies.Racecheck && w.job.Manifest.Threads < 2:
 		// Nothing is lost: the sandbox allows no second thread.
 		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread (and " + why + ")"}, nil
@@ -115,16 +115,6 @@ func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C,
 	}
 	run.Findings, run.Hidden = all.Findings, all.Hidden
 	return nil
-}
-
-// late is how a tool ends that the gate's time limit stopped: that is evidence,
-// for the candidate was running. A cancelled run is none.
-func late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
-		return run, nil
-	}
-	return run, err
 }
 
 // sanitizerStarts tries the sanitizer on a program without a kernel, and returns why

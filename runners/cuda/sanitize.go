@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		o := t.outcomes[i]
 		run := gates.SanitizerRun{Findings: o.report.Findings, Hidden: o.report.Hidden}
 		if o.err != nil || o.report.Found() || o.report.Trouble == "" {
-			run, err = tooLate(ctx, run, o.err)
+			run, err = inspect.Late(ctx, run, o.err)
 		} else {
 			run, err = b.troubled(ctx, program, tool, request, run, o.report.Trouble)
 		}
@@ -64,7 +63,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 			request := request
 			request.Candidate = b.sides[runners.Baseline]
 			before, err := b.sanitizeTask(ctx, program, tool, request, inspect.FilesOf(b.job.Baseline.Dir))
-			if _, err := tooLate(ctx, run, err); err != nil {
+			if _, err := inspect.Late(ctx, run, err); err != nil {
 				return nil, err
 			}
 			run.Baseline = before.Findings
@@ -143,29 +142,19 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.SanitizerRun, trouble string) (gates.SanitizerRun, error) {
 	reference, err := b.reference(ctx)
 	if err != nil {
-		return tooLate(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	}
 	request.Reference, request.Candidate, request.Cases = reference, nil, request.Cases[:1]
 	known, err := b.sanitizeTask(ctx, program, tool, request, inspect.Files{})
 	switch {
 	case err != nil:
-		return tooLate(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	case known.Trouble != "":
 		run.Skipped = fmt.Sprintf("%s does not work on this host: %s (try it by hand: compute-sanitizer --tool %s on any CUDA program)", tool, known.Trouble, tool)
 	default:
 		run.Failure = &gates.Failure{Kind: gates.FailureTool, Detail: "the kernel could not be looked at: " + trouble}
 	}
 	return run, nil
-}
-
-// tooLate is how a tool ends that the gate's time limit stopped: that is evidence,
-// for the candidate was running. A cancelled run is none.
-func tooLate(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
-		return run, nil
-	}
-	return run, err
 }
 
 // sanitizeTask has one request done by a worker under the tool. A launch may take as

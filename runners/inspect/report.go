@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -82,4 +84,14 @@ func raceOf(a, b access, of string) gates.Finding {
 		Kind: gates.KindRace, Text: "a race between " + a.kind + " and " + b.kind + of, Kernel: a.at.function,
 		File: a.at.file, Line: a.at.line, OtherFile: b.at.file, OtherLine: b.at.line,
 	}
+}
+
+// Late is how a tool ends that the gate's time limit stopped: that is evidence,
+// for the candidate was running. A cancelled run is none.
+func Late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
+		return run, nil
+	}
+	return run, err
 }
