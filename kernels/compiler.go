@@ -46,8 +46,8 @@ var compilerRules = map[Compiler]compilerRule{
 
 var tritonFields = []string{"constants", "num_warps", "num_stages", "num_ctas"}
 
-// CompilerLaunches tells whether the kernel's compiler says how large a block is, and not the manifest.
-func (m *Manifest) CompilerLaunches() bool { return compilerRules[m.Compiler].launches }
+// compilerLaunches tells whether the kernel's compiler says how large a block is, and not the manifest.
+func (m *Manifest) compilerLaunches() bool { return compilerRules[m.Compiler].launches }
 
 // checkCompiler reports what a compiler does not read, and what it needs.
 func (c *checker) checkCompiler() {
@@ -123,11 +123,11 @@ func (c *checker) checkBlock(l *Launch, at *strict.Node) {
 		}
 	}
 	for _, start := range starts {
-		if !c.m.CompilerLaunches() && !start.Has("block") && start.Has("grid") {
+		if !c.m.compilerLaunches() && !start.Has("block") && start.Has("grid") {
 			c.errorf(start.Child("block"), "is required (write e.g. block: [128])")
 		}
 	}
-	if c.m.CompilerLaunches() {
+	if c.m.compilerLaunches() {
 		for _, field := range []string{"block", "shared_memory", "cluster", "max_threads", "cooperative", "args", "steps"} {
 			if at.Has(field) {
 				c.errorf(at.Child(field), "is what compiler: %s says itself (delete it)", c.m.Compiler)

@@ -34,16 +34,16 @@ const (
 	Causal      Draw = "causal"
 )
 
-// A DrawUse says what a draw that is no distribution is, and what it is good for.
-type DrawUse struct {
+// A drawUse says what a draw that is no distribution is, and what it is good for.
+type drawUse struct {
 	Draw       Draw
 	Draws, For string
 }
 
-// DrawUses describes what an argument may ask for beside the distributions, as the reference of the manifest shows
+// drawUses describes what an argument may ask for beside the distributions, as the reference of the manifest shows
 // it. New ones go to the end: device code knows them by their place behind the distributions.
-func DrawUses() []DrawUse {
-	return []DrawUse{
+func drawUses() []drawUse {
+	return []drawUse{
 		{Any, "every value of an integer format with equal chance (of the 64-bit ones those up to 2⁵³), both ends among them", "integers that are data and no index: hashes, bit counts, packed weights"},
 		{Offsets, "0 first, `total` last, never falling; steps of uneven lengths, some of them 0 unless `lengths` forbids it", "CSR row pointers, the borders of sequences that lie end to end"},
 		{Permutation, "different values of `range` in any order; without a range all from 0 on", "page tables, the places that rows are scattered to; `each: row` for the experts of a token"},
@@ -59,7 +59,7 @@ func draws() []Draw {
 	for _, d := range Distributions() {
 		words = append(words, Draw(d))
 	}
-	for _, u := range DrawUses() {
+	for _, u := range drawUses() {
 		words = append(words, u.Draw)
 	}
 	return words
@@ -68,7 +68,7 @@ func draws() []Draw {
 // Drawings lists all that arrays are filled with, in the order that device code knows them by.
 func Drawings() []Distribution {
 	all := Distributions()
-	for _, u := range DrawUses() {
+	for _, u := range drawUses() {
 		all = append(all, Distribution(u.Draw))
 	}
 	return all
@@ -209,7 +209,7 @@ type Filling struct {
 
 // Exact tells whether the values are what they are, and not a distribution's to be made integers of.
 func (f Filling) Exact() bool {
-	return f.Draw == Uniform && f.Bounded || slices.ContainsFunc(DrawUses(), func(u DrawUse) bool { return Distribution(u.Draw) == f.Draw })
+	return f.Draw == Uniform && f.Bounded || slices.ContainsFunc(drawUses(), func(u drawUse) bool { return Distribution(u.Draw) == f.Draw })
 }
 
 // fill computes an init for an array of a format and of a shape. Quantised arrays are drawn as f32.

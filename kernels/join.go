@@ -179,7 +179,7 @@ func Sheds(base, head *Manifest) (shapes []string, secret bool) {
 		if old, limited := was.Limits[name]; limited && many {
 			drawn = drawn.and(old)
 		}
-		if many && !drawn.Within(limit) || !many && !limit.Contains(value) {
+		if many && !drawn.within(limit) || !many && !limit.Contains(value) {
 			secret = true
 		}
 	}

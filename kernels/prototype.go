@@ -35,8 +35,8 @@ func (m *Manifest) CPrototypeAs(name string) string {
 		switch {
 		case m.Inside(a.Name):
 		case ok:
-			types = append(types, a.CStruct()+" "+composite.definition+";\n")
-			params = append(params, a.CStruct()+" "+a.Name)
+			types = append(types, a.cStruct()+" "+composite.definition+";\n")
+			params = append(params, a.cStruct()+" "+a.Name)
 		default:
 			params = append(params, parameter(cTypes[a.DType], *a))
 		}
@@ -44,8 +44,8 @@ func (m *Manifest) CPrototypeAs(name string) string {
 	return strings.Join(types, "") + declaration(name, params)
 }
 
-// CStruct is the type of a struct or a vector in the declaration.
-func (a *Argument) CStruct() string { return "struct kernelgate_" + a.Name }
+// cStruct is the type of a struct or a vector in the declaration.
+func (a *Argument) cStruct() string { return "struct kernelgate_" + a.Name }
 
 // ReferencePrototype is the C declaration of the reference. It sees real
 // numbers: arrays are doubles, every field of an array of structs is an array of

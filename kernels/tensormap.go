@@ -37,7 +37,7 @@ func (s *Swizzle) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, swizzles) 
 func (s *Swizzle) JSONSchema() map[string]any     { return widthSchema(swizzles) }
 
 // Bytes is the width; 0 is none.
-func (s Swizzle) Bytes() int { return width(string(s)) }
+func (s Swizzle) bytes() int { return width(string(s)) }
 
 // A Promotion is a number of bytes, or none.
 type Promotion string
@@ -48,7 +48,7 @@ func (p *Promotion) UnmarshalStrict(n *strict.Node) { strict.Word(n, p, promotio
 func (p *Promotion) JSONSchema() map[string]any     { return widthSchema(promotions) }
 
 // Bytes is the number; 0 is none.
-func (p Promotion) Bytes() int { return width(string(p)) }
+func (p Promotion) bytes() int { return width(string(p)) }
 
 func width(text string) int {
 	n, _ := strconv.Atoi(text)
@@ -143,7 +143,7 @@ type Tile struct {
 func (m *Manifest) TileOf(a *Argument, dims Dims, toggles map[string]int) (Tile, error) {
 	t := Tile{
 		ItemSize: sizes[a.DType],
-		Swizzle:  a.TensorMap.Swizzle.Bytes(), Promotion: a.TensorMap.Promotion.Bytes(), NaNFill: a.TensorMap.Fill == FillNaN,
+		Swizzle:  a.TensorMap.Swizzle.bytes(), Promotion: a.TensorMap.Promotion.bytes(), NaNFill: a.TensorMap.Fill == FillNaN,
 	}
 	if err := m.view(&t, a, dims, toggles); err != nil {
 		return t, err

@@ -31,7 +31,7 @@ func TestToolsAgreeOnRecordedCubins(t *testing.T) {
 }
 
 // compareTools checks what must be equal, and returns how many entries it found in both.
-func compareTools(t *testing.T, report PTXASReport, functions []FunctionUsage) int {
+func compareTools(t *testing.T, report ptxasReport, functions []FunctionUsage) int {
 	t.Helper()
 	type key struct{ name, arch string }
 	byName := map[key]FunctionUsage{}

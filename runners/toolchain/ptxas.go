@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A PTXASReport is what one or more runs of ptxas -v printed.
-type PTXASReport struct {
+// A ptxasReport is what one or more runs of ptxas -v printed.
+type ptxasReport struct {
 	Entries []FunctionUsage
 	// Warnings are the messages of all warning lines, and of the info lines that carry a code such as (C7511),
 	// in their order.
 	Warnings []string
 }
 
-// ParsePTXAS reads the standard error of nvcc -Xptxas -v, or of ptxas -v, in the formats of CUDA 11 to 13.
+// readPTXAS reads the standard error of nvcc -Xptxas -v, or of ptxas -v, in the formats of CUDA 11 to 13.
 //
 // Each figure of an entry is the maximum over its own block and those of the functions it calls, which is
 // where spills hide. ptxas prints such a function below the entry that calls it; those of relocatable code
@@ -26,21 +26,21 @@ type PTXASReport struct {
 //
 // Unknown lines are ignored. A known line whose number does not parse is an error that names the line,
 // and so is a log without any entry.
-func ParsePTXAS(log string) (PTXASReport, error) {
+func readPTXAS(log string) (ptxasReport, error) {
 	p := ptxasParser{entries: map[entryKey]*FunctionUsage{}}
 	number := 0
 	for line := range strings.Lines(log) {
 		number++
 		if err := p.line(strings.TrimRight(line, "\r\n")); err != nil {
-			return PTXASReport{}, fmt.Errorf("ptxas output line %d: %w", number, err)
+			return ptxasReport{}, fmt.Errorf("ptxas output line %d: %w", number, err)
 		}
 	}
-	report := PTXASReport{Warnings: p.warnings}
+	report := ptxasReport{Warnings: p.warnings}
 	for _, e := range p.order {
 		report.Entries = append(report.Entries, *e)
 	}
 	if len(report.Entries) == 0 {
-		return PTXASReport{}, fmt.Errorf("ptxas output: no entry function in %d lines, but -Xptxas -v output was expected; "+
+		return ptxasReport{}, fmt.Errorf("ptxas output: no entry function in %d lines, but -Xptxas -v output was expected; "+
 			"compile with -Xptxas -v, and check that the source defines a __global__ function", number)
 	}
 	return report, nil

@@ -11,7 +11,7 @@ func seed(f *testing.F, kind string) {
 func FuzzParsePTXAS(f *testing.F) {
 	seed(f, "ptxas")
 	f.Fuzz(func(t *testing.T, log string) {
-		report, err := ParsePTXAS(log)
+		report, err := readPTXAS(log)
 		if err != nil {
 			return
 		}
@@ -28,12 +28,12 @@ func FuzzParsePTXAS(f *testing.F) {
 func FuzzForgedPrefixCannotLower(f *testing.F) {
 	seed(f, "ptxas")
 	genuine := readLog(f, "cuda13.0-sm_89.ptxas.log")
-	honest, err := ParsePTXAS(genuine)
+	honest, err := readPTXAS(genuine)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, forged string) {
-		report, err := ParsePTXAS(forged + "\n" + genuine)
+		report, err := readPTXAS(forged + "\n" + genuine)
 		if err != nil {
 			return
 		}

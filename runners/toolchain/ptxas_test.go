@@ -17,9 +17,9 @@ func readLog(tb testing.TB, name string) string {
 	return string(log)
 }
 
-func parsePTXAS(t *testing.T, log string) PTXASReport {
+func parsePTXAS(t *testing.T, log string) ptxasReport {
 	t.Helper()
-	report, err := ParsePTXAS(log)
+	report, err := readPTXAS(log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func parsePTXAS(t *testing.T, log string) PTXASReport {
 }
 
 // entry finds the only entry of that short name.
-func entry(t *testing.T, report PTXASReport, short string) FunctionUsage {
+func entry(t *testing.T, report ptxasReport, short string) FunctionUsage {
 	t.Helper()
 	var found []FunctionUsage
 	for _, e := range report.Entries {
@@ -138,7 +138,7 @@ func TestPTXASErrors(t *testing.T) {
 		{"spills", title + "ptxas info    : Function properties for k\n    0 bytes stack frame, 4x bytes spill stores\n", "ptxas output line 4: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := ParsePTXAS(test.log)
+			_, err := readPTXAS(test.log)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}

@@ -129,7 +129,7 @@ func (c *Cubin) readFigures(f *cubinFile, log, arch string) error {
 	if log == "" {
 		return nil
 	}
-	report, err := ParsePTXAS(log)
+	report, err := readPTXAS(log)
 	if err != nil {
 		return c.refuse("the assembler's report of %s is garbled: %v", shown(k.Symbol), err)
 	}
