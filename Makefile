@@ -52,7 +52,7 @@ PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/g
 	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart ./bot/pages/folder \
 	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/nvtool ./runners/replay ./runners/sanitize ./runners/scripted ./runners/tensor
+	./runners/scripted ./runners/tensor
 
 # lint has vetted everything, and no debugger looks at these programs: without its
 # tables they are linked in two thirds of the time. A machine that does much else at the time

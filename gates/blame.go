@@ -114,7 +114,7 @@ func (j *judgement) wrong(cases []wrongCase, total int) GateResult {
 			Text: fmt.Sprintf("Baseline and candidate are both wrong in every case (%d); first: %s", total, first),
 			ToPass: []string{
 				"hold kernel.yaml against the kernel's parameters (order, dtype, shape) and the reference against what the kernel computes, and mend what is wrong on the base branch",
-				"see for yourself: " + j.evidence.Replay(first.Case),
+				"see for yourself: " + j.evidence.replay(first.Case),
 			},
 		}
 	}
@@ -125,7 +125,7 @@ func (j *judgement) wrong(cases []wrongCase, total int) GateResult {
 	case before > 0:
 		r.Text += fmt.Sprintf(". %d of them were wrong before this change", before)
 	}
-	r.ToPass = []string{"make every case agree with the reference; reproduce the first one: " + j.evidence.Replay(first.Case)}
+	r.ToPass = []string{"make every case agree with the reference; reproduce the first one: " + j.evidence.replay(first.Case)}
 	return r
 }
 

@@ -87,8 +87,8 @@ func (k Case) flags() string {
 	return fmt.Sprintf("--shape %s --seed %d --inputs %s", strings.ReplaceAll(k.Dims, " ", ","), k.Seed, k.Distribution)
 }
 
-// Replay is the command that repeats one case and shows what is wrong with it.
-func (e *Evidence) Replay(k Case) string {
+// replay is the command that repeats one case and shows what is wrong with it.
+func (e *Evidence) replay(k Case) string {
 	command := e.Provenance.Command
 	if command == "" {
 		command = "kernelgate check " + e.Kernel

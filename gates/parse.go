@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// MaxEvidence is the largest evidence file that is read.
-const MaxEvidence = 256 << 20
+// maxEvidence is the largest evidence file that is read.
+const maxEvidence = 256 << 20
 
 // ParseEvidence reads stored evidence. The error is one line that names the
 // file, the place and the field.
 func ParseEvidence(file string, data []byte) (*Evidence, error) {
-	if len(data) > MaxEvidence {
-		return nil, fmt.Errorf("%s: is %d bytes long (at most %d are read)", file, len(data), MaxEvidence)
+	if len(data) > maxEvidence {
+		return nil, fmt.Errorf("%s: is %d bytes long (at most %d are read)", file, len(data), maxEvidence)
 	}
 	var head struct {
 		Schema *string `json:"schema"`

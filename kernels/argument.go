@@ -180,25 +180,6 @@ func (a *Argument) validateInit(n *strict.Node) {
 	}
 }
 
-// exprs are all expressions of an argument.
-func (a *Argument) exprs() []*Expr {
-	var all []*Expr
-	for i := range a.Shape {
-		all = append(all, &a.Shape[i])
-	}
-	all = append(all, a.Init.exprs()...)
-	if a.Value != nil {
-		all = append(all, a.Value)
-	}
-	for i := range a.Vector {
-		all = append(all, &a.Vector[i])
-	}
-	for i := range a.Fields {
-		all = append(all, a.Fields[i].exprs()...)
-	}
-	return append(all, a.TensorMap.exprs()...)
-}
-
 // GroupAxes are the axes that index the groups of a quantised array,
 // ascending.
 func (a *Argument) GroupAxes() []int {

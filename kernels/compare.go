@@ -105,7 +105,7 @@ func compareRanges(l *compare.List, path string, old, new map[string]Range) {
 	for _, dim := range slices.Compact(dims) {
 		was, wasThere := old[dim]
 		is, isThere := new[dim]
-		milder := wasThere && isThere && is.Within(was) && !was.Within(is) ||
+		milder := wasThere && isThere && is.within(was) && !was.within(is) ||
 			path == "limits" && !wasThere || path == "secret" && !isThere
 		if milder {
 			l.Add(path+"."+dim, show(old, dim), show(new, dim), compare.Loosens)

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -45,8 +46,8 @@ var compilerRules = map[Compiler]compilerRule{
 
 var tritonFields = []string{"constants", "num_warps", "num_stages", "num_ctas"}
 
-// CompilerLaunches tells whether the kernel's compiler says how large a block is, and not the manifest.
-func (m *Manifest) CompilerLaunches() bool { return compilerRules[m.Compiler].launches }
+// compilerLaunches tells whether the kernel's compiler says how large a block is, and not the manifest.
+func (m *Manifest) compilerLaunches() bool { return compilerRules[m.Compiler].launches }
 
 // checkCompiler reports what a compiler does not read, and what it needs.
 func (c *checker) checkCompiler() {
@@ -122,11 +123,11 @@ func (c *checker) checkBlock(l *Launch, at *strict.Node) {
 		}
 	}
 	for _, start := range starts {
-		if !c.m.CompilerLaunches() && !start.Has("block") && start.Has("grid") {
+		if !c.m.compilerLaunches() && !start.Has("block") && start.Has("grid") {
 			c.errorf(start.Child("block"), "is required (write e.g. block: [128])")
 		}
 	}
-	if c.m.CompilerLaunches() {
+	if c.m.compilerLaunches() {
 		for _, field := range []string{"block", "shared_memory", "cluster", "max_threads", "cooperative", "args", "steps"} {
 			if at.Has(field) {
 				c.errorf(at.Child(field), "is what compiler: %s says itself (delete it)", c.m.Compiler)
@@ -181,27 +182,13 @@ func (m *Manifest) flagList() (flagList, bool) {
 	return list, known
 }
 
-// compilerExprs is every expression that a compiler is told the value of.
-func (m *Manifest) compilerExprs() []*Expr {
-	var all []*Expr
-	for _, name := range sortedKeys(m.Constants) {
-		all = append(all, m.Constants[name])
-	}
-	for _, e := range []*Expr{m.NumWarps, m.NumStages, m.NumCTAs} {
-		if e != nil {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // compilerRecipe is what the compiler is told, in words.
 func (m *Manifest) compilerRecipe() string {
 	if m.Compiler == "" || m.Compiler == NVCC {
 		return ""
 	}
 	parts := []string{"compiler: " + string(m.Compiler)}
-	for _, name := range sortedKeys(m.Constants) {
+	for _, name := range slices.Sorted(maps.Keys(m.Constants)) {
 		parts = append(parts, name+" = "+m.Constants[name].text)
 	}
 	for name, e := range map[string]*Expr{"num_warps": m.NumWarps, "num_stages": m.NumStages, "num_ctas": m.NumCTAs} {
@@ -214,13 +201,4 @@ func (m *Manifest) compilerRecipe() string {
 		parts = append(parts, "build: "+strings.Join(m.Build, " "))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func sortedKeys(m map[string]*Expr) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

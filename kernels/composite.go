@@ -73,24 +73,6 @@ func checkLanes(at *strict.Node, lanes int) {
 	}
 }
 
-// exprs are all expressions of a field.
-func (f *Field) exprs() []*Expr {
-	var all []*Expr
-	if f.Value != nil {
-		all = append(all, f.Value)
-	}
-	for i := range f.Vector {
-		all = append(all, &f.Vector[i])
-	}
-	for i := range f.Array {
-		all = append(all, &f.Array[i])
-	}
-	if f.Count != nil {
-		all = append(all, f.Count)
-	}
-	return append(all, f.Init.exprs()...)
-}
-
 // A Composite is a parameter by value of several parts, as C lays it out: a struct, or a vector type.
 type Composite struct {
 	Parts       []Part

@@ -85,13 +85,13 @@ func checkLayout(t *testing.T, m *Manifest) int {
 		if !ok || m.Inside(a.Name) {
 			continue
 		}
-		fmt.Fprintf(&source, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, \"%s\");\n", a.CStruct(), c.Size, a.CStruct(), c.Align, a.Name)
+		fmt.Fprintf(&source, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, \"%s\");\n", a.cStruct(), c.Size, a.cStruct(), c.Align, a.Name)
 		for _, p := range c.Parts {
 			path := strings.TrimPrefix(p.Name, a.Name+".")
 			if a.Access == Scalar {
 				path = p.Name
 			}
-			fmt.Fprintf(&source, "_Static_assert(offsetof(%s, %s) == %d, \"%s\");\n", a.CStruct(), path, p.Offset, p.Name)
+			fmt.Fprintf(&source, "_Static_assert(offsetof(%s, %s) == %d, \"%s\");\n", a.cStruct(), path, p.Offset, p.Name)
 			checked++
 		}
 	}

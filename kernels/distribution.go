@@ -41,16 +41,16 @@ const (
 	Infinite Distribution = "infinite"
 )
 
-// A DistributionUse says what a distribution draws and what it is good for.
-type DistributionUse struct {
+// A distributionUse says what a distribution draws and what it is good for.
+type distributionUse struct {
 	Distribution Distribution
 	Draws, For   string
 }
 
-// DistributionUses describes every distribution, as the reference of the manifest shows them. New ones go to the
+// distributionUses describes every distribution, as the reference of the manifest shows them. New ones go to the
 // end: device code knows them by their place.
-func DistributionUses() []DistributionUse {
-	return []DistributionUse{
+func distributionUses() []distributionUse {
+	return []distributionUse{
 		{Normal, "N(0, 1)", "the ordinary case; the only one that end_to_end is asked of"},
 		{Uniform, "uniform on [−1, 1)", "values of one size, without outliers"},
 		{Dominant, "N(0, 1), and one row of every matrix six times as large", "a running maximum that moves late: online softmax that rescales wrongly"},
@@ -67,7 +67,7 @@ func DistributionUses() []DistributionUse {
 // Distributions lists every distribution.
 func Distributions() []Distribution {
 	var all []Distribution
-	for _, u := range DistributionUses() {
+	for _, u := range distributionUses() {
 		all = append(all, u.Distribution)
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,6 +42,49 @@ type Expr struct {
 type Env map[string]int
 
 func (e Expr) String() string { return e.text }
+
+// exprsOf is every expression in parts of a manifest, found by their types: a field that is
+// added later is among them.
+func exprsOf(parts ...any) []*Expr {
+	var all []*Expr
+	for _, part := range parts {
+		all = appendExprs(all, reflect.ValueOf(part))
+	}
+	return all
+}
+
+func appendExprs(all []*Expr, v reflect.Value) []*Expr {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return appendExprs(all, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			all = appendExprs(all, v.Index(i))
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			all = appendExprs(all, value)
+		}
+	case reflect.Struct:
+		if !v.CanAddr() {
+			return all // a value of a map: ranges, which have none
+		}
+		switch part := v.Addr().Interface().(type) {
+		case *Expr:
+			return append(all, part)
+		case *Bounds:
+			return append(all, &part.least, &part.most)
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				all = appendExprs(all, v.Field(i))
+			}
+		}
+	}
+	return all
+}
 
 // bare is the name that the whole expression consists of.
 func (e *Expr) bare() (name string, ok bool) {

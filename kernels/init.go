@@ -34,16 +34,16 @@ const (
 	Causal      Draw = "causal"
 )
 
-// A DrawUse says what a draw that is no distribution is, and what it is good for.
-type DrawUse struct {
+// A drawUse says what a draw that is no distribution is, and what it is good for.
+type drawUse struct {
 	Draw       Draw
 	Draws, For string
 }
 
-// DrawUses describes what an argument may ask for beside the distributions, as the reference of the manifest shows
+// drawUses describes what an argument may ask for beside the distributions, as the reference of the manifest shows
 // it. New ones go to the end: device code knows them by their place behind the distributions.
-func DrawUses() []DrawUse {
-	return []DrawUse{
+func drawUses() []drawUse {
+	return []drawUse{
 		{Any, "every value of an integer format with equal chance (of the 64-bit ones those up to 2⁵³), both ends among them", "integers that are data and no index: hashes, bit counts, packed weights"},
 		{Offsets, "0 first, `total` last, never falling; steps of uneven lengths, some of them 0 unless `lengths` forbids it", "CSR row pointers, the borders of sequences that lie end to end"},
 		{Permutation, "different values of `range` in any order; without a range all from 0 on", "page tables, the places that rows are scattered to; `each: row` for the experts of a token"},
@@ -59,7 +59,7 @@ func draws() []Draw {
 	for _, d := range Distributions() {
 		words = append(words, Draw(d))
 	}
-	for _, u := range DrawUses() {
+	for _, u := range drawUses() {
 		words = append(words, u.Draw)
 	}
 	return words
@@ -68,7 +68,7 @@ func draws() []Draw {
 // Drawings lists all that arrays are filled with, in the order that device code knows them by.
 func Drawings() []Distribution {
 	all := Distributions()
-	for _, u := range DrawUses() {
+	for _, u := range drawUses() {
 		all = append(all, Distribution(u.Draw))
 	}
 	return all
@@ -113,13 +113,6 @@ func (b *Bounds) JSONSchema() map[string]any {
 	return map[string]any{"title": "bounds", "type": "string", "pattern": `^.+\.\..+$`, "maxLength": 2*maxExprLength + 2}
 }
 
-func (b *Bounds) exprs() []*Expr {
-	if b == nil {
-		return nil
-	}
-	return []*Expr{&b.least, &b.most}
-}
-
 // UnmarshalStrict also reads the short forms: init: zero, and init: 0..V-1.
 func (i *Init) UnmarshalStrict(n *strict.Node) {
 	text, scalar := n.Text()
@@ -156,16 +149,6 @@ func (i *Init) masking() bool { return i.Draw == Mask || i.Draw == Causal }
 
 // plain tells whether the draw is a distribution, the policy's or another.
 func (i *Init) plain() bool { return !i.ordered() && !i.masking() && i.Draw != Any }
-
-func (i *Init) exprs() []*Expr {
-	all := slices.Concat(i.Range.exprs(), i.Lengths.exprs())
-	for _, e := range []*Expr{i.Scale, i.Total, i.Share} {
-		if e != nil {
-			all = append(all, e)
-		}
-	}
-	return all
-}
 
 // validate looks at an init beside the format and the number of axes of what it fills.
 func (i *Init) validate(at *strict.Node, d DType, axes int, quantized bool) {
@@ -226,7 +209,7 @@ type Filling struct {
 
 // Exact tells whether the values are what they are, and not a distribution's to be made integers of.
 func (f Filling) Exact() bool {
-	return f.Draw == Uniform && f.Bounded || slices.ContainsFunc(DrawUses(), func(u DrawUse) bool { return Distribution(u.Draw) == f.Draw })
+	return f.Draw == Uniform && f.Bounded || slices.ContainsFunc(drawUses(), func(u drawUse) bool { return Distribution(u.Draw) == f.Draw })
 }
 
 // fill computes an init for an array of a format and of a shape. Quantised arrays are drawn as f32.
@@ -272,10 +255,7 @@ func (i *Init) fill(d DType, shape []int, env Env) (Filling, error) {
 
 // order computes what only whole numbers in an order have.
 func (i *Init) order(f *Filling, d DType, shape []int, env Env) error {
-	places := 1
-	for _, length := range shape {
-		places *= length
-	}
+	places := int(product(shape))
 	if f.Rows && len(shape) > 0 {
 		places = shape[len(shape)-1]
 	}

@@ -61,23 +61,16 @@ func (c *checker) checkJoined() {
 
 // asks is the names in what the problem says of an argument.
 func (a *Argument) asks() []string {
+	problem := *a
+	problem.TensorMap = nil
+	return namesIn(&problem)
+}
+
+// namesIn is the names in all expressions of a part of a manifest.
+func namesIn(part any) []string {
 	var names []string
-	for i := range a.Shape {
-		names = append(names, a.Shape[i].names...)
-	}
-	if a.Value != nil {
-		names = append(names, a.Value.names...)
-	}
-	for i := range a.Vector {
-		names = append(names, a.Vector[i].names...)
-	}
-	for _, e := range a.Init.exprs() {
+	for _, e := range exprsOf(part) {
 		names = append(names, e.names...)
-	}
-	for i := range a.Fields {
-		for _, e := range a.Fields[i].exprs() {
-			names = append(names, e.names...)
-		}
 	}
 	return names
 }
@@ -100,18 +93,14 @@ func (m *Manifest) Call(variant string) string {
 	}
 	if l := m.launchOf(v); l != nil {
 		parts = append(parts, "launch: "+written(l))
-		for _, e := range l.exprs() {
-			names = append(names, e.names...)
-		}
+		names = append(names, namesIn(l)...)
 	}
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
 		names = append(names, a.asks()...)
 		if a.TensorMap != nil {
 			parts = append(parts, a.Name+": "+written(a.TensorMap))
-			for _, e := range a.TensorMap.exprs() {
-				names = append(names, e.names...)
-			}
+			names = append(names, namesIn(a.TensorMap)...)
 		}
 	}
 	values := m.ToggleValues(variant)
@@ -190,7 +179,7 @@ func Sheds(base, head *Manifest) (shapes []string, secret bool) {
 		if old, limited := was.Limits[name]; limited && many {
 			drawn = drawn.and(old)
 		}
-		if many && !drawn.Within(limit) || !many && !limit.Contains(value) {
+		if many && !drawn.within(limit) || !many && !limit.Contains(value) {
 			secret = true
 		}
 	}

@@ -85,34 +85,6 @@ type Geometry struct {
 	SharedMemory         int // dynamic, bytes per block
 }
 
-func (l *Launch) exprs() []*Expr {
-	if l == nil {
-		return nil
-	}
-	all := l.Start.exprs()
-	for i := range l.Steps {
-		all = append(all, l.Steps[i].exprs()...)
-	}
-	return all
-}
-
-func (s *Start) exprs() []*Expr {
-	var exprs []*Expr
-	for i := range s.Grid {
-		exprs = append(exprs, &s.Grid[i])
-	}
-	for i := range s.Block {
-		exprs = append(exprs, &s.Block[i])
-	}
-	for i := range s.Cluster {
-		exprs = append(exprs, &s.Cluster[i])
-	}
-	if s.SharedMemory != nil {
-		exprs = append(exprs, s.SharedMemory)
-	}
-	return exprs
-}
-
 // launchOf is how a variant is started; nil in modes without launches.
 func (m *Manifest) launchOf(v Variant) *Launch {
 	if v.Launch != nil {

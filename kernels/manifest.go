@@ -128,29 +128,6 @@ func (m *Manifest) dims() []string {
 // exprs is every expression of the manifest. Work and the reference are the
 // same whatever the build, so they may not name a toggle.
 func (m *Manifest) exprs() (all, overDims []*Expr) {
-	for i := range m.Arguments {
-		all = append(all, m.Arguments[i].exprs()...)
-	}
-	for i := range m.Scratch {
-		for j := range m.Scratch[i].Shape {
-			all = append(all, &m.Scratch[i].Shape[j])
-		}
-	}
-	all = append(all, m.Launch.exprs()...)
-	all = append(all, m.compilerExprs()...)
-	for _, v := range m.Variants {
-		all = append(all, v.Launch.exprs()...)
-	}
-	if m.Reference != nil && m.Reference.Launch != nil {
-		overDims = append(overDims, m.Reference.Launch.launch().exprs()...)
-	}
-	for i := range m.Choose {
-		if m.Choose[i].When != nil {
-			overDims = append(overDims, &m.Choose[i].When.Expr)
-		}
-	}
-	if m.Work != nil {
-		overDims = append(overDims, &m.Work.FLOPs, &m.Work.Bytes)
-	}
-	return all, overDims
+	all = exprsOf(m.Arguments, m.Scratch, m.Launch, m.Variants, m.Constants, m.NumWarps, m.NumStages, m.NumCTAs)
+	return all, exprsOf(m.Reference, m.Choose, m.Work)
 }

@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// cTypes are the C types of elements. Formats that C lacks are passed as their
-// bits.
+// CType is an element's type in C. A format that C lacks is passed as its bits, and an array of
+// structs by its address, whatever the source calls them.
+func (d DType) CType() string { return cTypes[d] }
+
 var cTypes = map[DType]string{
 	E4M3: "uint8_t", E5M2: "uint8_t", U8: "uint8_t", F16: "uint16_t", BF16: "uint16_t",
 	F32: "float", F64: "double", I8: "int8_t", I32: "int32_t", I64: "int64_t",
 	I16: "int16_t", U16: "uint16_t", U32: "uint32_t", U64: "uint64_t", Bool: "bool",
-	Int4: "uint8_t", E2M1: "uint8_t",
+	Int4: "uint8_t", E2M1: "uint8_t", "": "void",
 }
 
 // CPrototype is the C declaration of the kernel function, without scope and template arguments where it is C++. It needs
@@ -33,8 +35,8 @@ func (m *Manifest) CPrototypeAs(name string) string {
 		switch {
 		case m.Inside(a.Name):
 		case ok:
-			types = append(types, a.CStruct()+" "+composite.definition+";\n")
-			params = append(params, a.CStruct()+" "+a.Name)
+			types = append(types, a.cStruct()+" "+composite.definition+";\n")
+			params = append(params, a.cStruct()+" "+a.Name)
 		default:
 			params = append(params, parameter(cTypes[a.DType], *a))
 		}
@@ -42,8 +44,8 @@ func (m *Manifest) CPrototypeAs(name string) string {
 	return strings.Join(types, "") + declaration(name, params)
 }
 
-// CStruct is the type of a struct or a vector in the declaration.
-func (a *Argument) CStruct() string { return "struct kernelgate_" + a.Name }
+// cStruct is the type of a struct or a vector in the declaration.
+func (a *Argument) cStruct() string { return "struct kernelgate_" + a.Name }
 
 // ReferencePrototype is the C declaration of the reference. It sees real
 // numbers: arrays are doubles, every field of an array of structs is an array of

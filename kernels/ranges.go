@@ -158,8 +158,8 @@ func (r Range) most() int {
 	return most
 }
 
-// Within tells whether each alternative lies inside one alternative of other.
-func (r Range) Within(other Range) bool {
+// within tells whether each alternative lies inside one alternative of other.
+func (r Range) within(other Range) bool {
 	return !slices.ContainsFunc(r.spans, func(s span) bool {
 		return !slices.ContainsFunc(other.spans, s.within)
 	})

@@ -135,11 +135,7 @@ func (m *Manifest) scratchSize(variant string, t trial) error {
 		if err != nil {
 			return nil // told of the shape itself
 		}
-		bytes := int64(a.DType.Size())
-		for _, n := range shape {
-			bytes *= int64(n)
-		}
-		if sum += bytes; sum > maxScratch {
+		if sum += int64(a.DType.Size()) * product(shape); sum > maxScratch {
 			last := &a.Shape[len(a.Shape)-1]
 			return &fault{last, fmt.Sprintf("makes scratch of %d bytes", sum), fmt.Sprintf("make it %d or fewer in all", maxScratch)}
 		}

@@ -60,7 +60,7 @@ func TestRangeWithin(t *testing.T) {
 		{"64|128", "1..4096", true},
 		{"5..6 step 9", "5..9 step 2", true},
 	} {
-		if got := rangeOf(t, tt.inner).Within(rangeOf(t, tt.outer)); got != tt.want {
+		if got := rangeOf(t, tt.inner).within(rangeOf(t, tt.outer)); got != tt.want {
 			t.Errorf("%s within %s: %v, want %v", tt.inner, tt.outer, got, tt.want)
 		}
 	}

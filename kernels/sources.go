@@ -36,19 +36,11 @@ func (m *Manifest) IsSource(relpath string) bool {
 	if IsManifest(strings.ToLower(relpath)) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
 		return false
 	}
-	return slices.ContainsFunc(m.Sources, func(pattern string) bool { return matchGlob(pattern, relpath) })
+	return slices.ContainsFunc(m.Sources, func(pattern string) bool { return strict.Glob(pattern).MatchString(relpath) })
 }
 
 func isLocal(relpath string) bool {
 	return !path.IsAbs(relpath) && relpath != ".." && !strings.HasPrefix(relpath, "../") && !strings.ContainsFunc(relpath, func(r rune) bool { return r == '\\' || unicode.IsControl(r) })
-}
-
-// matchGlob matches a slash-separated name: * and ? stay within one folder, **
-// crosses folders, and **/ also matches no folder at all.
-func matchGlob(pattern, name string) bool {
-	translate := strings.NewReplacer("**/", "(?:.*/)?", "**", ".*", "*", "[^/]*", "?", "[^/]", ".", `\.`, "+", `\+`)
-	re, err := regexp.Compile(`\A` + translate.Replace(pattern) + `\z`)
-	return err == nil && re.MatchString(name)
 }
 
 // checkSources looks at every path, and sees to it that the gated variant can

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -66,7 +67,7 @@ func (m *Manifest) Special(variant string, dims Dims, toggles map[string]int) (S
 	env := m.Env(dims, values)
 	s := Special{Constants: map[string]float64{}, Toggles: values, Warps: 4, Stages: 3, CTAs: 1}
 	var err error
-	for _, name := range sortedKeys(m.Constants) {
+	for _, name := range slices.Sorted(maps.Keys(m.Constants)) {
 		if s.Constants[name], err = m.Constants[name].eval(env); err != nil {
 			return s, err
 		}
@@ -135,10 +136,9 @@ func scalarSpecial(d DType, value float64) (kind, hint string) {
 // spoken is the toggles that expressions of the implementation use.
 func (m *Manifest) spoken(variant string) []string {
 	v, _ := m.Variant(variant)
-	used := m.compilerExprs()
-	used = append(used, m.launchOf(v).exprs()...)
+	used := exprsOf(m.Constants, m.NumWarps, m.NumStages, m.NumCTAs, m.launchOf(v))
 	for i := range m.Arguments {
-		used = append(used, m.Arguments[i].TensorMap.exprs()...)
+		used = append(used, exprsOf(m.Arguments[i].TensorMap)...)
 	}
 	var names []string
 	for _, t := range m.Toggles {

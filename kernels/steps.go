@@ -274,7 +274,7 @@ func (m *Manifest) copySizes(v Variant, t trial) error {
 		if s.Copy == "" {
 			continue
 		}
-		var elements [2]int
+		var elements [2]int64
 		var last *Expr
 		for i, name := range []string{s.Copy, s.To} {
 			a, ok := m.passable(name)
@@ -285,10 +285,7 @@ func (m *Manifest) copySizes(v Variant, t trial) error {
 			if err != nil {
 				return nil // told of the shape itself
 			}
-			elements[i], last = 1, &a.Shape[len(a.Shape)-1]
-			for _, n := range shape {
-				elements[i] *= n
-			}
+			elements[i], last = product(shape), &a.Shape[len(a.Shape)-1]
 		}
 		if elements[0] < elements[1] {
 			return &fault{last, fmt.Sprintf("makes %s larger than %s, which is copied to it: %d and %d elements", s.To, s.Copy, elements[1], elements[0]), "copy from an array that has as many, or more"}

@@ -56,7 +56,7 @@ func (c *checker) checkRanges() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Secret)) {
 		limit, ok := m.Limits[name]
-		if ok && !limit.empty() && !m.Secret[name].Within(limit) {
+		if ok && !limit.empty() && !m.Secret[name].within(limit) {
 			c.errorf(n.Child("secret", name), "%s is not within limits.%s %s (narrow it)", m.Secret[name], name, limit)
 		}
 	}
@@ -76,7 +76,7 @@ func (c *checker) checkVariantLimits(v Variant) {
 		case !slices.Contains(m.dims(), p.Key):
 			c.errorf(p, "is no dim of the shapes (write one of %s)", strings.Join(m.dims(), ", "))
 		case own.empty():
-		case !limit.empty() && !own.Within(limit):
+		case !limit.empty() && !own.within(limit):
 			c.errorf(p.Value, "%s is not within limits.%s %s (narrow it)", own, p.Key, limit)
 		case !secret.empty() && secret.and(own).empty():
 			c.errorf(p.Value, "%s has nothing in common with secret.%s %s (widen one of them)", own, p.Key, secret)

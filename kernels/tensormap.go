@@ -28,19 +28,6 @@ type TensorMap struct {
 	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"What a copy finds outside of the array."`
 }
 
-// exprs are all expressions of a tensor map; of none there are none.
-func (m *TensorMap) exprs() []*Expr {
-	var all []*Expr
-	if m != nil {
-		for _, list := range [][]Expr{m.Box, m.Shape, m.Strides} {
-			for i := range list {
-				all = append(all, &list[i])
-			}
-		}
-	}
-	return all
-}
-
 // A Swizzle is a width in bytes, or none.
 type Swizzle string
 
@@ -50,7 +37,7 @@ func (s *Swizzle) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, swizzles) 
 func (s *Swizzle) JSONSchema() map[string]any     { return widthSchema(swizzles) }
 
 // Bytes is the width; 0 is none.
-func (s Swizzle) Bytes() int { return width(string(s)) }
+func (s Swizzle) bytes() int { return width(string(s)) }
 
 // A Promotion is a number of bytes, or none.
 type Promotion string
@@ -61,7 +48,7 @@ func (p *Promotion) UnmarshalStrict(n *strict.Node) { strict.Word(n, p, promotio
 func (p *Promotion) JSONSchema() map[string]any     { return widthSchema(promotions) }
 
 // Bytes is the number; 0 is none.
-func (p Promotion) Bytes() int { return width(string(p)) }
+func (p Promotion) bytes() int { return width(string(p)) }
 
 func width(text string) int {
 	n, _ := strconv.Atoi(text)
@@ -156,7 +143,7 @@ type Tile struct {
 func (m *Manifest) TileOf(a *Argument, dims Dims, toggles map[string]int) (Tile, error) {
 	t := Tile{
 		ItemSize: sizes[a.DType],
-		Swizzle:  a.TensorMap.Swizzle.Bytes(), Promotion: a.TensorMap.Promotion.Bytes(), NaNFill: a.TensorMap.Fill == FillNaN,
+		Swizzle:  a.TensorMap.Swizzle.bytes(), Promotion: a.TensorMap.Promotion.bytes(), NaNFill: a.TensorMap.Fill == FillNaN,
 	}
 	if err := m.view(&t, a, dims, toggles); err != nil {
 		return t, err
@@ -227,11 +214,7 @@ func (m *Manifest) view(t *Tile, a *Argument, dims Dims, toggles map[string]int)
 			return &fault{&shape[last], fmt.Sprintf("makes rows of %d bytes", t.Shape[last]*t.ItemSize), fmt.Sprintf("make them a multiple of %d, as a tensor map needs", mapAlign)}
 		}
 	}
-	elements := int64(1)
-	for _, n := range array {
-		elements *= int64(n)
-	}
-	if end > elements {
+	if elements := product(array); end > elements {
 		return &fault{what: fmt.Sprintf("reaches over %d elements of an array of %d", end, elements), fix: "make shape or strides smaller"}
 	}
 	return nil

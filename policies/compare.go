@@ -126,12 +126,7 @@ func compareBound[T quantity.Count | quantity.Bytes | quantity.Percent | quantit
 		l.Add(path, compare.None, new.String(), compare.Tightens)
 	case new == nil:
 		l.Add(path, old.String(), compare.None, compare.Loosens)
-	case *old == *new:
-	case implies(*new, *old):
-		l.Add(path, old.String(), new.String(), compare.Tightens)
-	case implies(*old, *new):
-		l.Add(path, old.String(), new.String(), compare.Loosens)
 	default:
-		l.Add(path, old.String(), new.String(), compare.Changes)
+		l.Way(path, old.String(), new.String(), implies(*new, *old), implies(*old, *new))
 	}
 }

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -124,15 +125,7 @@ func compareShapes(l *compare.List, path string, old, new Shapes, wider compare.
 		return b.All || !a.All && !slices.ContainsFunc(a.Names, func(name string) bool { return !slices.Contains(b.Names, name) })
 	}
 	more, less := within(old, new), within(new, old)
-	switch {
-	case more && less:
-	case more:
-		l.Add(path, old.String(), new.String(), wider)
-	case less:
-		l.Add(path, old.String(), new.String(), compare.Loosens)
-	default:
-		l.Add(path, old.String(), new.String(), compare.Changes)
-	}
+	l.Way(path, old.String(), new.String(), more && (less || wider == compare.Tightens), less)
 }
 
 func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
@@ -160,17 +153,11 @@ func compareProfile(l *compare.List, path string, old, new *ProfileGate) {
 			compareBound(l, path+".all["+m+"]", was[m], is[m])
 		}
 	}
-	switch missing := func(a, b []MetricCondition) bool {
-		return slices.ContainsFunc(a, func(c MetricCondition) bool { return !slices.Contains(b, c) })
-	}; {
-	case !missing(old.Any, new.Any) && !missing(new.Any, old.Any):
-	case len(old.Any) == 0, len(new.Any) > 0 && !missing(new.Any, old.Any):
-		l.Add(path+".any", conditions(old.Any), conditions(new.Any), compare.Tightens)
-	case len(new.Any) == 0, !missing(old.Any, new.Any):
-		l.Add(path+".any", conditions(old.Any), conditions(new.Any), compare.Loosens)
-	default:
-		l.Add(path+".any", conditions(old.Any), conditions(new.Any), compare.Changes)
+	within := func(a, b []MetricCondition) bool {
+		return len(b) == 0 || len(a) > 0 && !slices.ContainsFunc(a, func(c MetricCondition) bool { return !slices.Contains(b, c) })
 	}
+	either := func(list []MetricCondition) string { return cmp.Or(conditions(list, " or "), compare.None) }
+	l.Way(path+".any", either(old.Any), either(new.Any), within(new.Any, old.Any), within(old.Any, new.Any))
 }
 
 func byMetric(list []MetricCondition) (bounds map[string]*quantity.Bound[quantity.Number], once bool) {
@@ -190,13 +177,10 @@ func metrics(lists ...[]MetricCondition) []string {
 	return slices.Compact(names)
 }
 
-func conditions(list []MetricCondition) string {
+func conditions(list []MetricCondition, join string) string {
 	var words []string
 	for _, c := range list {
 		words = append(words, c.Metric+" "+c.Is.String())
 	}
-	if words == nil {
-		return compare.None
-	}
-	return strings.Join(words, " or ")
+	return strings.Join(words, join)
 }

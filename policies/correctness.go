@@ -100,13 +100,7 @@ func (g *CorrectnessGate) checkInputs(n *strict.Node) {
 	if len(g.Distributions) == 0 {
 		distributed.Errorf("is empty (write e.g. [%s])", strict.JoinWords(kernels.Distributions()[:3]))
 	}
-	drawn := map[kernels.Distribution]bool{}
-	strict.Each(distributed, g.Distributions, func(at *strict.Node, d *kernels.Distribution) {
-		if drawn[*d] {
-			at.Errorf("%q is named twice (delete one)", *d)
-		}
-		drawn[*d] = true
-	})
+	once(distributed, g.Distributions)
 	if g.SecretCases > maxSecret {
 		n.Child("secret_cases").Errorf("%s is more than %d", g.SecretCases, maxSecret)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // RuleNames lists the rules in their order.
@@ -116,14 +117,11 @@ func (b *Budget[T]) asked(name string) []string {
 }
 
 func (g *CorrectnessGate) asked() string {
-	var names, seeds []string
-	for _, d := range g.Distributions {
-		names = append(names, string(d))
-	}
+	var seeds []string
 	for _, seed := range g.Seeds {
 		seeds = append(seeds, fmt.Sprint(seed))
 	}
-	text := fmt.Sprintf("%s × seeds %s × %s inputs", g.Shapes, strings.Join(seeds, ", "), strings.Join(names, ", "))
+	text := fmt.Sprintf("%s × seeds %s × %s inputs", g.Shapes, strings.Join(seeds, ", "), strict.JoinWords(g.Distributions))
 	if g.SecretCases > 0 {
 		text += fmt.Sprintf(", and %v secret cases", g.SecretCases)
 	}
@@ -204,19 +202,12 @@ func (t *Tails) asked() string {
 }
 
 func (g *ProfileGate) asked() string {
-	list := func(conditions []MetricCondition, join string) string {
-		var parts []string
-		for _, c := range conditions {
-			parts = append(parts, c.Metric+" "+c.Is.String())
-		}
-		return strings.Join(parts, join)
-	}
-	text := list(g.All, " and ")
+	text := conditions(g.All, " and ")
 	if len(g.Any) > 0 {
 		if text != "" {
 			text += ", and "
 		}
-		text += "one of " + list(g.Any, " or ")
+		text += "one of " + conditions(g.Any, " or ")
 	}
 	return fmt.Sprintf("on %s: %s", g.Shapes, text)
 }

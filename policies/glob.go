@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,36 +10,8 @@ import (
 // anyGlob tells whether one of the patterns matches one of the names.
 func anyGlob(patterns []string, names ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		return slices.ContainsFunc(names, compileGlob(pattern).MatchString)
+		return slices.ContainsFunc(names, strict.Glob(pattern).MatchString)
 	})
-}
-
-func compileGlob(pattern string) *regexp.Regexp {
-	var b strings.Builder
-	b.WriteString(`(?s)\A`)
-	for rest := pattern; rest != ""; {
-		size := 1
-		switch {
-		case strings.HasPrefix(rest, "**/"):
-			b.WriteString(`(?:.*/)?`)
-			size = 3
-		case strings.HasPrefix(rest, "**"):
-			b.WriteString(`.*`)
-			size = 2
-		case rest[0] == '*':
-			b.WriteString(`[^/]*`)
-		case rest[0] == '?':
-			b.WriteString(`[^/]`)
-		default:
-			if size = strings.IndexAny(rest, "*?"); size < 0 {
-				size = len(rest)
-			}
-			b.WriteString(regexp.QuoteMeta(strings.ToValidUTF8(rest[:size], "\uFFFD")))
-		}
-		rest = rest[size:]
-	}
-	b.WriteString(`\z`)
-	return regexp.MustCompile(b.String())
 }
 
 // checkGlob refuses what other globs can do and this one cannot: such a

@@ -2,7 +2,7 @@ package policies
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels"
@@ -61,7 +61,7 @@ func (g *SanitizeGate) fill(n *strict.Node) {
 		g.SecretCases = 1
 	}
 	if !n.Has("tools") {
-		g.Tools = []Sanitizer{Memcheck, Racecheck, Initcheck, Synccheck}
+		g.Tools = slices.Clone(sanitizers)
 	}
 	if g.MissingTool == "" {
 		g.MissingTool = MissingDefers
@@ -102,14 +102,7 @@ func once[T ~string](n *strict.Node, words []T) {
 }
 
 func (g *SanitizeGate) asked() string {
-	var tools, drawn []string
-	for _, t := range g.Tools {
-		tools = append(tools, string(t))
-	}
-	for _, d := range g.Distributions {
-		drawn = append(drawn, string(d))
-	}
-	text := fmt.Sprintf("%s find nothing on %s × %s inputs", strings.Join(tools, ", "), g.Shapes, strings.Join(drawn, ", "))
+	text := fmt.Sprintf("%s find nothing on %s × %s inputs", strict.JoinWords(g.Tools), g.Shapes, strict.JoinWords(g.Distributions))
 	switch {
 	case g.SecretCases == 1:
 		text += ", and a secret case"

@@ -101,7 +101,7 @@ func Compare(m *kernels.Manifest, args []tensor.Arg, got [][]byte, want [][]floa
 			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
 		}
 		at++
-		Add(all, &gates.Errors{Elements: e.Elements, MaxAbs: e.MaxAbs, MeanAbs: e.MeanAbs, Norm: e.Norm, Bad: e.Bad, NaN: e.NaN, Inf: e.Inf, Unwritten: e.Unwritten})
+		Add(all, (*gates.Errors)(&e))
 	}
 	return all, nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Recompiled tells whether the sides of a verdict were built by different compilers of one kind: what is under the gate then is the
+// recompiled tells whether the sides of a verdict were built by different compilers of one kind: what is under the gate then is the
 // compiler.
-func Recompiled(v *gates.Verdict) bool {
+func recompiled(v *gates.Verdict) bool {
 	if v == nil || len(v.Builds) != 2 {
 		return false
 	}
@@ -43,7 +43,7 @@ func TerminalCompilers(all []*gates.Verdict, opt TerminalOptions) string {
 func compilers(all []*gates.Verdict) (table, bool) {
 	var moved []*gates.Verdict
 	for _, v := range all {
-		if Recompiled(v) {
+		if recompiled(v) {
 			moved = append(moved, v)
 		}
 	}

@@ -62,7 +62,7 @@ func TestCompilers(t *testing.T) {
 	pinned := rebuilt("pinned", 1, 1, func(v *gates.Verdict) {
 		v.Builds[1].Compiler, v.Builds[1].Digest = v.Builds[0].Compiler, "sha256:0123456789abcdef"
 	})
-	if !Recompiled(pinned) || Recompiled(nil) || Recompiled(&gates.Verdict{}) {
+	if !recompiled(pinned) || recompiled(nil) || recompiled(&gates.Verdict{}) {
 		t.Error("another digest is another compiler, and nothing is none")
 	}
 }

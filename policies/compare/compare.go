@@ -51,6 +51,20 @@ func (l *List) Add(path, old, new string, d Direction) {
 	*l = append(*l, Difference{Path: path, Old: old, New: new, Direction: d})
 }
 
+// Way notes a difference by what the new rules are: at least as strict as the old, at most so,
+// or neither. What is both is none.
+func (l *List) Way(path, old, new string, least, most bool) {
+	switch {
+	case least && most:
+	case least:
+		l.Add(path, old, new, Tightens)
+	case most:
+		l.Add(path, old, new, Loosens)
+	default:
+		l.Add(path, old, new, Changes)
+	}
+}
+
 // Loosens tells whether any of it may let something pass that was deferred.
 func (l List) Loosens() bool {
 	return slices.ContainsFunc(l, func(d Difference) bool { return d.Direction != Tightens })
@@ -105,16 +119,7 @@ func Asked(l *List, path string, old, new bool) {
 // Set notes a list of which every entry is one thing more that is asked, in whatever
 // order.
 func Set[T comparable](l *List, path string, old, new []T) {
-	more, less := holds(new, old), holds(old, new)
-	switch {
-	case more && less:
-	case more:
-		l.Add(path, text(old), text(new), Tightens)
-	case less:
-		l.Add(path, text(old), text(new), Loosens)
-	default:
-		l.Add(path, text(old), text(new), Changes)
-	}
+	l.Way(path, text(old), text(new), holds(new, old), holds(old, new))
 }
 
 func holds[T comparable](all, some []T) bool {

@@ -57,7 +57,7 @@ func closest(got string, known []string) string {
 		if max(len(got), len(name))-min(len(got), len(name)) > maxTypos {
 			continue
 		}
-		if d := editDistance(got, name); d < distance && 3*d <= len(got) {
+		if d := Typos(got, name); d < distance && 3*d <= len(got) {
 			best, distance = name, d
 		}
 	}
@@ -67,9 +67,9 @@ func closest(got string, known []string) string {
 	return best
 }
 
-// editDistance counts letters that are missing, added, wrong or swapped with
-// their neighbour.
-func editDistance(a, b string) int {
+// Typos counts letters that are missing, added, wrong or swapped with their
+// neighbour.
+func Typos(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(b)+1)

@@ -12,7 +12,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/replay"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -61,7 +60,7 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 	}
 	problem := l.Case.Problem(job.Rule().Gates.Correctness)
 	m := job.Manifest
-	text, err = replay.Text(l, tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, problem)
+	text, err = elementsText(l, tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, problem)
 	return text, problem == "", err
 }
 

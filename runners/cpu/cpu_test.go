@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -280,7 +280,7 @@ func passesAndSanitizes(t *testing.T, w *Worker, p *policies.Policy) {
 	if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
 		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
 	}
-	sanitizer, _ := sanitize.ForC(policies.Memcheck, w.cc.Version)
+	sanitizer, _ := inspect.ForC(policies.Memcheck, w.cc.Version)
 	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate, w.job.Candidate); err != nil || failure != nil || exe == "" {
 		t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -51,7 +51,7 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 	if tool == policies.Synccheck {
 		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread, which waits at no barrier"}, nil
 	}
-	s, ok := sanitize.ForC(tool, w.cc.Version)
+	s, ok := inspect.ForC(tool, w.cc.Version)
 	if !ok {
 		return gates.SanitizerRun{Skipped: fmt.Sprintf("%s has no sanitizer for reads of unwritten memory (set CC=clang, which has one)", w.cc.Version)}, nil
 	}
@@ -61,19 +61,19 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 		// What the baseline has as well, the change has not brought.
 		var before gates.SanitizerRun
 		if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
-			return late(ctx, run, err)
+			return inspect.Late(ctx, run, err)
 		}
 		run.Baseline = before.Findings
 	}
 	if err != nil || run.Failure == nil || len(run.Findings) > 0 {
-		return late(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	}
 	// Whether it is this host that has no such sanitizer, a program without a kernel
 	// tells: the candidate has no say in that.
 	why, err := w.sanitizerStarts(ctx, tool, s)
 	switch {
 	case err != nil:
-		return late(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	case why != "" && tool == policies.Racecheck && w.job.Manifest.Threads < 2:
 		// Nothing is lost: the sandbox allows no second thread.
 		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread (and " + why + ")"}, nil
@@ -84,10 +84,10 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 }
 
 // look builds a side with the sanitizer and runs it on the cases.
-func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role, cases []runners.Case, run *gates.SanitizerRun) error {
-	var all sanitize.Report
+func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, cases []runners.Case, run *gates.SanitizerRun) error {
+	var all inspect.Report
 	whole, built := w.sideOf(role), map[string]string{}
-	files := sanitize.FilesOf(whole.Dir)
+	files := inspect.FilesOf(whole.Dir)
 	for _, c := range cases {
 		side, err := w.servingSide(whole, c.Shape.Dims)
 		if err != nil {
@@ -117,19 +117,9 @@ func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s sanitize.C
 	return nil
 }
 
-// late is how a tool ends that the gate's time limit stopped: that is evidence,
-// for the candidate was running. A cancelled run is none.
-func late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
-		return run, nil
-	}
-	return run, err
-}
-
 // sanitizerStarts tries the sanitizer on a program without a kernel, and returns why
 // it does not work on this host.
-func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s sanitize.C) (string, error) {
+func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s inspect.C) (string, error) {
 	out := filepath.Join(w.config.Scratch, "sanitize-probe-"+string(tool))
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", fmt.Errorf("making room for a sanitizer: %w", err)
@@ -175,7 +165,7 @@ func (w *Worker) sideOf(role runners.Role) runners.Side {
 
 // buildSanitized compiles a side with the sanitizer. What compiled for the
 // build gate and does not so here is a failure of the side.
-func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s sanitize.C, role runners.Role, side runners.Side) (string, *gates.Failure, error) {
+func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, side runners.Side) (string, *gates.Failure, error) {
 	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
@@ -231,18 +221,18 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 
 // runSanitized calls the kernel once on one case, in a process of its own: a
 // sanitizer ends it at the first finding.
-func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, side runners.Side, c runners.Case, files sanitize.Files) (sanitize.Report, *gates.Failure, error) {
+func (w *Worker) runSanitized(ctx context.Context, exe string, s inspect.C, side runners.Side, c runners.Case, files inspect.Files) (inspect.Report, *gates.Failure, error) {
 	m := w.job.Of(side)
 	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(side.Variant), c.Distribution, c.Seed)
 	if err != nil {
-		return sanitize.Report{}, nil, err
+		return inspect.Report{}, nil, err
 	}
 	// Behind the table of words one of sizes, and a word for the stub's answer.
 	n := len(p.Args)
 	l := layout{tensor.NewLayout(p.Args, 16*n+8)}
 	memory, err := newMemory(l.Size)
 	if err != nil {
-		return sanitize.Report{}, nil, err
+		return inspect.Report{}, nil, err
 	}
 	defer memory.close()
 	l.image(memory.data, 0, p.Args)
@@ -251,9 +241,9 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, sid
 	}
 	said, r, err := w.call(ctx, exe, s, memory)
 	if err != nil {
-		return sanitize.Report{}, nil, err
+		return inspect.Report{}, nil, err
 	}
-	report := sanitize.ParseC(said, files)
+	report := inspect.ParseC(said, files)
 	returned := memory.data[16*n] == sanitizedDone
 	switch {
 	case r.OK() && returned && !report.Found():
@@ -266,7 +256,7 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s sanitize.C, sid
 	return report, &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the kernel ended its process under %s on %s, without a report (%s)%s", s.Flag(), c.Shape.Name, endOf(r), troubled(report))}, nil
 }
 
-func troubled(r sanitize.Report) string {
+func troubled(r inspect.Report) string {
 	if r.Trouble != "" {
 		return ": " + r.Trouble
 	}
@@ -289,7 +279,7 @@ func sanitizedTime(launch time.Duration) time.Duration { return 10 * launch }
 // call runs the program in the sandbox and returns what it said. A sanitizer keeps
 // a shadow of the whole address space, most of which is never touched; the thread
 // sanitizer has a thread of its own, and clang's start a symbolizer.
-func (w *Worker) call(ctx context.Context, exe string, s sanitize.C, m *memory) (string, sandbox.Result, error) {
+func (w *Worker) call(ctx context.Context, exe string, s inspect.C, m *memory) (string, sandbox.Result, error) {
 	var out bytes.Buffer
 	spec := sandbox.Spec{
 		Args: []string{exe}, Env: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", fmt.Sprintf("OMP_NUM_THREADS=%d", w.job.Manifest.Threads)}, s.Env()...),
@@ -365,10 +355,10 @@ func sanitizedStub(prototype, entry string, args []tensor.Arg) string {
 		}
 		// A function for each: a report says by whom the memory was taken.
 		fmt.Fprintf(&copies, "__attribute__((noinline)) static %s *%s%s(char *memory, uint64_t at, uint64_t size)\n{\n    return (%[1]s *)copy(memory, at, size, %[4]d);\n}\n\n",
-			cTypes[string(a.DType)], sanitize.ArgumentPrefix, a.Name, reads)
+			a.DType.CType(), inspect.ArgumentPrefix, a.Name, reads)
 	}
 	pass := passed(args, func(i int, a tensor.Arg) string {
-		return fmt.Sprintf("%s%s(memory, word[%d], word[%d])", sanitize.ArgumentPrefix, a.Name, i, len(args)+i)
+		return fmt.Sprintf("%s%s(memory, word[%d], word[%d])", inspect.ArgumentPrefix, a.Name, i, len(args)+i)
 	})
 	return fmt.Sprintf(sanitizedText, strings.TrimSuffix(prototype, ";"), copies.String(), 2*len(args), fdMemory, fdMemory, entry, strings.Join(pass, ", "), 16*len(args), sanitizedDone)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-const faulty = "../sanitize/testdata/c"
+const faulty = "../inspect/testdata/c"
 
 // sanitizer builds a variant of the faulty kernel, or of another source in its
 // place, ready for the sanitizers.

@@ -30,20 +30,12 @@ const (
 	saysRefused = 'x' // a system call was refused; its number follows in four bytes
 )
 
-var cTypes = map[string]string{
-	"e4m3": "uint8_t", "e5m2": "uint8_t", "u8": "uint8_t", "i8": "int8_t", "f16": "uint16_t", "bf16": "uint16_t",
-	"f32": "float", "f64": "double", "i32": "int32_t", "i64": "int64_t",
-	"i16": "int16_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "bool": "bool",
-	"int4": "uint8_t", "e2m1": "uint8_t",
-	"": "void", // an array of structs, whatever the source calls them
-}
-
 // stub writes the C main for an entry point with the given prototype and
 // arguments. A worker is made only where there is a filter.
 func stub(prototype, entry string, args []tensor.Arg, threads int) string {
 	filter, _ := filterText(threads)
 	pass := passed(args, func(i int, a tensor.Arg) string {
-		return fmt.Sprintf("(%s *)(memory + word[%d])", cTypes[string(a.DType)], i)
+		return fmt.Sprintf("(%s *)(memory + word[%d])", a.DType.CType(), i)
 	})
 	return strings.NewReplacer(
 		"$PROTOTYPE", strings.TrimSuffix(prototype, ";"),
@@ -64,7 +56,7 @@ func passed(args []tensor.Arg, array func(i int, a tensor.Arg) string) []string 
 		if a := args[i]; a.Array() {
 			return array(i, a)
 		}
-		return fmt.Sprintf("*(%s *)&word[%d]", cTypes[string(args[i].DType)], i)
+		return fmt.Sprintf("*(%s *)&word[%d]", args[i].DType.CType(), i)
 	}
 	var pass []string
 	for i, a := range args {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
-	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 )
 
 // Whatever a job starts on a host of several GPUs, its worker with both sides, the sanitizers and the profiler, sees one of
@@ -37,7 +37,7 @@ func TestOneGPUForAJob(t *testing.T) {
 	if err := os.WriteFile(ncu, []byte("#!/bin/sh\n"+dump("ncu")+"exit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := b.profileShape(t.Context(), profile.NCU{Path: ncu}, "small", []string{"sm__cycles_active.avg"}); err == nil {
+	if _, _, _, err := b.profileShape(t.Context(), inspect.NCU{Path: ncu}, "small", []string{"sm__cycles_active.avg"}); err == nil {
 		t.Error("a profiler that fails is not told of")
 	}
 	b.config.Program = []string{"/bin/sh", "-c", dump("worker") + `read request; read start; echo '{"done":true}' >&3`}

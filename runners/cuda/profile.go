@@ -15,7 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
-	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // that the gate names. What keeps ncu from counting is told with its remedy, and
 // is no fault of the code.
 func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p runners.Progress) (*gates.Profile, error) {
-	ncu, err := profile.Find(ctx, b.config.Getenv)
+	ncu, err := inspect.FindNCU(ctx, b.config.Getenv)
 	if err != nil {
 		return &gates.Profile{Skipped: err.Error()}, nil
 	}
@@ -66,7 +66,7 @@ func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p run
 
 // profileShape counts every kernel of one launch; entries is which they are, in order. How long
 // each takes is counted too where there are several.
-func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string, metrics []string) (launches []profile.Launch, entries []string, problem *profile.Problem, err error) {
+func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, name string, metrics []string) (launches []inspect.Launch, entries []string, problem *inspect.Problem, err error) {
 	shape, _ := b.job.Manifest.Shape(name)
 	request, err := b.request(ctx, worker.TaskLaunch)
 	if err != nil {
@@ -99,7 +99,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return nil, nil, nil, fmt.Errorf("writing the worker's request: %w", err)
 	}
-	launches, problem, err = ncu.Run(ctx, profile.Request{
+	launches, problem, err = ncu.Run(ctx, inspect.ProfileRequest{
 		Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Kernels: slices.Sorted(maps.Values(candidate.Symbols)),
 		Skip: warmLaunches * len(entries), Count: len(entries), Metrics: metrics,
 		Report: filepath.Join(b.config.Scratch, "profile-"+name+".ncu-rep"), Timeout: profileTimeout,
@@ -111,7 +111,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu profile.NCU, name string
 }
 
 // inOrder sees to it that the profiler looked at the kernels of one launch, each in its place.
-func inOrder(launches []profile.Launch, entries []string, symbols map[string]string) error {
+func inOrder(launches []inspect.Launch, entries []string, symbols map[string]string) error {
 	if len(launches) != len(entries) {
 		return fmt.Errorf("ncu counted %d kernels of a launch of %d", len(launches), len(entries))
 	}

@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 )
 
 // Sanitize runs the candidate's own cubin, the one that is compared and timed, under
@@ -55,7 +54,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 		o := t.outcomes[i]
 		run := gates.SanitizerRun{Findings: o.report.Findings, Hidden: o.report.Hidden}
 		if o.err != nil || o.report.Found() || o.report.Trouble == "" {
-			run, err = tooLate(ctx, run, o.err)
+			run, err = inspect.Late(ctx, run, o.err)
 		} else {
 			run, err = b.troubled(ctx, program, tool, request, run, o.report.Trouble)
 		}
@@ -63,8 +62,8 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 			// What the baseline has as well, the change has not brought.
 			request := request
 			request.Candidate = b.sides[runners.Baseline]
-			before, err := b.sanitizeTask(ctx, program, tool, request, sanitize.FilesOf(b.job.Baseline.Dir))
-			if _, err := tooLate(ctx, run, err); err != nil {
+			before, err := b.sanitizeTask(ctx, program, tool, request, inspect.FilesOf(b.job.Baseline.Dir))
+			if _, err := inspect.Late(ctx, run, err); err != nil {
 				return nil, err
 			}
 			run.Baseline = before.Findings
@@ -80,7 +79,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 
 // tools are the sanitizers at work on the candidate.
 type tools struct {
-	program  sanitize.Compute
+	program  inspect.Compute
 	request  worker.Request
 	cases    []gates.SanitizedCase
 	failure  *gates.Failure // why there is nothing to look at
@@ -90,7 +89,7 @@ type tools struct {
 }
 
 type outcome struct {
-	report sanitize.Report
+	report inspect.Report
 	err    error
 	took   time.Duration
 }
@@ -98,7 +97,7 @@ type outcome struct {
 // beginTools starts all tools of the gate at once: nothing is timed, so that they
 // need not wait for each other.
 func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (*tools, error) {
-	program, err := sanitize.Find(ctx, b.config.Getenv)
+	program, err := inspect.FindSanitizer(ctx, b.config.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +120,7 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 	}
 	t.request.Baseline = nil
 	t.request.Cases, t.request.Launch, t.request.Apart = cases, 1, true
-	files := sanitize.FilesOf(b.job.Candidate.Dir)
+	files := inspect.FilesOf(b.job.Candidate.Dir)
 	var all sync.WaitGroup
 	for i, tool := range gate.Tools {
 		all.Go(func() {
@@ -140,16 +139,16 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 // troubled tells a tool that does not work from a kernel that cannot be looked at.
 // Whether the tool works on this host at all, the base's reference tells: the
 // candidate has no say in that.
-func (b *Backend) troubled(ctx context.Context, program sanitize.Compute, tool policies.Sanitizer, request worker.Request, run gates.SanitizerRun, trouble string) (gates.SanitizerRun, error) {
+func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.SanitizerRun, trouble string) (gates.SanitizerRun, error) {
 	reference, err := b.reference(ctx)
 	if err != nil {
-		return tooLate(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	}
 	request.Reference, request.Candidate, request.Cases = reference, nil, request.Cases[:1]
-	known, err := b.sanitizeTask(ctx, program, tool, request, sanitize.Files{})
+	known, err := b.sanitizeTask(ctx, program, tool, request, inspect.Files{})
 	switch {
 	case err != nil:
-		return tooLate(ctx, run, err)
+		return inspect.Late(ctx, run, err)
 	case known.Trouble != "":
 		run.Skipped = fmt.Sprintf("%s does not work on this host: %s (try it by hand: compute-sanitizer --tool %s on any CUDA program)", tool, known.Trouble, tool)
 	default:
@@ -158,29 +157,19 @@ func (b *Backend) troubled(ctx context.Context, program sanitize.Compute, tool p
 	return run, nil
 }
 
-// tooLate is how a tool ends that the gate's time limit stopped: that is evidence,
-// for the candidate was running. A cancelled run is none.
-func tooLate(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
-		return run, nil
-	}
-	return run, err
-}
-
 // sanitizeTask has one request done by a worker under the tool. A launch may take as
 // long as the gate allows.
-func (b *Backend) sanitizeTask(ctx context.Context, program sanitize.Compute, tool policies.Sanitizer, request worker.Request, files sanitize.Files) (sanitize.Report, error) {
+func (b *Backend) sanitizeTask(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, files inspect.Files) (inspect.Report, error) {
 	request.Timeout = time.Hour
 	text, err := json.Marshal(request)
 	if err != nil {
-		return sanitize.Report{}, fmt.Errorf("writing the worker's request: %w", err)
+		return inspect.Report{}, fmt.Errorf("writing the worker's request: %w", err)
 	}
 	file := filepath.Join(b.config.Scratch, "sanitize-"+string(tool)+".json")
 	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return sanitize.Report{}, fmt.Errorf("writing the worker's request: %w", err)
+		return inspect.Report{}, fmt.Errorf("writing the worker's request: %w", err)
 	}
-	return program.Run(ctx, sanitize.Request{
+	return program.Run(ctx, inspect.SanitizeRequest{
 		Tool: tool, Args: append(slices.Clone(b.config.Program), file), Env: b.workerEnv(), Files: files, Dir: b.config.Scratch,
 	})
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-const faulty = "../sanitize/testdata/cuda"
+const faulty = "../inspect/testdata/cuda"
 
 // Every tool finds its mistake, in its line, and nothing in the kernel that has
 // none.
 func TestSanitizersOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
-	if _, err := sanitize.Find(t.Context(), os.Getenv); err != nil {
+	if _, err := inspect.FindSanitizer(t.Context(), os.Getenv); err != nil {
 		t.Skip(err)
 	}
 	manifest, err := os.ReadFile(filepath.Join(faulty, "kernel.yaml"))

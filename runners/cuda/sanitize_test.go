@@ -69,7 +69,7 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 
 func recordedDir(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("../sanitize/testdata/recorded")
+	dir, err := filepath.Abs("../inspect/testdata/compute")
 	if err != nil {
 		t.Fatal(err)
 	}

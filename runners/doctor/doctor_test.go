@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/includes"
-	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -88,7 +88,7 @@ var hosts = []struct {
 		}
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
 		h.Triton = lacks(fmt.Errorf("%w (asked was /usr/bin/python3.11, Python 3.11.2)", toolchain.ErrNoTriton))
-		h.NCU = lacks(fmt.Errorf("ncu was not found: %w", profile.ErrNotInstalled))
+		h.NCU = lacks(fmt.Errorf("ncu was not found: %w", inspect.ErrNoNCU))
 		h.Sanitizer = lacks(errors.New("not found"))
 	}},
 	{"no_driver", 1, func(h *Host) {
@@ -229,7 +229,7 @@ func TestFindings(t *testing.T) {
 			h.Devices = func() []string { return nil }
 			h.CUDA = lacks(toolchain.ErrNoCUDA)
 		}, Missing, "not found"},
-		{"GPU without ncu", "ncu", func(h *Host) { h.NCU = lacks(fmt.Errorf("ncu was not found: %w", profile.ErrNotInstalled)) }, Warn, "not found"},
+		{"GPU without ncu", "ncu", func(h *Host) { h.NCU = lacks(fmt.Errorf("ncu was not found: %w", inspect.ErrNoNCU)) }, Warn, "not found"},
 		{"counters for everyone", "ncu permission", params("RmProfilingAdminOnly: 0\n"), OK, "every user may read the GPU's counters"},
 		{"older name", "ncu permission", params("RestrictProfilingToAdminUsers: 1\n"), Warn, "only administrators may read the GPU's counters"},
 		{"administrator", "ncu permission", func(h *Host) {

@@ -18,9 +18,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/includes"
-	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -61,11 +60,11 @@ func DefaultHost() Host {
 			return fmt.Sprintf("%s for Python %s, %s", triton.Version, triton.PythonVersion, triton.Folder), nil
 		},
 		NCU: func(ctx context.Context) (string, error) {
-			ncu, err := profile.Find(ctx, os.Getenv)
+			ncu, err := inspect.FindNCU(ctx, os.Getenv)
 			return fmt.Sprintf("%s, %s", ncu.Version, ncu.Path), err
 		},
 		Sanitizer: func(ctx context.Context) (string, error) {
-			found, err := sanitize.Find(ctx, os.Getenv)
+			found, err := inspect.FindSanitizer(ctx, os.Getenv)
 			return fmt.Sprintf("%s, %s", found.Version, found.Path), err
 		},
 		DriverParams: func() (string, error) {

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/runners/profile"
+	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -118,9 +117,9 @@ func tritonFinding(version string, err error) Finding {
 func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
 	version, err := h.NCU(ctx)
 	if err != nil {
-		f := Finding{Name: "ncu", Status: Warn, Detail: oneLine(err), Remedy: profile.ErrNotInstalled.Error() + "; until then the profile gate is skipped"}
-		if errors.Is(err, profile.ErrNotInstalled) { // its words are the remedy
-			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+profile.ErrNotInstalled.Error()), "ncu was ")
+		f := Finding{Name: "ncu", Status: Warn, Detail: oneLine(err), Remedy: inspect.ErrNoNCU.Error() + "; until then the profile gate is skipped"}
+		if errors.Is(err, inspect.ErrNoNCU) { // its words are the remedy
+			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoNCU.Error()), "ncu was ")
 		}
 		return []Finding{f}
 	}
@@ -145,11 +144,11 @@ func permissionFinding(h Host) Finding {
 	case h.Admin():
 		f.Detail = "administrators may read the GPU's counters, and this process is one"
 	default:
-		f.Status, f.Detail, f.Remedy = Warn, "only administrators may read the GPU's counters", profile.PermissionRemedy
+		f.Status, f.Detail, f.Remedy = Warn, "only administrators may read the GPU's counters", inspect.PermissionRemedy
 		return f
 	}
 	if f.Status == Warn {
-		f.Remedy = "profile something; if ncu answers ERR_NVGPUCTRPERM: " + profile.PermissionRemedy
+		f.Remedy = "profile something; if ncu answers ERR_NVGPUCTRPERM: " + inspect.PermissionRemedy
 	}
 	return f
 }
@@ -173,9 +172,9 @@ func sanitizerFinding(version string, err error) Finding {
 	f := Finding{Name: "compute-sanitizer", Status: OK, Detail: version}
 	if err != nil {
 		f.Status, f.Detail = Warn, oneLine(err)
-		f.Remedy = sanitize.ErrNotInstalled.Error() + "; until then the sanitize gate looks for nothing on the GPU"
-		if errors.Is(err, sanitize.ErrNotInstalled) { // its words are the remedy
-			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+sanitize.ErrNotInstalled.Error()), "compute-sanitizer was ")
+		f.Remedy = inspect.ErrNoSanitizer.Error() + "; until then the sanitize gate looks for nothing on the GPU"
+		if errors.Is(err, inspect.ErrNoSanitizer) { // its words are the remedy
+			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoSanitizer.Error()), "compute-sanitizer was ")
 		}
 	}
 	return f

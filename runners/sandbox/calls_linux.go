@@ -1,9 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
-	"runtime"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -17,16 +14,10 @@ const (
 // Allow makes a filter that lets these calls through and no other. The caller
 // installs it where it wants it; [Spec.Calls] does so before the program starts.
 func Allow(calls []Call, otherwise uint32) ([]unix.SockFilter, error) {
-	arch, ok := auditArch[runtime.GOARCH]
-	if !ok {
-		return nil, fmt.Errorf("filter the system calls: no filter is known for %s; use amd64 or arm64", runtime.GOARCH)
-	}
 	// A call of the third convention on amd64 has a number that no entry has.
-	f := []unix.SockFilter{
-		{Code: bpfLoad, K: archOffset},
-		{Code: bpfEqual, K: arch, Jt: 1},
-		{Code: bpfAnswer, K: unix.SECCOMP_RET_KILL_PROCESS},
-		{Code: bpfLoad, K: callOffset},
+	f, err := filterHead()
+	if err != nil {
+		return nil, err
 	}
 	for _, c := range calls {
 		f = append(f, c.block()...)

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,11 +64,9 @@ func (c *config) supervise(started func()) (*exitReport, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}
-	launchCPU, err := l.becomeProgram(c)
-	if err != nil {
+	if err := l.becomeProgram(c); err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	started()
 
 	w := newWatch(c.Limits)
@@ -78,20 +75,14 @@ func (c *config) supervise(started func()) (*exitReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	exit := &exitReport{Status: status, Wall: time.Since(start)}
 	w.stop()
 	if err := killRest(); err != nil {
 		return nil, err
 	}
-
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &u); err != nil {
-		return nil, fmt.Errorf("read the resource usage: %w", err)
+	exit := &exitReport{Status: status, OutOfMemory: w.outOfMemory, Refused: w.refused()}
+	if status.Signaled() && status.Signal() == unix.SIGXFSZ {
+		exit.Refused = append(exit.Refused, fmt.Sprintf("a file would have grown over the %s limit", sizeText(c.Limits.FileSize)))
 	}
-	exit.CPU = max(0, time.Duration(u.Utime.Nano()+u.Stime.Nano())-launchCPU)
-	exit.MaxRSS = u.Maxrss << 10
-	exit.OutOfMemory = w.outOfMemory
-	exit.Refused = append(w.refused(), c.Limits.signalled(exit)...)
 	if root.full() {
 		exit.Refused = append(exit.Refused, fmt.Sprintf("the %s of disk were full", sizeText(c.Limits.Disk)))
 	}
@@ -103,20 +94,6 @@ func (c *config) supervise(started func()) (*exitReport, error) {
 		exit.Refused = append(exit.Refused, left...)
 	}
 	return exit, nil
-}
-
-// signalled names the limit behind a signal that the kernel sends for one.
-func (l Limits) signalled(e *exitReport) []string {
-	if !e.Status.Signaled() {
-		return nil
-	}
-	switch s := e.Status.Signal(); {
-	case s == unix.SIGXFSZ:
-		return []string{fmt.Sprintf("a file would have grown over the %s limit", sizeText(l.FileSize))}
-	case s == unix.SIGXCPU, s == unix.SIGKILL && l.CPU > 0 && e.CPU >= l.CPU:
-		return []string{fmt.Sprintf("killed at the limit of %v CPU time", l.CPU)}
-	}
-	return nil
 }
 
 // launch is the launch part, seen from process 1.
@@ -167,23 +144,19 @@ func (l *launch) awaitReady() error {
 }
 
 // becomeProgram lets the launch part go on, and returns when it has become the program.
-func (l *launch) becomeProgram(c *config) (cpu time.Duration, err error) {
+func (l *launch) becomeProgram(c *config) error {
 	defer l.socket.Close()
 	if err := gob.NewEncoder(l.socket).Encode(c); err != nil {
-		return 0, fmt.Errorf("tell the launch part what to run: %w", err)
+		return fmt.Errorf("tell the launch part what to run: %w", err)
 	}
-	for {
-		var r report
-		switch err := l.replies.Decode(&r); {
-		case errors.Is(err, io.EOF):
-			return cpu, nil // closed by the program's start
-		case err != nil:
-			return 0, fmt.Errorf("wait for the program's start: %w", err)
-		case r.Error != "":
-			return 0, errors.New(r.Error)
-		}
-		cpu = r.CPU
+	var r report
+	switch err := l.replies.Decode(&r); {
+	case errors.Is(err, io.EOF):
+		return nil // closed by the program's start
+	case err != nil:
+		return fmt.Errorf("wait for the program's start: %w", err)
 	}
+	return errors.New(r.Error)
 }
 
 // waitFor reaps every process that ends, until the program does.

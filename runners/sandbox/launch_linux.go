@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,14 +30,14 @@ func runLaunch() int {
 	if err := gob.NewDecoder(socket).Decode(&c); err != nil {
 		return 1 // process 1 is gone
 	}
-	if err := c.becomeProgram(replies); err != nil {
+	if err := c.becomeProgram(); err != nil {
 		send(replies, report{Error: err.Error()})
 		return 1
 	}
 	return 0
 }
 
-func (c *config) becomeProgram(replies *gob.Encoder) error {
+func (c *config) becomeProgram() error {
 	// The program is to go first when the host's memory runs out.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return fmt.Errorf("offer the program to the out-of-memory killer: %w", err)
@@ -75,7 +74,6 @@ func (c *config) becomeProgram(replies *gob.Encoder) error {
 	if err != nil {
 		return err
 	}
-	send(replies, report{CPU: ownCPU()})
 	if step, errno := end.take(); errno != 0 {
 		return fmt.Errorf("%s: %w", end.names[step], errno)
 	}
@@ -104,7 +102,7 @@ type ending struct {
 func (c *config) lastSteps(f filter, path string) (*ending, error) {
 	e := &ending{limits: c.Limits.rlimits(), filter: unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}}
 	for _, l := range e.limits {
-		e.names = append(e.names, fmt.Sprintf("limit the %s to %d", l.name, l.soft))
+		e.names = append(e.names, fmt.Sprintf("limit the %s to %d", l.name, l.most))
 	}
 	e.names = append(e.names, "filter the system calls", "run "+path)
 	if path == "" {
@@ -134,7 +132,7 @@ func (c *config) lastSteps(f filter, path string) (*ending, error) {
 func (e *ending) take() (step int, errno syscall.Errno) {
 	for i := range e.limits {
 		l := &e.limits[i]
-		pair := [2]uint64{l.soft, l.hard}
+		pair := [2]uint64{l.most, l.most} // soft and hard
 		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(l.resource), uintptr(unsafe.Pointer(&pair)), 0, 0, 0); errno != 0 {
 			return i, errno
 		}
@@ -171,37 +169,24 @@ func (c *config) program() (string, error) {
 	return "", fmt.Errorf("find %s in %s: %w; is it below a read path?", name, path, os.ErrNotExist)
 }
 
-func ownCPU() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 type rlimit struct {
-	name       string
-	resource   int
-	soft, hard uint64
+	name     string
+	resource int
+	most     uint64
 }
 
 func (l Limits) rlimits() []rlimit {
 	limits := []rlimit{
-		{"core dump", unix.RLIMIT_CORE, 0, 0},
-		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize), uint64(l.FileSize)},
-		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles)},
-		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes), uint64(l.Processes)},
+		{"core dump", unix.RLIMIT_CORE, 0},
+		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize)},
+		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles)},
+		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes)},
 	}
 	if l.AddressSpace > 0 {
-		limits = append(limits, rlimit{"address space", unix.RLIMIT_AS, uint64(l.AddressSpace), uint64(l.AddressSpace)})
-	}
-	if l.CPU > 0 {
-		// The second more is for the program that handles the warning.
-		s := uint64((l.CPU + time.Second - 1) / time.Second)
-		limits = append(limits, rlimit{"CPU time", unix.RLIMIT_CPU, s, s + 1})
+		limits = append(limits, rlimit{"address space", unix.RLIMIT_AS, uint64(l.AddressSpace)})
 	}
 	if !l.Overcommit {
-		limits = append(limits, rlimit{"memory", unix.RLIMIT_DATA, uint64(l.Memory), uint64(l.Memory)})
+		limits = append(limits, rlimit{"memory", unix.RLIMIT_DATA, uint64(l.Memory)})
 	}
 	return limits
 }

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestRunEnds(t *testing.T) {
@@ -39,7 +37,7 @@ func TestRunEnds(t *testing.T) {
 			if r.ExitCode != test.code || r.Signal != test.signal || out != test.out {
 				t.Errorf("got %d, %v, %q, want %d, %v, %q", r.ExitCode, r.Signal, out, test.code, test.signal, test.out)
 			}
-			if len(r.Refused) > 0 || r.Wall <= 0 || r.MaxRSS <= 0 {
+			if len(r.Refused) > 0 {
 				t.Errorf("got %+v", r)
 			}
 		})
@@ -60,34 +58,11 @@ func TestRunTight(t *testing.T) {
 	}
 }
 
-func TestRunCPULimit(t *testing.T) {
-	needSandbox(t)
-	t.Parallel()
-	s := shell("while :; do :; done")
-	s.Limits.Wall, s.Limits.CPU = 5*time.Minute, time.Second
-	r, _ := run(t, s)
-	if r.Signal != syscall.SIGXCPU || r.CPU < 500*time.Millisecond || !cmp.Equal(r.Refused, []string{"killed at the limit of 1s CPU time"}) {
-		t.Errorf("got %+v", r)
-	}
-}
-
-func TestRunEnvironmentAndInput(t *testing.T) {
+func TestRunEnvironment(t *testing.T) {
 	needSandbox(t)
 	s := Spec{Args: []string{"env"}, Env: []string{"PATH=/usr/bin:/bin", "A=b c"}, Read: SystemPaths()}
 	if _, out := run(t, s); out != "PATH=/usr/bin:/bin\nA=b c\n" {
 		t.Errorf("environment is %q", out)
-	}
-	s = shell("cat")
-	s.Stdin = strings.NewReader("some input")
-	if _, out := run(t, s); out != "some input" {
-		t.Errorf("input came back as %q", out)
-	}
-	s = shell("read line; echo $line")
-	in, w := io.Pipe() // never closed: a program that ends must not wait for it
-	go func() { _, _ = io.WriteString(w, "first\n") }()
-	s.Stdin = in
-	if _, out := run(t, s); out != "first\n" {
-		t.Errorf("line came back as %q", out)
 	}
 }
 

@@ -49,7 +49,6 @@ type Spec struct {
 	// it is mapped: a list without files, memfds and the like leaves no other.
 	Calls []Call
 
-	Stdin          io.Reader // nil reads as empty
 	Stdout, Stderr io.Writer // nil discards; when both are the same writer, it is never written to at once
 
 	Limits Limits
@@ -58,7 +57,6 @@ type Spec struct {
 // Limits bound the program. A zero field means the default named beside it.
 type Limits struct {
 	Wall   time.Duration // from the program's start to its end; then everything inside is killed (1 min)
-	CPU    time.Duration // processor time of each process, in whole seconds, rounded up (none but Wall)
 	Memory int64         // of all processes together, resident; and what each may map for writing (4 GiB)
 
 	// Overcommit lets a process map more than Memory as long as it does not touch it, as sanitizers, race
@@ -103,10 +101,6 @@ type Result struct {
 	OutputTruncated bool
 	OutOfMemory     bool     // the watch found more than Limits.Memory resident
 	Refused         []string // each limit that was hit and each output left behind, for a reader
-
-	Wall   time.Duration
-	CPU    time.Duration // of all processes inside
-	MaxRSS int64         // bytes, of the largest process; the sandbox's own start makes it several MiB at least
 }
 
 // OK reports whether the program ended with exit code 0 and within every limit that kills.

@@ -53,22 +53,30 @@ const (
 // A filter is a program for the kernel's packet-filter machine that looks at each system call.
 type filter []unix.SockFilter
 
-// newFilter makes the filter of a program without a list of calls. With devices it may make Unix sockets, and still no
-// others, and memfds: the GPU's driver will not start without.
-func newFilter(devices bool) (filter, error) {
+// filterHead kills what calls by another machine's convention, and loads the call's number.
+func filterHead() (filter, error) {
 	arch, ok := auditArch[runtime.GOARCH]
 	if !ok {
 		return nil, fmt.Errorf("filter the system calls: no filter is known for %s; use amd64 or arm64", runtime.GOARCH)
 	}
-	refused := refusedCalls
-	if !devices {
-		refused = slices.Concat(refusedCalls, heldApart)
-	}
-	f := filter{
+	return filter{
 		{Code: bpfLoad, K: archOffset},
 		{Code: bpfEqual, K: arch, Jt: 1},
 		{Code: bpfAnswer, K: unix.SECCOMP_RET_KILL_PROCESS},
 		{Code: bpfLoad, K: callOffset},
+	}, nil
+}
+
+// newFilter makes the filter of a program without a list of calls. With devices it may make Unix sockets, and still no
+// others, and memfds: the GPU's driver will not start without.
+func newFilter(devices bool) (filter, error) {
+	f, err := filterHead()
+	if err != nil {
+		return nil, err
+	}
+	refused := refusedCalls
+	if !devices {
+		refused = slices.Concat(refusedCalls, heldApart)
 	}
 	if devices {
 		f = append(f,
@@ -76,7 +84,7 @@ func newFilter(devices bool) (filter, error) {
 			unix.SockFilter{Code: bpfLoad, K: argumentOffset},
 			unix.SockFilter{Code: bpfEqual, K: unix.AF_UNIX, Jf: 1},
 			unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ALLOW},
-			unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+			unix.SockFilter{Code: bpfAnswer, K: denied},
 		)
 	}
 	f = append(f, unix.SockFilter{Code: bpfAtLeast, K: x32Bit, Jt: uint8(len(refused) + 1)})
@@ -86,6 +94,6 @@ func newFilter(devices bool) (filter, error) {
 	}
 	return append(f,
 		unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ALLOW},
-		unix.SockFilter{Code: bpfAnswer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		unix.SockFilter{Code: bpfAnswer, K: denied},
 	), nil
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"time"
 )
 
 // The binary runs in three parts. The caller's process starts initName in the new namespaces; that builds the
@@ -62,11 +61,10 @@ type config struct {
 }
 
 // report is what an inner part says. Error means that nothing was started. Otherwise the launch part
-// says that it is ready and then what it has cost, and process 1 sends an empty report when the program runs and one with Exit at its end.
+// says that it is ready, and process 1 sends an empty report when the program runs and one with Exit at its end.
 type report struct {
 	Error       string
 	Unsupported bool // the kernel refuses this sandbox and any other
-	CPU         time.Duration
 	Exit        *exitReport
 }
 
@@ -77,8 +75,6 @@ func (e kernelError) Unwrap() error { return e.error }
 
 type exitReport struct {
 	Status      syscall.WaitStatus
-	Wall, CPU   time.Duration
-	MaxRSS      int64
 	OutOfMemory bool
 	Refused     []string
 }

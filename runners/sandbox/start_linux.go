@@ -91,16 +91,9 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP),
 	}
 	p.connectOutput(s)
-	closeStdin, err := p.connectStdin(s.Stdin)
-	if err != nil {
-		near.Close()
-		far.Close()
-		return nil, err
-	}
 	err = p.cmd.Start()
 	far.Close() // or the end of process 1 would not be seen
 	if err != nil {
-		closeStdin()
 		near.Close()
 		err = fmt.Errorf("make the namespaces: %w", err)
 		if refusedByKernel(err) {
@@ -116,7 +109,6 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	if err := p.handshake(c, replies); err != nil && !p.hitLimit() {
 		p.stop(err, nil)
 		_ = p.reap() // the reason is known
-		closeStdin()
 		p.timer.Stop()
 		p.unbind()
 		return nil, p.why
@@ -128,29 +120,8 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 			r.Refused = append(r.Refused, fmt.Sprintf("killed at the %v deadline", p.limits.Wall))
 		})
 	})
-	go p.follow(replies, closeStdin)
+	go p.follow(replies)
 	return p, nil
-}
-
-// connectStdin hands files over as they are and copies other readers through a pipe. Unlike exec.Cmd's own
-// copying, a reader that blocks for ever does not hold up Wait.
-func (p *Process) connectStdin(in io.Reader) (closePipe func(), err error) {
-	if f, ok := in.(*os.File); ok || in == nil {
-		if f != nil {
-			p.cmd.Stdin = f
-		}
-		return func() {}, nil
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make the input's pipe: %w", err)
-	}
-	p.cmd.Stdin = r
-	go func() {
-		_, _ = io.Copy(w, in) // the program may stop reading at any time
-		w.Close()
-	}()
-	return func() { r.Close(); w.Close() }, nil
 }
 
 // handshake sends the config and waits until the program runs.
@@ -172,12 +143,10 @@ func (p *Process) handshake(c config, replies *gob.Decoder) error {
 }
 
 // follow waits for the end and fills in the result.
-func (p *Process) follow(replies *gob.Decoder, closeStdin func()) {
-	started := time.Now()
+func (p *Process) follow(replies *gob.Decoder) {
 	var r report
 	replyErr := replies.Decode(&r)
 	waitErr := p.reap()
-	closeStdin()
 	p.timer.Stop()
 	p.unbind()
 
@@ -187,11 +156,6 @@ func (p *Process) follow(replies *gob.Decoder, closeStdin func()) {
 	switch e := r.Exit; {
 	case p.why != nil:
 		p.result.ExitCode, p.result.Signal = -1, syscall.SIGKILL
-		p.result.Wall = time.Since(started)
-		p.result.CPU = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
-		if u, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			p.result.MaxRSS = u.Maxrss << 10
-		}
 		if len(p.result.Refused) == 0 {
 			p.err = fmt.Errorf("the program in the sandbox was killed: %w", p.why)
 		}
@@ -201,7 +165,6 @@ func (p *Process) follow(replies *gob.Decoder, closeStdin func()) {
 		p.err = fmt.Errorf("the sandbox's process 1 ended without a result (%v): %w", p.cmd.ProcessState, cmp.Or(replyErr, io.ErrUnexpectedEOF))
 	default:
 		p.result.ExitCode, p.result.Signal = exitOf(e.Status)
-		p.result.Wall, p.result.CPU, p.result.MaxRSS = e.Wall, e.CPU, e.MaxRSS
 		p.result.OutOfMemory = e.OutOfMemory
 		p.result.Refused = append(p.result.Refused, e.Refused...)
 		if exit := new(exec.ExitError); waitErr != nil && !errors.As(waitErr, &exit) {

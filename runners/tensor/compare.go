@@ -19,38 +19,19 @@ type Tolerance struct {
 // and Norm, so that those keep describing the rest. The kinds do not overlap: a poisoned element is Unwritten, not
 // NaN. An element that is NaN, or the same infinity, as its reference is neither bad nor part of the figures.
 //
-// Every float here is finite, because JSON knows nothing else: what would be ±Inf is ±math.MaxFloat64, and a
-// NaN in WorstGot or WorstWant is 0, with WorstFault to tell.
+// Every float here is finite, because JSON knows nothing else: what would be Inf is math.MaxFloat64.
 type Errors struct {
-	Elements int     `json:"elements"`
-	MaxAbs   float64 `json:"max_abs"`
-	MeanAbs  float64 `json:"mean_abs"`
+	Elements int
+	MaxAbs   float64
+	MeanAbs  float64
 	// Norm is ‖got − want‖₂ / ‖want‖₂: 0 when both are 0, math.MaxFloat64 when the reference alone is.
-	Norm float64 `json:"norm"`
+	Norm float64
 
-	Bad       int `json:"bad"` // beyond the tolerance, and every fault
-	NaN       int `json:"nan"`
-	Inf       int `json:"inf"`
-	Unwritten int `json:"unwritten"`
-
-	// WorstIndex is the first fault, or else the first element with the largest error; −1 when all are exact.
-	WorstIndex int     `json:"worst_index"`
-	WorstFault Fault   `json:"worst_fault,omitempty"`
-	WorstGot   float64 `json:"worst_got"`
-	WorstWant  float64 `json:"worst_want"`
+	Bad       int // beyond the tolerance, and every fault
+	NaN       int
+	Inf       int
+	Unwritten int
 }
-
-// A Fault says why an element could not be compared as a number.
-type Fault string
-
-const (
-	faultNone      Fault = ""
-	faultUnwritten Fault = "unwritten"
-	faultNaN       Fault = "nan"
-	faultInf       Fault = "inf"
-	// faultFinite is a number where the reference is NaN or infinite.
-	faultFinite Fault = "finite"
-)
 
 // Compare measures got, elements of d, against want. An integer that equals the poison pattern is unwritten only
 // if it is also beyond the tolerance: it may be the right answer.
@@ -63,7 +44,7 @@ func Compare(d kernels.DType, got []byte, want []float64, tol Tolerance) (Errors
 		return Errors{}, fmt.Errorf("compare %s output: %w", d, err)
 	}
 
-	c := comparison{poison: patternOf(d), got: got, Errors: Errors{Elements: len(want), WorstIndex: -1}}
+	c := comparison{poison: patternOf(d), got: got, Errors: Errors{Elements: len(want)}}
 	var values [512]float64
 	for start := 0; start < len(want); start += len(values) {
 		n := min(len(values), len(want)-start)
@@ -104,17 +85,13 @@ func (c *comparison) element(i int, got, want float64, tol Tolerance) {
 	}
 	if !(diff <= tol.Abs+float64(tol.Rel*math.Abs(want))) {
 		if c.poison.at(c.got, i) { // an integer: poisoned floats are NaN
-			c.fault(i, faultUnwritten, got, want)
+			c.Bad++
+			c.Unwritten++
 			return
 		}
 		c.Bad++
 	}
-	if diff > c.MaxAbs {
-		c.MaxAbs = diff
-		if c.WorstFault == faultNone {
-			c.WorstIndex, c.WorstGot, c.WorstWant = i, got, want
-		}
-	}
+	c.MaxAbs = max(c.MaxAbs, diff)
 	c.compared++
 	c.sumAbs += diff
 	c.difference.add(diff)
@@ -124,30 +101,15 @@ func (c *comparison) element(i int, got, want float64, tol Tolerance) {
 func (c *comparison) nonFinite(i int, got, want float64) {
 	switch {
 	case c.poison.at(c.got, i):
-		c.fault(i, faultUnwritten, got, want)
-	case got == want || got != got && want != want:
-	case got != got:
-		c.fault(i, faultNaN, got, want)
-	case math.IsInf(got, 0):
-		c.fault(i, faultInf, got, want)
-	default:
-		c.fault(i, faultFinite, got, want)
-	}
-}
-
-func (c *comparison) fault(i int, kind Fault, got, want float64) {
-	c.Bad++
-	switch kind {
-	case faultUnwritten:
 		c.Unwritten++
-	case faultNaN:
+	case got == want || got != got && want != want:
+		return
+	case got != got:
 		c.NaN++
-	case faultInf:
+	case math.IsInf(got, 0):
 		c.Inf++
 	}
-	if c.WorstFault == faultNone {
-		c.WorstFault, c.WorstIndex, c.WorstGot, c.WorstWant = kind, i, got, want
-	}
+	c.Bad++
 }
 
 func (c *comparison) finish() {
@@ -156,14 +118,8 @@ func (c *comparison) finish() {
 	}
 	c.Norm = storable(ratio(&c.difference, &c.reference))
 	c.MaxAbs = storable(c.MaxAbs)
-	c.WorstGot, c.WorstWant = storable(c.WorstGot), storable(c.WorstWant)
 }
 
 func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
-func storable(x float64) float64 {
-	if x != x {
-		return 0
-	}
-	return min(max(x, -math.MaxFloat64), math.MaxFloat64)
-}
+func storable(x float64) float64 { return min(x, math.MaxFloat64) }

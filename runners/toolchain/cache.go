@@ -92,8 +92,7 @@ func (c *Cache) warn(doing string, err error) {
 
 // outputRecord is the part of an entry that has no file of its own.
 type outputRecord struct {
-	Refusal string  `json:"refusal,omitempty"`
-	Seconds float64 `json:"seconds"`
+	Refusal string `json:"refusal,omitempty"`
 }
 
 // The files of an entry. sums lists the others' checksums in the form of sha256sum.
@@ -150,7 +149,7 @@ func loadEntry(dir string) (nvccOutput, error) {
 	}
 	return nvccOutput{
 		Image: content[cubinFileName], Log: string(content[logFileName]), Usage: string(content[usageFileName]),
-		Refusal: r.Refusal, Final: r.Refusal != "", Seconds: r.Seconds,
+		Refusal: r.Refusal, Final: r.Refusal != "",
 	}, nil
 }
 
@@ -165,7 +164,7 @@ func checksums(content map[string][]byte) string {
 
 // store writes an entry beside its place and moves it there. Where another process was quicker, its entry stays.
 func (c *Cache) store(key string, o nvccOutput) error {
-	record, err := json.Marshal(outputRecord{Refusal: o.Refusal, Seconds: o.Seconds})
+	record, err := json.Marshal(outputRecord{Refusal: o.Refusal})
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func TestCacheKey(t *testing.T) {
 }
 
 func TestCacheThrowsBrokenEntriesAway(t *testing.T) {
-	want := nvccOutput{Image: []byte("image"), Log: "log", Usage: "usage", Seconds: 1.5}
+	want := nvccOutput{Image: []byte("image"), Log: "log", Usage: "usage"}
 	for name, harm := range map[string]func(dir string) error{
 		"another image": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, cubinFileName), []byte("forged"), 0o600)

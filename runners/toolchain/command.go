@@ -97,7 +97,6 @@ func (c *Command) Build(ctx context.Context, b CommandBuild) (*Cubin, error) {
 
 func (c *Command) build(ctx context.Context, b CommandBuild, out string) (*Cubin, error) {
 	var log bytes.Buffer
-	start := time.Now()
 	r, err := sandbox.Run(ctx, sandbox.Spec{
 		Args: b.Args, Dir: b.Dir, Env: c.env(b, out), Stdout: &log, Stderr: &log, Read: append(slices.Clone(c.read), b.Dir), Write: []string{out},
 		Limits: sandbox.Limits{Wall: cmp.Or(b.Timeout, buildTimeout), Memory: c.memory, Disk: 1 << 30, Processes: 256, Output: 1 << 20},
@@ -105,7 +104,7 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string) (*Cubin
 	if err != nil {
 		return nil, fmt.Errorf("running the build %s: %w", shown(strings.Join(b.Args, " ")), err)
 	}
-	cubin := &Cubin{Log: log.String(), Diagnostics: diagnosticsIn(log.String(), b.Dir), Seconds: time.Since(start).Seconds(), Path: filepath.Join(out, commandCubin)}
+	cubin := &Cubin{Log: log.String(), Diagnostics: diagnosticsIn(log.String(), b.Dir), Path: filepath.Join(out, commandCubin)}
 	if !r.OK() {
 		summary, _ := (&CUDA{Memory: c.memory}).refusal(r, cubin.Log, cubin.Diagnostics)
 		return nil, cubin.refuse("the build %s: %s", shown(strings.Join(b.Args, " ")), summary)

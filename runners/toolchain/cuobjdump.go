@@ -10,11 +10,11 @@ import (
 var (
 	cuobjdumpArch     = regexp.MustCompile(`^arch = (\S+)$`)
 	cuobjdumpFunction = regexp.MustCompile(`^ ?Function (\S+):$`)
-	cuobjdumpField    = regexp.MustCompile(`^([A-Z]+)(?:\[(\d{1,3})\])?:(\S*)$`)
+	cuobjdumpField    = regexp.MustCompile(`^([A-Z]+):(\S*)$`)
 )
 
-// parseResourceUsage reads the output of cuobjdump --dump-resource-usage. It knows registers, stack, shared, local and
-// constant memory; spills and barriers are ptxas's to tell. Relocatable code lists plain device functions as well.
+// parseResourceUsage reads the output of cuobjdump --dump-resource-usage. It knows registers, stack and shared
+// memory; spills are ptxas's to tell. Relocatable code lists plain device functions as well.
 //
 // SHARED is kept as printed. From sm_90 on, a function that uses shared memory at all counts 1024 bytes more than
 // ptxas says: those the driver reserves. A stack that the tool calls UNKNOWN stays nil.
@@ -59,20 +59,15 @@ func resourceField(u *FunctionUsage, field string) error {
 	if m == nil {
 		return nil
 	}
-	key, bank, value := m[1], m[2], m[3]
+	key, value := m[1], m[2]
 	var to **int
 	switch {
 	case key == "REG":
 		to = &u.Registers
-	case key == "STACK" && value == "UNKNOWN":
-		return nil
-	case key == "STACK":
+	case key == "STACK" && value != "UNKNOWN":
 		to = &u.Stack
 	case key == "SHARED":
 		to = &u.StaticShared
-	case key == "LOCAL":
-		to = &u.Local
-	case key == "CONSTANT" && bank != "":
 	default:
 		return nil
 	}
@@ -80,14 +75,6 @@ func resourceField(u *FunctionUsage, field string) error {
 	if err != nil {
 		return fmt.Errorf("%q: %w", field, err)
 	}
-	if to != nil {
-		raise(to, int(n))
-		return nil
-	}
-	b, err := strconv.Atoi(bank)
-	if err != nil {
-		return fmt.Errorf("%q: constant bank: %w", field, err)
-	}
-	u.raiseConstant(b, int(n))
+	raise(to, int(n))
 	return nil
 }

@@ -31,7 +31,7 @@ func TestToolsAgreeOnRecordedCubins(t *testing.T) {
 }
 
 // compareTools checks what must be equal, and returns how many entries it found in both.
-func compareTools(t *testing.T, report PTXASReport, functions []FunctionUsage) int {
+func compareTools(t *testing.T, report ptxasReport, functions []FunctionUsage) int {
 	t.Helper()
 	type key struct{ name, arch string }
 	byName := map[key]FunctionUsage{}
@@ -55,11 +55,6 @@ func compareTools(t *testing.T, report PTXASReport, functions []FunctionUsage) i
 		if e.StaticShared != nil && *f.StaticShared != *e.StaticShared && *f.StaticShared != *e.StaticShared+reserved {
 			t.Errorf("%s: ptxas says %d bytes of shared memory, cuobjdump %d", e.Name, *e.StaticShared, *f.StaticShared)
 		}
-		for bank, n := range e.Constant {
-			if f.Constant[bank] != n {
-				t.Errorf("%s: ptxas says %d bytes in constant bank %d, cuobjdump %d", e.Name, n, bank, f.Constant[bank])
-			}
-		}
 	}
 	return len(report.Entries)
 }
@@ -79,7 +74,7 @@ func TestResourceUsage(t *testing.T) {
 		{
 			"unknown fields and banks",
 			" Function k:\n  REG:8 WARP:x CONSTANT[PIC]:9 CONSTANT[1]:4 LOCAL:2\n",
-			[]FunctionUsage{{Name: "k", Registers: of(8), Local: of(2), Constant: map[int]int{1: 4}}},
+			[]FunctionUsage{{Name: "k", Registers: of(8)}},
 		},
 		{
 			"a stack that nobody knows",
@@ -119,7 +114,6 @@ func TestCuobjdumpErrors(t *testing.T) {
 		{"usage: register count", usage, "\n Function k:\n  REG:x\n", `cuobjdump output line 3: "REG:x"`},
 		{"usage: negative", usage, " Function k:\n  SHARED:-4\n", "cuobjdump output line 2: "},
 		{"usage: no number", usage, " Function k:\n  REG:8 STACK:\n", "cuobjdump output line 2: "},
-		{"usage: constant bank", usage, " Function k:\n  CONSTANT[0]:4x\n", "cuobjdump output line 2: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.parse(test.out)

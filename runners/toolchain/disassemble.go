@@ -26,34 +26,34 @@ type Disassembler struct {
 	Cache   *Cache // keeps what it said; nil asks every time
 
 	args  []string
-	parse func(string) map[string]Listing
+	parse func(string) map[string]listing
 }
 
-// A Listing is the instructions of one function.
-type Listing []Instruction
+// A listing is the instructions of one function.
+type listing []instruction
 
-// An Instruction is one line of a disassembly, without what changes with its place.
-type Instruction struct {
+// An instruction is one line of a disassembly, without what changes with its place.
+type instruction struct {
 	Text  string
-	Class Class
+	Class class
 	File  string // base name of the source; "" where it is not known
 	Line  int
 }
 
-// A Class is what an instruction does.
-type Class int
+// A class is what an instruction does.
+type class int
 
 // The classes are those of gates.Instructions.
 const (
-	Other Class = iota
-	Tensor
-	Memory
-	Barrier
-	Special
+	classOther class = iota
+	classTensor
+	classMemory
+	classBarrier
+	classSpecial
 )
 
-// ErrNoDisassembler says how to get one.
-var ErrNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit beside nvcc, or run `make setup`, which fetches it from PyPI")
+// errNoDisassembler says how to get one.
+var errNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit beside nvcc, or run `make setup`, which fetches it from PyPI")
 
 var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
 
@@ -75,7 +75,7 @@ func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (
 			return &Disassembler{Path: path, Version: "nvdisasm " + string(m[1]), Cache: cuda.Cache, args: []string{"-g", "-c"}, parse: parseSASS}, nil
 		}
 	}
-	return nil, ErrNoDisassembler
+	return nil, errNoDisassembler
 }
 
 // FindObjdump looks for the system's, which shows what a C compiler made.
@@ -98,8 +98,8 @@ const (
 	maxDisassembly     = 64 << 20
 )
 
-// Disassemble is the functions of an image by their symbols; of what a C compiler made they are one, without a name.
-func (d *Disassembler) Disassemble(ctx context.Context, path string) (map[string]Listing, error) {
+// disassemble is the functions of an image by their symbols; of what a C compiler made they are one, without a name.
+func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string]listing, error) {
 	key := ""
 	if d.Cache != nil {
 		sum, err := hashFile(path)

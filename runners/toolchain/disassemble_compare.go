@@ -64,10 +64,10 @@ func (d *Disassembler) Compare(ctx context.Context, pairs []CodePair) *gates.Mac
 }
 
 // all disassembles every image once, two at a time: the program takes most of its time to start.
-func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]map[string]Listing, error) {
+func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]map[string]listing, error) {
 	var wait sync.WaitGroup
 	var lock sync.Mutex
-	listings, room := map[string]map[string]Listing{}, make(chan struct{}, 2)
+	listings, room := map[string]map[string]listing{}, make(chan struct{}, 2)
 	var failures []error
 	for _, p := range pairs {
 		for _, path := range []string{p.Baseline.Path, p.Candidate.Path} {
@@ -83,7 +83,7 @@ func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]ma
 			wait.Go(func() {
 				room <- struct{}{}
 				defer func() { <-room }()
-				found, err := d.Disassemble(ctx, path)
+				found, err := d.disassemble(ctx, path)
 				lock.Lock()
 				defer lock.Unlock()
 				if listings[path] = found; err != nil {
@@ -96,16 +96,16 @@ func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]ma
 	return listings, errors.Join(failures[:min(1, len(failures))]...)
 }
 
-func (l Listing) count() *gates.Instructions {
+func (l listing) count() *gates.Instructions {
 	n := &gates.Instructions{}
-	into := map[Class]*int{Tensor: &n.Tensor, Memory: &n.Memory, Barrier: &n.Barrier, Special: &n.Special, Other: &n.Other}
+	into := map[class]*int{classTensor: &n.Tensor, classMemory: &n.Memory, classBarrier: &n.Barrier, classSpecial: &n.Special, classOther: &n.Other}
 	for _, i := range l {
 		*into[i.Class]++
 	}
 	return n
 }
 
-func (l Listing) text() []byte {
+func (l listing) text() []byte {
 	var b strings.Builder
 	for _, i := range l {
 		b.WriteString(i.Text + "\n")
@@ -114,7 +114,7 @@ func (l Listing) text() []byte {
 }
 
 // compareListings is a diff whose hunks say which line of the source their first change comes from.
-func compareListings(before, after Listing) string {
+func compareListings(before, after listing) string {
 	text := string(diff.Diff("baseline", before.text(), "candidate", after.text()))
 	if _, text, _ = strings.Cut(text, "\n+++ "); text == "" {
 		return ""
@@ -153,7 +153,7 @@ func compareListings(before, after Listing) string {
 }
 
 // say adds an instruction's place in the source to the head of a hunk, once.
-func say(lines []string, head int, l Listing, at int) int {
+func say(lines []string, head int, l listing, at int) int {
 	if head >= 0 && at >= 0 && at < len(l) && l[at].File != "" {
 		lines[head] += fmt.Sprintf(" %s:%d", l[at].File, l[at].Line)
 	}

@@ -18,8 +18,8 @@ var (
 // parseSASS reads what nvdisasm -g -c prints: the instructions of each kernel's section, the device functions that it calls among
 // them. Addresses and the numbers of labels are left out, since one instruction more shifts them all; so is padding. Lines that it does
 // not know are skipped.
-func parseSASS(text string) map[string]Listing {
-	all := map[string]Listing{}
+func parseSASS(text string) map[string]listing {
+	all := map[string]listing{}
 	function, file, number := "", "", 0
 	for line := range strings.Lines(text) {
 		switch {
@@ -42,7 +42,7 @@ func parseSASS(text string) map[string]Listing {
 			said := sassLabel.ReplaceAllString(m[1], ".L")
 			word := mnemonic(sassPredicate.ReplaceAllString(said, ""))
 			if word != "NOP" {
-				all[function] = append(all[function], Instruction{Text: instructionText(said), Class: sassClass(word), File: file, Line: number})
+				all[function] = append(all[function], instruction{Text: instructionText(said), Class: sassClass(word), File: file, Line: number})
 			}
 		}
 	}
@@ -71,7 +71,7 @@ var (
 	sassUniform  = []string{"REDUX"} // arithmetic over the lanes of a warp
 )
 
-func sassClass(word string) Class {
+func sassClass(word string) class {
 	begins := func(list []string) bool {
 		for _, name := range list {
 			if strings.HasPrefix(word, name) {
@@ -82,17 +82,17 @@ func sassClass(word string) Class {
 	}
 	switch {
 	case strings.HasSuffix(word, "MMA"):
-		return Tensor
+		return classTensor
 	case word == "MUFU":
-		return Special
+		return classSpecial
 	case begins(sassBarriers):
-		return Barrier
+		return classBarrier
 	case begins(sassConstant) || begins(sassUniform):
-		return Other
+		return classOther
 	case begins(sassMemory):
-		return Memory
+		return classMemory
 	}
-	return Other
+	return classOther
 }
 
 var (
@@ -102,8 +102,8 @@ var (
 )
 
 // parseObjdump reads what objdump -d -l prints, all functions as one.
-func parseObjdump(text string) map[string]Listing {
-	var all Listing
+func parseObjdump(text string) map[string]listing {
+	var all listing
 	file, number := "", 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -111,14 +111,14 @@ func parseObjdump(text string) map[string]Listing {
 			said := instructionText(objdumpTarget.ReplaceAllString(m[1], "<$1>"))
 			word, operands, _ := strings.Cut(said, " ")
 			if !strings.HasPrefix(word, "nop") && word != "data16" && word != "cs" {
-				all = append(all, Instruction{Text: said, Class: hostClass(word, operands), File: file, Line: number})
+				all = append(all, instruction{Text: said, Class: hostClass(word, operands), File: file, Line: number})
 			}
 		} else if m := objdumpLine.FindStringSubmatch(line); m != nil && !strings.HasPrefix(line, "Disassembly of section") {
 			file = base(m[1])
 			number, _ = strconv.Atoi(m[2])
 		}
 	}
-	return map[string]Listing{"": all}
+	return map[string]listing{"": all}
 }
 
 var (
@@ -128,16 +128,16 @@ var (
 )
 
 // hostClass is for x86-64 and AArch64: there, what has an address among its operands goes to memory.
-func hostClass(word, operands string) Class {
+func hostClass(word, operands string) class {
 	switch {
 	case hostTensor.MatchString(word):
-		return Tensor
+		return classTensor
 	case hostBarrier.MatchString(word):
-		return Barrier
+		return classBarrier
 	case hostSpecial.MatchString(word):
-		return Special
+		return classSpecial
 	case strings.ContainsAny(operands, "([") && !strings.HasPrefix(word, "lea"):
-		return Memory
+		return classMemory
 	}
-	return Other
+	return classOther
 }

@@ -39,7 +39,7 @@ func committed(t *testing.T, arch string) string {
 func TestDisassemble(t *testing.T) {
 	d := needsDisassembler(t)
 	for _, arch := range []string{"sm_89", "sm_90a", "sm_120"} {
-		all, err := d.Disassemble(t.Context(), committed(t, arch))
+		all, err := d.disassemble(t.Context(), committed(t, arch))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,33 +99,33 @@ func TestDisassemblyIsKept(t *testing.T) {
 	kept := *d
 	kept.Cache = &Cache{Dir: filepath.Join(t.TempDir(), "cache")}
 	file := committed(t, "sm_89")
-	first, err := kept.Disassemble(t.Context(), file)
+	first, err := kept.disassemble(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept.Path = "/nowhere"
-	again, err := kept.Disassemble(t.Context(), file)
+	again, err := kept.disassemble(t.Context(), file)
 	if err != nil || !slices.Equal(first["scale"], again["scale"]) || len(again["scale"]) == 0 {
 		t.Errorf("%d instructions, then %d (%v)", len(first["scale"]), len(again["scale"]), err)
 	}
-	if _, err := kept.Disassemble(t.Context(), committed(t, "sm_90a")); err == nil {
+	if _, err := kept.disassemble(t.Context(), committed(t, "sm_90a")); err == nil {
 		t.Error("another image has the same disassembly")
 	}
 }
 
 func TestClasses(t *testing.T) {
-	for word, want := range map[string]Class{
-		"HMMA": Tensor, "HGMMA": Tensor, "QGMMA": Tensor, "IMMA": Tensor, "DMMA": Tensor, "UTCHMMA": Tensor, "FFMA": Other, "IMAD": Other,
-		"LDG": Memory, "LDGSTS": Memory, "STS": Memory, "LDSM": Memory, "ATOMG": Memory, "REDG": Memory, "UTMALDG": Memory, "UBLKCP": Memory, "LDC": Other, "ULDC": Other, "REDUX": Other,
-		"BAR": Barrier, "WARPSYNC": Barrier, "LDGDEPBAR": Barrier, "DEPBAR": Barrier, "SYNCS": Barrier, "WARPGROUP": Barrier, "MEMBAR": Barrier, "UCGABAR_WAIT": Barrier, "BRA": Other, "MUFU": Special,
+	for word, want := range map[string]class{
+		"HMMA": classTensor, "HGMMA": classTensor, "QGMMA": classTensor, "IMMA": classTensor, "DMMA": classTensor, "UTCHMMA": classTensor, "FFMA": classOther, "IMAD": classOther,
+		"LDG": classMemory, "LDGSTS": classMemory, "STS": classMemory, "LDSM": classMemory, "ATOMG": classMemory, "REDG": classMemory, "UTMALDG": classMemory, "UBLKCP": classMemory, "LDC": classOther, "ULDC": classOther, "REDUX": classOther,
+		"BAR": classBarrier, "WARPSYNC": classBarrier, "LDGDEPBAR": classBarrier, "DEPBAR": classBarrier, "SYNCS": classBarrier, "WARPGROUP": classBarrier, "MEMBAR": classBarrier, "UCGABAR_WAIT": classBarrier, "BRA": classOther, "MUFU": classSpecial,
 	} {
 		if got := sassClass(word); got != want {
 			t.Errorf("%s is %d, want %d", word, got, want)
 		}
 	}
-	for said, want := range map[string]Class{
-		"movss (%rdi),%xmm0": Memory, "lea (%rdi,%rsi,4),%rax": Other, "addss %xmm0,%xmm1": Other, "vsqrtps %ymm0,%ymm1": Special, "divsd %xmm0,%xmm1": Special, "mfence": Barrier,
-		"tdpbf16ps %tmm0,%tmm1,%tmm2": Tensor, "ldr q0, [x1]": Memory, "bfmmla v0.4s, v1.8h, v2.8h": Tensor, "fsqrt s0, s1": Special, "dmb ish": Barrier,
+	for said, want := range map[string]class{
+		"movss (%rdi),%xmm0": classMemory, "lea (%rdi,%rsi,4),%rax": classOther, "addss %xmm0,%xmm1": classOther, "vsqrtps %ymm0,%ymm1": classSpecial, "divsd %xmm0,%xmm1": classSpecial, "mfence": classBarrier,
+		"tdpbf16ps %tmm0,%tmm1,%tmm2": classTensor, "ldr q0, [x1]": classMemory, "bfmmla v0.4s, v1.8h, v2.8h": classTensor, "fsqrt s0, s1": classSpecial, "dmb ish": classBarrier,
 	} {
 		word, operands, _ := strings.Cut(said, " ")
 		if got := hostClass(word, operands); got != want {
@@ -136,9 +136,9 @@ func TestClasses(t *testing.T) {
 
 // Hunks bear the line of their first change, on whichever side it is.
 func TestCompareListings(t *testing.T) {
-	list := func(text string) (l Listing) {
+	list := func(text string) (l listing) {
 		for i, s := range strings.Fields(text) {
-			l = append(l, Instruction{Text: s, File: "k.py", Line: i + 1})
+			l = append(l, instruction{Text: s, File: "k.py", Line: i + 1})
 		}
 		return l
 	}
@@ -161,7 +161,7 @@ func FuzzDisassembly(f *testing.F) {
 	f.Add("   0:\ttest   %esi,%esi\n/tmp/k.c:12 (discriminator 3)\n  10:\tjne 10 <f+0x10>\n", "x")
 	f.Add("\t.section\t.text.k,\n/*0000*/ "+strings.Repeat("A", 400)+" ;", "\xff")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		for _, parse := range []func(string) map[string]Listing{parseSASS, parseObjdump} {
+		for _, parse := range []func(string) map[string]listing{parseSASS, parseObjdump} {
 			a, b := parse(before), parse(after)
 			for name := range a {
 				diff, cut := gates.ClipDiff(compareListings(a[name], b[name]), diffLines)

@@ -11,6 +11,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // A functionName is the name of a function in machine code, taken apart. The keys are written as kernels.Entry writes its own.
@@ -162,24 +163,8 @@ func shown(name string) string {
 	return quoted
 }
 
-// typos counts the letters that are missing, added or wrong, in the beginnings of two texts.
+// typos is how far the beginnings of two texts are apart.
 func typos(a, b string) int {
 	const longest = 128
-	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			before, row[j+1] = row[j+1], min(before+cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return strict.Typos(a[:min(len(a), longest)], b[:min(len(b), longest)])
 }

@@ -43,8 +43,7 @@ type Cubin struct {
 	Warnings    []string // of ptxas, about any entry
 	Diagnostics []gates.Diagnostic
 	Log         string
-	Seconds     float64 // that the compiler took when it ran
-	Cached      bool    // it did not run this time
+	Cached      bool // the compiler did not run this time
 }
 
 // A Kernel is one of a cubin's kernels that was asked for.

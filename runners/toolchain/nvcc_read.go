@@ -11,7 +11,7 @@ import (
 // read makes a Cubin of what the tools left behind.
 func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	cubin := &Cubin{
-		Image: o.Image, Log: o.Log, Seconds: o.Seconds,
+		Image: o.Image, Log: o.Log,
 		Diagnostics: diagnosticsIn(o.Log, b.Dir),
 	}
 	if b.isPTX() {
@@ -52,7 +52,7 @@ const garbled = "the source must print nothing that looks like it, such as by #p
 // readUsage takes the higher figure of the two tools. The source can print lines that look like those of ptxas, which makes
 // it look worse, or the report unreadable; neither is this machine's fault.
 func (c *Cubin) readUsage(o nvccOutput, b NVCCBuild) error {
-	report, err := ParsePTXAS(o.Log)
+	report, err := readPTXAS(o.Log)
 	if err != nil {
 		return c.refuse("the compiler's resource report is garbled (%v): %s", err, garbled)
 	}

@@ -21,7 +21,6 @@ type nvccOutput struct {
 	Usage   string // of cuobjdump; empty where there is none
 	Refusal string // why there is no image
 	Final   bool   // the same source would be refused again: no limit was hit
-	Seconds float64
 }
 
 // maxImage is many times what a kernel needs. The runner reads an image as a whole, and takes several times its size doing so.
@@ -29,7 +28,7 @@ const maxImage = 32 << 20
 
 // compile runs nvcc, and cuobjdump over what it made.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
-	start, source := time.Now(), b.Source
+	source := b.Source
 	if b.markers != "" {
 		source = filepath.Join(filepath.Dir(path), markerFileName)
 		if err := os.WriteFile(source, []byte(b.markers), 0o644); err != nil {
@@ -43,7 +42,7 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 	if err != nil {
 		return nvccOutput{}, err
 	}
-	o := nvccOutput{Log: log, Seconds: time.Since(start).Seconds()}
+	o := nvccOutput{Log: log}
 	if !r.OK() {
 		diagnostics := diagnosticsIn(log, b.Dir)
 		if b.isPTX() {

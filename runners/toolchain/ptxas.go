@@ -3,22 +3,18 @@ package toolchain
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
-// A PTXASReport is what one or more runs of ptxas -v printed.
-type PTXASReport struct {
+// A ptxasReport is what one or more runs of ptxas -v printed.
+type ptxasReport struct {
 	Entries []FunctionUsage
-	// GlobalBytes is the memory that outlives a launch, the maths library's tables included, added up over
-	// the sources; of several architectures, the largest.
-	GlobalBytes int
 	// Warnings are the messages of all warning lines, and of the info lines that carry a code such as (C7511),
 	// in their order.
 	Warnings []string
 }
 
-// ParsePTXAS reads the standard error of nvcc -Xptxas -v, or of ptxas -v, in the formats of CUDA 11 to 13.
+// readPTXAS reads the standard error of nvcc -Xptxas -v, or of ptxas -v, in the formats of CUDA 11 to 13.
 //
 // Each figure of an entry is the maximum over its own block and those of the functions it calls, which is
 // where spills hide. ptxas prints such a function below the entry that calls it; those of relocatable code
@@ -30,18 +26,21 @@ type PTXASReport struct {
 //
 // Unknown lines are ignored. A known line whose number does not parse is an error that names the line,
 // and so is a log without any entry.
-func ParsePTXAS(log string) (PTXASReport, error) {
-	p := newPTXASParser()
+func readPTXAS(log string) (ptxasReport, error) {
+	p := ptxasParser{entries: map[entryKey]*FunctionUsage{}}
 	number := 0
 	for line := range strings.Lines(log) {
 		number++
 		if err := p.line(strings.TrimRight(line, "\r\n")); err != nil {
-			return PTXASReport{}, fmt.Errorf("ptxas output line %d: %w", number, err)
+			return ptxasReport{}, fmt.Errorf("ptxas output line %d: %w", number, err)
 		}
 	}
-	report := p.finish()
+	report := ptxasReport{Warnings: p.warnings}
+	for _, e := range p.order {
+		report.Entries = append(report.Entries, *e)
+	}
 	if len(report.Entries) == 0 {
-		return PTXASReport{}, fmt.Errorf("ptxas output: no entry function in %d lines, but -Xptxas -v output was expected; "+
+		return ptxasReport{}, fmt.Errorf("ptxas output: no entry function in %d lines, but -Xptxas -v output was expected; "+
 			"compile with -Xptxas -v, and check that the source defines a __global__ function", number)
 	}
 	return report, nil
@@ -51,8 +50,31 @@ var (
 	ptxasLine     = regexp.MustCompile(`^ptxas (info|warning)\s*: ?(.*)$`)
 	ptxasCompiles = regexp.MustCompile(`^Compiling entry function '(.+)' for '(.+)'$`)
 	ptxasCode     = regexp.MustCompile(`^\(C\d+\) `)
-	ptxasConstant = regexp.MustCompile(`bytes cmem\[(\d{1,3})\]$`)
 )
+
+// A ptxasParser gathers the report source by source. Of each, ptxas prints first the line with its global memory, then its entries.
+type ptxasParser struct {
+	entries  map[entryKey]*FunctionUsage
+	order    []*FunctionUsage
+	warnings []string
+
+	current    *FunctionUsage // nil before the source's first entry
+	loose      FunctionUsage  // what was printed before that
+	afterTitle bool           // the last line was "Function properties for …"
+}
+
+type entryKey struct{ name, arch string }
+
+// enter makes the named entry the one that the following lines are about.
+func (p *ptxasParser) enter(name, arch string) {
+	key := entryKey{name, arch}
+	if p.entries[key] == nil {
+		p.entries[key] = &FunctionUsage{Name: name, Arch: arch}
+		p.order = append(p.order, p.entries[key])
+	}
+	p.current = p.entries[key]
+	p.current.raiseAll(p.loose)
+}
 
 func (p *ptxasParser) line(line string) error {
 	afterTitle := p.afterTitle
@@ -67,15 +89,14 @@ func (p *ptxasParser) line(line string) error {
 	}
 	severity, text := m[1], m[2]
 	if severity == "warning" || ptxasCode.MatchString(text) {
-		p.warn(text)
+		p.warnings = append(p.warnings, text)
 		return nil
 	}
 	if e := ptxasCompiles.FindStringSubmatch(text); e != nil {
 		p.enter(e[1], e[2])
 		return nil
 	}
-	if name, ok := strings.CutPrefix(text, "Function properties for "); ok {
-		p.owner().functions[name] = true
+	if strings.HasPrefix(text, "Function properties for ") {
 		p.afterTitle = true
 		return nil
 	}
@@ -83,18 +104,17 @@ func (p *ptxasParser) line(line string) error {
 		return p.figures(used)
 	}
 	if first, _, _ := strings.Cut(text, ", "); strings.HasSuffix(first, "bytes gmem") {
-		n, err := count(first, "bytes gmem")
-		if err != nil {
-			return err
-		}
-		p.begin(n)
+		p.current, p.loose = nil, FunctionUsage{} // of the next source
 	}
 	return nil
 }
 
-// figures takes a list such as "87 registers, used 1 barriers, 428 bytes cmem[0]".
+// figures takes a list such as "87 registers, used 1 barriers, 428 bytes cmem[0]"; of barriers and of constant and local memory nobody asks.
 func (p *ptxasParser) figures(list string) error {
-	u := &p.owner().usage
+	u := p.current
+	if u == nil {
+		u = &p.loose
+	}
 	for item := range strings.SplitSeq(strings.TrimSpace(list), ", ") {
 		if err := figure(u, strings.TrimPrefix(item, "used ")); err != nil {
 			return err
@@ -109,13 +129,11 @@ func figure(u *FunctionUsage, item string) error {
 		field **int
 	}{
 		{"registers", &u.Registers},
-		{"barriers", &u.Barriers},
 		{"bytes stack frame", &u.Stack},
 		{"bytes cumulative stack size", &u.Stack},
 		{"bytes spill stores", &u.SpillStores},
 		{"bytes spill loads", &u.SpillLoads},
 		{"bytes smem", &u.StaticShared},
-		{"bytes lmem", &u.Local},
 	} {
 		if strings.HasSuffix(item, kind.unit) {
 			n, err := count(item, kind.unit)
@@ -126,18 +144,5 @@ func figure(u *FunctionUsage, item string) error {
 			return nil
 		}
 	}
-	m := ptxasConstant.FindStringSubmatch(item)
-	if m == nil {
-		return nil
-	}
-	n, err := count(item, m[0])
-	if err != nil {
-		return err
-	}
-	bank, err := strconv.Atoi(m[1])
-	if err != nil {
-		return fmt.Errorf("%q: constant bank: %w", item, err)
-	}
-	u.raiseConstant(bank, n)
 	return nil
 }

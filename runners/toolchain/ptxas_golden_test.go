@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 // TestGolden parses every recorded log and compares the result with the .json beside it.
 func TestGolden(t *testing.T) {
 	parsers := map[string]func(string) (any, error){
-		"ptxas": func(s string) (any, error) { return ParsePTXAS(s) },
+		"ptxas": func(s string) (any, error) { return readPTXAS(s) },
 		"usage": func(s string) (any, error) { return parseResourceUsage(s) },
 		"diag":  func(s string) (any, error) { return ParseDiagnostics(s), nil },
 	}

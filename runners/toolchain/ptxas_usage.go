@@ -7,23 +7,15 @@ import (
 )
 
 // A FunctionUsage is what the tools said of one kernel entry; a nil field was not printed.
-//
-// What they leave out differs between releases and architectures: from sm_90 on, ptxas is silent about constant
-// memory; up to CUDA 12.4, about barriers.
 type FunctionUsage struct {
 	Name string // as the linker knows it
 	Arch string // such as sm_89; empty where the tool did not say
 
 	Registers    *int // per thread
-	Barriers     *int
 	Stack        *int // bytes, with what its callees need where the tool knows that
 	SpillStores  *int // bytes
 	SpillLoads   *int // bytes
 	StaticShared *int // bytes; dynamic shared memory is the launch's and never printed
-	Local        *int // bytes
-
-	Constant map[int]int // bytes by bank
-	Warnings []string    // those that name this entry or a function it calls
 }
 
 // raise sets a field to n unless it already holds more.
@@ -33,13 +25,6 @@ func raise(field **int, n int) {
 	}
 }
 
-func (u *FunctionUsage) raiseConstant(bank, n int) {
-	if u.Constant == nil {
-		u.Constant = map[int]int{}
-	}
-	u.Constant[bank] = max(u.Constant[bank], n)
-}
-
 // raiseAll takes over every figure of other that is higher.
 func (u *FunctionUsage) raiseAll(other FunctionUsage) {
 	for _, f := range []struct {
@@ -47,19 +32,14 @@ func (u *FunctionUsage) raiseAll(other FunctionUsage) {
 		from *int
 	}{
 		{&u.Registers, other.Registers},
-		{&u.Barriers, other.Barriers},
 		{&u.Stack, other.Stack},
 		{&u.SpillStores, other.SpillStores},
 		{&u.SpillLoads, other.SpillLoads},
 		{&u.StaticShared, other.StaticShared},
-		{&u.Local, other.Local},
 	} {
 		if f.from != nil {
 			raise(f.to, *f.from)
 		}
-	}
-	for bank, n := range other.Constant {
-		u.raiseConstant(bank, n)
 	}
 }
 

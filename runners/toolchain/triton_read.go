@@ -43,7 +43,7 @@ func readSaid(text []byte) (said, error) {
 
 // readTriton makes a Cubin of what Triton left behind.
 func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, error) {
-	cubin := &Cubin{Image: o.Image, Log: o.Log, Seconds: o.Seconds}
+	cubin := &Cubin{Image: o.Image, Log: o.Log}
 	if o.Refusal != "" {
 		cubin.Diagnostics = diagnosticsIn(o.Log, b.Dir)
 		return nil, cubin.refuse("%s", o.Refusal)
@@ -129,7 +129,7 @@ func (c *Cubin) readFigures(f *cubinFile, log, arch string) error {
 	if log == "" {
 		return nil
 	}
-	report, err := ParsePTXAS(log)
+	report, err := readPTXAS(log)
 	if err != nil {
 		return c.refuse("the assembler's report of %s is garbled: %v", shown(k.Symbol), err)
 	}

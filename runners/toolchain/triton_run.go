@@ -36,16 +36,14 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 		return nil, fmt.Errorf("making room for Triton: %w", err)
 	}
 	defer os.RemoveAll(work)
-	start := time.Now()
 	r, log, err := t.script(ctx, b, work)
 	if err != nil {
 		return nil, err
 	}
 	made := make([]nvccOutput, len(b.Kinds))
-	seconds := time.Since(start).Seconds() / float64(len(b.Kinds))
 	refuse := func(final bool, format string, args ...any) ([]nvccOutput, error) {
 		for i := range made {
-			made[i] = nvccOutput{Log: log, Refusal: fmt.Sprintf(format, args...), Final: final, Seconds: seconds}
+			made[i] = nvccOutput{Log: log, Refusal: fmt.Sprintf(format, args...), Final: final}
 		}
 		return made, nil
 	}
@@ -67,7 +65,6 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 		if err != nil {
 			return nil, err
 		}
-		made[i].Seconds = seconds
 	}
 	return made, nil
 }

@@ -81,7 +81,7 @@ func (v Device) totalMemory() (uint64, error) {
 }
 
 // attribute is one figure about the device.
-func (v Device) attribute(a DeviceAttribute) (int, error) {
+func (v Device) attribute(a deviceAttribute) (int, error) {
 	var n int32
 	if code := v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)); code != success {
 		return 0, v.d.newError(code, fmt.Sprintf("reading %s of %s", a, v))
@@ -91,24 +91,16 @@ func (v Device) attribute(a DeviceAttribute) (int, error) {
 
 // Properties are the figures that go into evidence about the machine.
 type Properties struct {
-	Name                   string
-	UUID                   UUID
-	PCIBusID               string
-	ComputeMajor           int
-	ComputeMinor           int
-	SMs                    int
-	TotalMemory            uint64 // bytes
-	L2Bytes                int
-	MaxPersistingL2Bytes   int
-	ClockKHz               int
-	MemoryClockKHz         int
-	MemoryBusBits          int
-	SharedPerSM            int // bytes
-	SharedPerBlockOptin    int // bytes
-	ReservedSharedPerBlock int // bytes
-	RegistersPerSM         int
-	ECC                    bool
-	KernelTimeout          bool // the display's watchdog ends long kernels
+	Name                string
+	UUID                UUID
+	PCIBusID            string
+	ComputeMajor        int
+	ComputeMinor        int
+	SMs                 int
+	TotalMemory         uint64 // bytes
+	L2Bytes             int
+	SharedPerBlockOptin int  // bytes
+	KernelTimeout       bool // the display's watchdog ends long kernels
 }
 
 // Arch is the architecture's name for the compiler, such as sm_90.
@@ -130,30 +122,22 @@ func (v Device) Properties() (Properties, error) {
 	if p.TotalMemory, err = v.totalMemory(); err != nil {
 		return Properties{}, err
 	}
-	var ecc, timeout int
+	var timeout int
 	for _, f := range []struct {
 		to *int
-		a  DeviceAttribute
+		a  deviceAttribute
 	}{
 		{&p.ComputeMajor, computeCapabilityMajor},
 		{&p.ComputeMinor, computeCapabilityMinor},
 		{&p.SMs, multiprocessorCount},
 		{&p.L2Bytes, l2CacheSize},
-		{&p.MaxPersistingL2Bytes, maxPersistingL2},
-		{&p.ClockKHz, clockRate},
-		{&p.MemoryClockKHz, memoryClockRate},
-		{&p.MemoryBusBits, globalMemoryBusWidth},
-		{&p.SharedPerSM, maxSharedPerSM},
 		{&p.SharedPerBlockOptin, maxSharedPerBlockOptin},
-		{&p.ReservedSharedPerBlock, reservedSharedPerBlock},
-		{&p.RegistersPerSM, maxRegistersPerSM},
-		{&ecc, eccEnabled},
 		{&timeout, kernelExecTimeout},
 	} {
 		if *f.to, err = v.attribute(f.a); err != nil {
 			return Properties{}, err
 		}
 	}
-	p.ECC, p.KernelTimeout = ecc != 0, timeout != 0
+	p.KernelTimeout = timeout != 0
 	return p, nil
 }

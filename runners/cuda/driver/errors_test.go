@@ -84,7 +84,7 @@ func TestNames(t *testing.T) {
 		want string
 	}{
 		{multiprocessorCount, "MULTIPROCESSOR_COUNT"},
-		{DeviceAttribute(9999), "device attribute 9999"},
+		{deviceAttribute(9999), "device attribute 9999"},
 		{IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
 		{Version(13000), "13.0"},
 		{Version(12040), "12.4"},

@@ -116,9 +116,6 @@ func (f *Function) readParams() {
 	}
 }
 
-// Name is the kernel's name in the object code.
-func (f *Function) Name() string { return f.name }
-
 // maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const maxDynamicShared = 8
 

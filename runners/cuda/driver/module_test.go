@@ -71,7 +71,7 @@ func TestTensorMap(t *testing.T) {
 			t.Errorf("arguments (-want +got):\n%s", diff)
 		}
 
-		line := TensorTile{Type: TensorFloat32, Base: 16, Dims: []uint64{1024}, Box: []uint32{256}, ElementStrides: []uint32{2}}
+		line := TensorTile{Type: TensorFloat32, Base: 16, Dims: []uint64{1024}, Box: []uint32{256}}
 		if _, err := c.EncodeTensorMap(line); err != nil {
 			t.Errorf("rank one: %v", err)
 		}
@@ -80,7 +80,6 @@ func TestTensorMap(t *testing.T) {
 			"six dimensions": {Dims: make([]uint64, 6), Strides: make([]uint64, 5), Box: make([]uint32, 6)},
 			"strides":        {Dims: []uint64{1, 2}, Box: []uint32{1, 1}},
 			"box":            {Dims: []uint64{1, 2}, Strides: []uint64{16}, Box: []uint32{1}},
-			"steps":          {Dims: []uint64{1}, Box: []uint32{1}, ElementStrides: []uint32{1, 1}},
 		} {
 			if _, err := c.EncodeTensorMap(bad); err == nil {
 				t.Errorf("%s: no error", name)

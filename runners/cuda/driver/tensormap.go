@@ -55,10 +55,9 @@ type TensorTile struct {
 	Dims    []uint64  // elements; one to five dimensions
 	Strides []uint64  // bytes, of every dimension but the innermost; multiples of 16
 	Box     []uint32  // elements, at most 256 in each dimension
-	// ElementStrides is the step in each dimension; nil means one.
-	ElementStrides []uint32
-	Swizzle        TensorSwizzle
-	Promotion      TensorPromotion
+
+	Swizzle   TensorSwizzle
+	Promotion TensorPromotion
 	// NaNFill fills what lies outside the tensor with NaN instead of zero.
 	NaNFill bool
 }
@@ -67,16 +66,12 @@ type TensorTile struct {
 // a bad one gives invalidValue.
 func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	rank := len(t.Dims)
-	steps := t.ElementStrides
-	if steps == nil {
-		steps = []uint32{1, 1, 1, 1, 1}[:min(rank, 5)]
-	}
 	switch {
 	case rank < 1 || rank > 5:
 		return TensorMap{}, fmt.Errorf("encoding a tensor map of %d dimensions: it must have one to five", rank)
-	case len(t.Strides) != rank-1 || len(t.Box) != rank || len(steps) != rank:
-		return TensorMap{}, fmt.Errorf("encoding a tensor map of %d dimensions: give %d strides, %d box sizes and %d element strides, not %d, %d and %d",
-			rank, rank-1, rank, rank, len(t.Strides), len(t.Box), len(steps))
+	case len(t.Strides) != rank-1 || len(t.Box) != rank:
+		return TensorMap{}, fmt.Errorf("encoding a tensor map of %d dimensions: give %d strides and %d box sizes, not %d and %d",
+			rank, rank-1, rank, len(t.Strides), len(t.Box))
 	case c.d.sym.cuTensorMapEncodeTiled == 0:
 		return TensorMap{}, c.d.missing("cuTensorMapEncodeTiled", "encoding a tensor map")
 	}
@@ -88,6 +83,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	if t.NaNFill {
 		nan = 1
 	}
+	steps := [5]uint32{1, 1, 1, 1, 1}
 	// A tensor of rank one has no strides; the driver still asks for a valid address.
 	strides := append([]uint64(nil), t.Strides...)
 	strides = append(strides, 0)

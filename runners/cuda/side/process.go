@@ -64,11 +64,11 @@ func (p *Process) Up() error {
 	return err
 }
 
-func (p *Process) ask(r request, files ...*os.File) (answer, error) {
+func (p *Process) ask(r request) (answer, error) {
 	if err := p.settle(0); err != nil {
 		return answer{}, err
 	}
-	if err := p.tell(r, files...); err != nil {
+	if err := p.tell(r); err != nil {
 		return answer{}, err
 	}
 	p.owed--

@@ -225,7 +225,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if evidence.OutOfBounds = touched[0].Outside || beside[0]; touched[0].Input != "" {
 		evidence.InputsChanged = []string{touched[0].Input}
 	}
-	if err := d.expect(reference, sheet, 0, c.Shape.Dims, false); err != nil {
+	if err := d.expect(reference, sheet, c.Shape.Dims, false); err != nil {
 		return evidence, err
 	}
 	if evidence.Errors, err = reference.Compare(room(first), d.tolerance()); err != nil {
@@ -247,7 +247,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		}
 	}
 	if c.EndToEnd {
-		if err := d.expect(reference, sheet, 0, c.Shape.Dims, true); err != nil {
+		if err := d.expect(reference, sheet, c.Shape.Dims, true); err != nil {
 			return evidence, err
 		}
 		if evidence.EndToEnd, err = reference.Compare(room(first), d.tolerance()); err != nil {
@@ -284,7 +284,7 @@ func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sh
 	if d.base == nil {
 		return nil
 	}
-	if err := d.expect(reference, sheet, 0, c.Shape.Dims, false); err != nil {
+	if err := d.expect(reference, sheet, c.Shape.Dims, false); err != nil {
 		return err
 	}
 	return d.beside(evidence, p, sheet, reference)

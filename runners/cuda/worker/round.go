@@ -331,7 +331,7 @@ func (o *output) Check() (*gates.Errors, error) {
 	if err := b.lone.Draw(o.dist, []uint64{o.seed}); err != nil {
 		return nil, err
 	}
-	if err := b.expect(b.reference, b.lone, 0, b.problem.Shape.Dims, false); err != nil {
+	if err := b.expect(b.reference, b.lone, b.problem.Shape.Dims, false); err != nil {
 		return nil, err
 	}
 	return b.reference.Compare(oracle.TargetOf(b.problem, b.sheet.Layout, o.places), b.tolerance())

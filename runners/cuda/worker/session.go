@@ -139,9 +139,9 @@ func (s *session) tolerance() tensor.Tolerance {
 	return tensor.Tolerance{Abs: s.manifest.Tolerance.Abs, Rel: s.manifest.Tolerance.Rel}
 }
 
-// expect has the reference compute what one launch of a sheet should give.
-func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, launch int, dims kernels.Dims, original bool) error {
-	if err := r.Prepare(sheet, launch, original); err != nil {
+// expect has the reference compute what the first launch of a sheet should give.
+func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, dims kernels.Dims, original bool) error {
+	if err := r.Prepare(sheet, 0, original); err != nil {
 		return err
 	}
 	run, err := s.reference.Prepare(0, dims, r.Args, r.Layout.Offsets, r.Slot.Ptr)

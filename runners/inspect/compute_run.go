@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A SanitizeRequest is one program to run under one tool.
+type SanitizeRequest struct {
+	Tool  policies.Sanitizer
+	Args  []string // the program and its arguments
+	Env   []string // its whole environment
+	Files Files    // the kernel's own
+	Dir   string   // where the tool's log may lie while it runs
+}
+
+const (
+	printLimit = 200 // a kernel can have millions of hazards; they are counted all the same
+	maxLog     = 4 << 20
+	foundExit  = 99 // the tool's status where the program ended well and the tool found something
+)
+
+// Run runs the program under the tool. Everything that the tool says is read from a
+// log of its own: a kernel may print, and what it prints must not be taken for the
+// tool's words. The error is for a tool that could not be run at all, or was stopped
+// by the context.
+func (c Compute) Run(ctx context.Context, r SanitizeRequest) (Report, error) {
+	folder, err := os.MkdirTemp(r.Dir, "sanitize-")
+	if err != nil {
+		return Report{}, fmt.Errorf("making room for the log of %s: %w", r.Tool, err)
+	}
+	defer os.RemoveAll(folder)
+	log := filepath.Join(folder, "log")
+	out := capped{Limit: 64 << 10}
+	failure := runTool(ctx, command{
+		Args: slices.Concat([]string{c.Path}, options(r.Tool, log), r.Args), Env: append(slices.Clip(r.Env), "LC_ALL=C"), Stdout: &out, Stderr: &out,
+	})
+	if ctx.Err() != nil {
+		return Report{}, fmt.Errorf("%s was stopped: %w", r.Tool, context.Cause(ctx))
+	}
+	text, err := readLog(log, "the sanitizer", maxLog)
+	if err != nil {
+		return Report{}, err
+	}
+	report := parseCompute(text, r.Files)
+	exit, ended := errors.AsType[*exec.ExitError](failure)
+	switch {
+	case failure != nil && !ended:
+		return report, fmt.Errorf("running %s: %w", c.Path, failure)
+	case report.Found():
+	case ended && exit.ExitCode() == foundExit:
+		report.Trouble = "it found something and did not say what"
+	case ended && report.Trouble == "":
+		report.Trouble = fmt.Sprintf("the program under it failed (%v)", failure)
+	case !ended && !report.Finished && report.Trouble == "":
+		report.Trouble = "it ended without a summary"
+	}
+	if report.Trouble != "" {
+		report.Trouble = bounded(report.Trouble + said(out.String()))
+	}
+	return report, nil
+}
+
+// options keep the tool to what concerns the kernel. The driver is asked for entry
+// points until it says that there are no more: no fault of anybody's, so calls of
+// the API that fail are left out.
+func options(tool policies.Sanitizer, log string) []string {
+	args := []string{
+		"--tool", string(tool), "--log-file", log, "--print-limit", strconv.Itoa(printLimit),
+		"--show-backtrace", "device", "--error-exitcode", strconv.Itoa(foundExit),
+	}
+	if tool == policies.Memcheck {
+		args = append(args, "--report-api-errors", "no")
+	}
+	return args
+}
+
+// said is the end of what the program printed, in one line.
+func said(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return ": " + last
+	}
+	return ""
+}

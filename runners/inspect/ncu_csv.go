@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// parseCSV reads what ncu prints with --csv --page raw: a row a launch below a row of units. Lines that are no part of the
+// table are skipped, as a program's own prints may stand around and between its rows.
+func parseCSV(out string) ([]Launch, error) {
+	p := csvParser{}
+	number := 0
+	for line := range strings.Lines(out) {
+		number++
+		if err := p.line(strings.TrimRight(line, "\r\n")); err != nil {
+			return nil, fmt.Errorf("reading ncu's table, line %d: %w", number, err)
+		}
+	}
+	if p.columns == nil {
+		return nil, errors.New(`reading ncu's table: there is none: no line starts with "ID" and names its columns (see ncu's output for the reason)`)
+	}
+	return p.launches, nil
+}
+
+var rowStart = regexp.MustCompile(`^"[\d,]+",`)
+
+// A csvParser has read a header and what follows from it.
+type csvParser struct {
+	columns  []string
+	kernel   int      // the column of its name
+	units    []string // the second row
+	begin    int      // the first launch of this table
+	launches []Launch
+}
+
+func (p *csvParser) line(line string) error {
+	switch {
+	case strings.HasPrefix(line, `"ID"`):
+		p.header(line)
+	case p.columns == nil:
+	case rowStart.MatchString(line):
+		fields, err := split(line)
+		if err != nil {
+			return err
+		}
+		return p.row(fields)
+	case strings.HasPrefix(line, `"",`) && p.units == nil:
+		fields, err := split(line)
+		if err != nil {
+			return err
+		}
+		if len(fields) != len(p.columns) {
+			return fmt.Errorf("the row of units has %d columns, the header %d", len(fields), len(p.columns))
+		}
+		p.units = fields
+	}
+	return nil
+}
+
+func split(line string) ([]string, error) {
+	fields, err := csv.NewReader(strings.NewReader(line)).Read()
+	if err != nil {
+		return nil, errors.New("the row is broken (was the output cut off?)")
+	}
+	return fields, nil
+}
+
+// header starts a table. A line that only looks like one is left to the program that printed it.
+func (p *csvParser) header(line string) {
+	columns, err := split(line)
+	if kernel := slices.Index(columns, "Kernel Name"); err == nil && kernel >= 0 {
+		p.columns, p.kernel, p.units, p.begin = columns, kernel, nil, len(p.launches)
+	}
+}
+
+func (p *csvParser) row(fields []string) error {
+	if p.units == nil {
+		return errors.New("a launch stands before the row of units")
+	}
+	if len(fields) != len(p.columns) {
+		return fmt.Errorf("the row has %d columns, the header %d", len(fields), len(p.columns))
+	}
+	id, err := strconv.Atoi(strings.ReplaceAll(fields[0], ",", ""))
+	if err != nil {
+		return fmt.Errorf("%q is not a launch's number", fields[0])
+	}
+	if slices.ContainsFunc(p.launches[p.begin:], func(l Launch) bool { return l.ID == id }) {
+		return fmt.Errorf("launch %d has a row already", id)
+	}
+	launch := Launch{ID: id, Kernel: fields[p.kernel]}
+	for i, name := range p.columns {
+		if !isMetric(name) {
+			continue
+		}
+		if err := launch.add(name, p.units[i], fields[i]); err != nil {
+			return err
+		}
+	}
+	p.launches = append(p.launches, launch)
+	return nil
+}
+
+// isMetric tells a counter's column from those that describe the launch, of which newer versions have more.
+func isMetric(column string) bool {
+	switch column {
+	case "ID", "Context", "Stream", "Device", "CC":
+		return false
+	}
+	return policies.IsMetric(column)
+}
+
+func (l *Launch) add(name, unit, cell string) error {
+	value, beside, ok, err := parseValue(cell)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if !ok {
+		return nil
+	}
+	if unit == "" {
+		unit = beside
+	}
+	if beside != "" && beside != unit {
+		return fmt.Errorf("%s: the value %q is not in the unit %q of its column", name, cell, unit)
+	}
+	l.Metrics = append(l.Metrics, Metric{Name: name, Unit: unit, Value: value})
+	return nil
+}

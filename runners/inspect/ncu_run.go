@@ -1,0 +1,222 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A ProfileRequest is one program to profile and what to count.
+type ProfileRequest struct {
+	Args    []string // the program and its arguments
+	Env     []string // its whole environment
+	Kernels []string // the symbols of the kernels, as the cubin names them
+	Skip    int      // launches of them to pass over first
+	Count   int      // launches to profile
+	Metrics []string
+	Report  string        // where to leave the report for ncu-ui, a name with .ncu-rep
+	Timeout time.Duration // for all of it
+}
+
+// A Launch is one profiled launch of a kernel.
+type Launch struct {
+	ID      int
+	Kernel  string
+	Metrics []Metric // in ncu's order; a counter without a value is left out
+}
+
+// A Metric is one counter. A percentage is kept as ncu writes it: 45.2 with the unit %.
+type Metric struct {
+	Name  string
+	Unit  string
+	Value float64 // finite
+}
+
+const (
+	maxNCULog = 1 << 20
+	maxTable  = 16 << 20
+)
+
+var symbol = regexp.MustCompile(`^[A-Za-z_$][\w$.]*$`)
+
+func (r ProfileRequest) check() error {
+	switch {
+	case len(r.Args) == 0:
+		return errors.New("no program is named")
+	case len(r.Kernels) == 0:
+		return errors.New("no kernel is named")
+	case r.Skip < 0 || r.Count < 1:
+		return fmt.Errorf("%d launches to skip and %d to profile cannot be asked for", r.Skip, r.Count)
+	case len(r.Metrics) == 0:
+		return errors.New("no metric is asked for")
+	case !strings.HasSuffix(r.Report, ".ncu-rep"):
+		return fmt.Errorf("the report's name %s does not end in .ncu-rep, which ncu insists on", r.Report)
+	}
+	for _, k := range r.Kernels {
+		if !symbol.MatchString(k) {
+			return fmt.Errorf("%q is not the symbol of a kernel", k)
+		}
+	}
+	for _, m := range r.Metrics {
+		if !policies.IsMetric(m) {
+			return fmt.Errorf("%q is not the name of a metric", m)
+		}
+	}
+	return nil
+}
+
+// names is the kernels as ncu is told them: one by its name, several by an expression.
+func (r ProfileRequest) names() string {
+	if len(r.Kernels) == 1 {
+		return r.Kernels[0]
+	}
+	var quoted []string
+	for _, k := range r.Kernels {
+		quoted = append(quoted, regexp.QuoteMeta(k))
+	}
+	return "regex:^(" + strings.Join(quoted, "|") + ")$"
+}
+
+// Run profiles the program. A Problem is one that is known to happen, with its remedy; the error is anything else.
+// Launches are there if both are nil.
+//
+// ncu is called twice: once to fill a report, whatever the program prints meanwhile, and once to print the
+// report. The first call prints no table, since newer versions print none when they write a report.
+func (n NCU) Run(ctx context.Context, r ProfileRequest) ([]Launch, *Problem, error) {
+	launches, problem, err := n.run(ctx, r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("profiling %s: %w", strings.Join(r.Kernels, ", "), err)
+	}
+	return launches, problem, nil
+}
+
+func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, error) {
+	if err := r.check(); err != nil {
+		return nil, nil, err
+	}
+	// Another locale would swap the points and commas of numbers.
+	r.Env = append(slices.Clip(r.Env), "LC_ALL=C")
+
+	folder, err := workFolder(r.Report)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(folder)
+	report, log := filepath.Join(folder, "profile.ncu-rep"), filepath.Join(folder, "ncu.log")
+
+	ctx, cancel := context.WithTimeout(parent, r.Timeout)
+	defer cancel()
+	problem, err := n.collect(ctx, r, report, log)
+	if err == nil && problem == nil {
+		var launches []Launch
+		if launches, err = n.print(ctx, r, report); err == nil {
+			if err := os.Rename(report, r.Report); err != nil {
+				return nil, nil, fmt.Errorf("keeping ncu's report: %w", err)
+			}
+			return launches, nil, nil
+		}
+	}
+	if parent.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("ncu was killed after %v: %w (raise the timeout, profile fewer launches or metrics, or a smaller shape)", r.Timeout, err)
+	}
+	return nil, problem, err
+}
+
+// workFolder is beside the report, so that the finished report can be moved into place at once.
+func workFolder(report string) (string, error) {
+	beside, err := filepath.Abs(filepath.Dir(report))
+	if err != nil {
+		return "", fmt.Errorf("finding the folder for the report: %w", err)
+	}
+	if strings.Contains(beside, "%") {
+		return "", fmt.Errorf("ncu would replace the %% in the folder %s: choose another for the report", beside)
+	}
+	folder, err := os.MkdirTemp(beside, ".ncu-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder for ncu's report: %w", err)
+	}
+	return folder, nil
+}
+
+func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) (*Problem, error) {
+	args := append([]string{n.Path,
+		"--log-file", log, "--export", report, "--force-overwrite",
+		"--target-processes", "all",
+		"--clock-control", "none",
+		"--kernel-name-base", "mangled", "--kernel-name", r.names(),
+		"--launch-skip", strconv.Itoa(r.Skip), "--launch-count", strconv.Itoa(r.Count),
+		"--metrics", strings.Join(r.Metrics, ","),
+	}, r.Args...)
+	out := capped{Limit: 64 << 10}
+	failure := runTool(ctx, command{Args: args, Env: r.Env, Stdout: &out, Stderr: &out})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	said, err := readLog(log, "ncu", maxNCULog)
+	if err != nil {
+		return nil, err
+	}
+	if failure == nil {
+		if _, err := os.Stat(report); err == nil {
+			return nil, nil
+		}
+		failure = errors.New("it ended well but wrote no report")
+	}
+	if p := classify(said); p != nil {
+		return p, nil
+	}
+	// Before it has a log, ncu complains where the program prints. That may be quoted, but not believed.
+	if said == "" {
+		said = out.String()
+	}
+	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(said), strings.Join(args, " "))
+}
+
+func (n NCU) print(ctx context.Context, r ProfileRequest, report string) ([]Launch, error) {
+	args := []string{n.Path, "--import", report, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled"}
+	out, complaints := capped{Limit: maxTable}, capped{Limit: 64 << 10}
+	if err := runTool(ctx, command{Args: args, Env: r.Env, Stdout: &out, Stderr: &complaints}); err != nil {
+		return nil, fmt.Errorf("ncu %s could not print its own report: %w: %s (reinstall Nsight Compute)", n.Version, err, complaint(out.String()+complaints.String()))
+	}
+	if out.Overflow {
+		return nil, fmt.Errorf("ncu's table is longer than %d MiB: profile fewer launches", maxTable>>20)
+	}
+	launches, err := parseCSV(out.String())
+	if err != nil {
+		return nil, fmt.Errorf("ncu %s: %w", n.Version, err)
+	}
+	if len(launches) == 0 {
+		return nil, fmt.Errorf("ncu %s printed a table without a launch: raise the number of launches that the program makes, or skip fewer", n.Version)
+	}
+	return launches, nil
+}
+
+// complaint is what a reader needs of ncu's output: its errors, or else its last words.
+func complaint(output string) string {
+	var lines, errors []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		lines = append(lines, line)
+		if _, after, found := strings.Cut(line, "==ERROR=="); found {
+			errors = append(errors, strings.TrimSpace(after))
+		}
+	}
+	switch {
+	case len(errors) > 0:
+		return strings.Join(errors[:min(3, len(errors))], "; ")
+	case len(lines) > 0:
+		return strings.Join(lines[max(0, len(lines)-3):], "; ")
+	}
+	return "it said nothing"
+}

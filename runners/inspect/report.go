@@ -1,0 +1,97 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A Report is what one run of one tool said.
+type Report struct {
+	Findings []gates.Finding
+	Hidden   int    // findings beyond those that are listed
+	Finished bool   // the tool came to its end and counted what it found
+	Errors   int    // by the tool's own count
+	Trouble  string // why the tool itself could not work, in its words
+}
+
+// Found tells whether the tool saw anything wrong.
+func (r Report) Found() bool { return len(r.Findings) > 0 || r.Hidden > 0 || r.Errors > 0 }
+
+const (
+	maxFindings = 50
+	maxText     = 300 // bytes of a sentence or a name
+)
+
+// add counts a finding that was seen before, and lists a new one.
+func (r *Report) add(f gates.Finding) {
+	f.Count = max(f.Count, 1)
+	f.Text, f.Kernel = bounded(f.Text), bounded(f.Kernel)
+	f.File, f.OtherFile = bounded(f.File), bounded(f.OtherFile)
+	i := slices.IndexFunc(r.Findings, func(g gates.Finding) bool {
+		g.Count, g.Shape = f.Count, f.Shape
+		return g == f
+	})
+	switch {
+	case i >= 0:
+		r.Findings[i].Count += f.Count
+	case len(r.Findings) < maxFindings:
+		r.Findings = append(r.Findings, f)
+	default:
+		r.Hidden++
+	}
+}
+
+// Add takes over the findings of another run of the same tool.
+func (r *Report) Add(other Report) {
+	for _, f := range other.Findings {
+		r.add(f)
+	}
+	r.Hidden += other.Hidden
+	r.Errors += other.Errors
+}
+
+func bounded(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "…"
+}
+
+// A frame is one call on the way to a finding.
+type frame struct {
+	function, file string
+	line           int
+}
+
+// An access is one of the two of a race.
+type access struct {
+	kind string // read, write or atomic
+	at   frame
+}
+
+// raceOf is a race, the same whichever access the tool saw first.
+func raceOf(a, b access, of string) gates.Finding {
+	if cmp.Or(strings.Compare(a.at.file, b.at.file), a.at.line-b.at.line, strings.Compare(b.kind, a.kind)) > 0 {
+		a, b = b, a
+	}
+	return gates.Finding{
+		Kind: gates.KindRace, Text: "a race between " + a.kind + " and " + b.kind + of, Kernel: a.at.function,
+		File: a.at.file, Line: a.at.line, OtherFile: b.at.file, OtherLine: b.at.line,
+	}
+}
+
+// Late is how a tool ends that the gate's time limit stopped: that is evidence,
+// for the candidate was running. A cancelled run is none.
+func Late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
+		return run, nil
+	}
+	return run, err
+}
