@@ -12,22 +12,30 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// asks takes a job as a runner does, and is never heard of again. It reports the
-// lease, if there was one.
+// asks takes a job as a runner does, says once that it has it, and is never heard of again. It reports the lease, if there was
+// one.
 func (w *world) asks() (l protocol.LeaseAnswer) {
 	w.Helper()
-	body, err := json.Marshal(protocol.LeaseRequest{Runner: "runner", Labels: []string{"cpu"}})
+	if w.tells("lease", protocol.LeaseRequest{Runner: "runner", Labels: []string{"cpu"}}, &l); l.Job != "" {
+		w.tells("jobs/"+l.Job+"/beat", protocol.Beat{Token: l.Token}, &protocol.BeatAnswer{})
+	}
+	return l
+}
+
+// tells sends a runner's message, and reads the answer if there is one.
+func (w *world) tells(path string, message, answer any) {
+	w.Helper()
+	body, err := json.Marshal(message)
 	w.no(err)
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, "http://"+w.addr+protocol.Prefix+"lease", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, "http://"+w.addr+protocol.Prefix+path, bytes.NewReader(body))
 	w.no(err)
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
 	w.no(err)
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
-		w.no(json.NewDecoder(resp.Body).Decode(&l))
+		w.no(json.NewDecoder(resp.Body).Decode(answer))
 	}
-	return l
 }
 
 // A kernel that takes its runner along every time ends as ERROR, with what is known,
