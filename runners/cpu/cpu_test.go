@@ -14,15 +14,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/sanitize"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
-
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	os.Exit(m.Run())
-}
 
 type silent struct{}
 
