@@ -91,10 +91,7 @@ func newTestWorker(t testing.TB, m *kernels.Manifest, p *policies.Policy, base, 
 	}
 	b := side("base", base)
 	job := runners.Job{Manifest: m, Policy: p, Trusted: b.Dir, Baseline: &b, Candidate: side("head", candidate)}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
 	return w
 }
 
@@ -295,10 +292,7 @@ func TestCancel(t *testing.T) {
 	cancel(context.Canceled)
 	m, p := languages(t)
 	job := runners.Job{Manifest: m, Policy: p, Candidate: runners.Side{Dir: t.TempDir(), Variant: m.DefaultVariant}}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: t.TempDir(), Getenv: func(string) string { return "" }})
 	if _, err := runners.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("got %v", err)
 	}
