@@ -28,7 +28,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -41,7 +40,6 @@ const (
 )
 
 func main() {
-	sandbox.Init()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

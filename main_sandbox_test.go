@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,4 +41,26 @@ func TestStartUnderAList(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// The sandbox's own parts run before the program's packages are set up: they have no use for them, and are started twice for every
+// program in a sandbox. This one is given no socket, and ends.
+func TestSandboxComesFirst(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	part := exec.Cmd{Path: self, Args: []string{"sandbox-launch", "99"}, Env: []string{"GODEBUG=inittrace=1"}, Stderr: &said}
+	if err := part.Run(); err == nil || part.ProcessState.ExitCode() != 1 {
+		t.Errorf("%v\n%s", err, said.String())
+	}
+	if !strings.Contains(said.String(), "init encoding/gob @") {
+		t.Fatalf("it is not told what was set up:\n%s", said.String())
+	}
+	for line := range strings.Lines(said.String()) {
+		if strings.HasPrefix(line, "init regexp") || strings.HasPrefix(line, "init github.com/kernelgate/kernelgate/kernels ") {
+			t.Errorf("before the sandbox: %s", line)
+		}
+	}
 }

@@ -11,14 +11,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 func TestMain(m *testing.M) {
-	sandbox.Init()
 	testscript.Main(m, map[string]func(){"kernelgate": main})
 }
 

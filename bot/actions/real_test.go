@@ -1,19 +1,12 @@
 package actions_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
-
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	os.Exit(m.Run())
-}
 
 // A real compiler in the real sandbox: what it says of a line is shown there.
 func TestRealCompiler(t *testing.T) {

@@ -16,13 +16,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 // The bot starts its own program as the runner: here that is the test's.
 func TestMain(m *testing.M) {
-	sandbox.Init()
 	if len(os.Args) > 1 && os.Args[1] == "runner" {
 		if err := runner(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

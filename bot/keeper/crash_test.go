@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // childEnv makes the test binary a bot that runs until it is killed.
 const childEnv = "KERNELGATE_TEST_BOT"
 
 func TestMain(m *testing.M) {
-	sandbox.Init() // the stages of the attention kernel are compiled
 	natstest.Main()
 	runnerMain()
 	text, ok := os.LookupEnv(childEnv)

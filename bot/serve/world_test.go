@@ -24,7 +24,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
@@ -32,7 +31,6 @@ import (
 const asRunner = "as-runner"
 
 func TestMain(m *testing.M) {
-	sandbox.Init()
 	natstest.Main()
 	if len(os.Args) > 2 && os.Args[1] == asRunner {
 		if err := runRunner(os.Args[3:]); err != nil {

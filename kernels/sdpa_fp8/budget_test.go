@@ -19,11 +19,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	os.Exit(m.Run())
-}
-
 type silent struct{}
 
 func (silent) Report(runners.Event) {}

@@ -24,7 +24,7 @@ import (
 // A Repo is a git repository, with or without a work tree.
 type Repo struct {
 	dir     string   // its top folder, or its own if it is bare
-	memo    *memo    // nil where it is not read again and again
+	memo    *memo    // nil where it is not read again and again: a submodule
 	readers *readers // likewise
 	limits  *Limits  // of what is written; nil in a user's own work tree
 	written int64    // by exports
@@ -50,7 +50,8 @@ func (r *Repo) Again() *Repo {
 	return &Repo{dir: r.dir, memo: r.memo, readers: r.readers, limits: r.limits}
 }
 
-// Open finds the repository that dir lies in.
+// Open finds the repository that dir lies in. As with OpenBare, git is asked once for what never changes: a check of one kernel
+// looks at base and head a hundred times.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, errors.New("git was not found: install it (Debian: apt-get install git)")
@@ -60,7 +61,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not in a git repository (run kernelgate inside one, or name it with --dir): %w", dir, err)
 	}
-	r.dir = strings.TrimSpace(top)
+	r.dir, r.memo, r.readers = strings.TrimSpace(top), newMemo(), newReaders()
 	return r, nil
 }
 

@@ -12,8 +12,19 @@ import (
 // What is named by its whole hash is asked of git once, and by a branch each time: the
 // branch moves.
 func TestMemo(t *testing.T) {
-	dir := repository(t).Dir()
-	r, ctx := OpenBare(filepath.Join(dir, ".git")), t.Context()
+	t.Run("a mirror", func(t *testing.T) {
+		dir := repository(t).Dir()
+		remembers(t, OpenBare(filepath.Join(dir, ".git")), dir)
+	})
+	t.Run("a work tree", func(t *testing.T) {
+		r := repository(t)
+		remembers(t, r, r.Dir())
+	})
+}
+
+func remembers(t *testing.T, r *Repo, dir string) {
+	t.Helper()
+	ctx := t.Context()
 	main, err := r.Resolve(ctx, "main")
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +64,24 @@ func TestMemo(t *testing.T) {
 	}
 	if _, err := r.Resolve(ctx, strings.Repeat("0", 40)); err == nil {
 		t.Error("a commit that is not there was found")
+	}
+}
+
+// Where a user names a commit, it may be by the hash of a tag.
+func TestTagByItsHash(t *testing.T) {
+	r := repository(t)
+	tag := exec.CommandContext(t.Context(), "git", "-C", r.Dir(), "-c", "user.name=t", "-c", "user.email=t@t.invalid", "tag", "-a", "-m", "x", "v1", "topic")
+	if out, err := tag.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	hash, err := r.git(t.Context(), "rev-parse", "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if text, err := r.Read(t.Context(), strings.TrimSpace(hash), "k/one/one.c"); err != nil || string(text) != "new" {
+			t.Errorf("%q, %v", text, err)
+		}
 	}
 }
 

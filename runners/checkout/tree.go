@@ -95,7 +95,7 @@ func (w *walk) read(bytes int64) error {
 // top is a commit's uppermost folder.
 func (w *walk) top(rev string) (node, error) {
 	var err error
-	if w.repo.memo == nil || !wholeHash.MatchString(rev) { // in a mirror, who has a hash has a commit's
+	if w.repo.limits == nil || !wholeHash.MatchString(rev) { // in a mirror, who has a hash has a commit's
 		if rev, err = w.repo.Resolve(w.ctx, rev); err != nil {
 			return node{}, err
 		}

@@ -83,6 +83,11 @@ rules:
 						t.Fatal(err)
 					}
 				}
+				if c.outcome != "" { // nothing is timed, and the library's headers take a compiler long
+					if err := os.WriteFile(filepath.Join(dir, "build.sh"), []byte("set -e\nc++ -O1 test.cc -o test\n"), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if sum != "" {
 					if err := os.WriteFile(filepath.Join(dir, "sum.h"), []byte(sum), 0o644); err != nil {
 						t.Fatal(err)

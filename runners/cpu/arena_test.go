@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // An arena takes hostile programs through the real gate. They are compiled here, not
@@ -24,6 +25,7 @@ type arena struct {
 	manifest  *kernels.Manifest
 	policy    *policies.Policy
 	dir       string
+	version   string // of the compiler
 	baseline  *executable
 	reference *executable
 }
@@ -51,7 +53,11 @@ func newArena(t *testing.T, policy string) *arena {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &arena{manifest: m, policy: p, dir: t.TempDir()}
+	cc, err := toolchain.FindCC(t.Context(), func(string) string { return "" }, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &arena{manifest: m, policy: p, dir: t.TempDir(), version: "bare " + cc.Version}
 	if err := os.Chmod(a.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +70,14 @@ func newArena(t *testing.T, policy string) *arena {
 	return a
 }
 
+// bare is the system's compiler, in no sandbox.
+type bare struct{}
+
+func (bare) Run(ctx context.Context, call toolchain.Compile) (string, error) {
+	log, err := exec.CommandContext(ctx, "cc", call.Args...).CombinedOutput()
+	return string(log), err
+}
+
 // compile makes a program of a kernel and its main.
 func (a *arena) compile(t *testing.T, name, main, kernel string) *executable {
 	t.Helper()
@@ -71,16 +85,14 @@ func (a *arena) compile(t *testing.T, name, main, kernel string) *executable {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-O1", "-w", "-o", filepath.Join(dir, "kernel")}
+	args := []string{"-O1", "-w", "-o", filepath.Join(dir, "kernel"), filepath.Join(dir, "main.c"), filepath.Join(dir, "kernel.c"), "-lm"}
 	for file, text := range map[string]string{"main.c": main, "kernel.c": kernel} {
-		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		args = append(args, path)
 	}
-	if out, err := exec.CommandContext(t.Context(), "cc", append(args, "-lm")...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if log, err := keep(t, bare{}, a.version).Run(t.Context(), toolchain.Compile{Dir: dir, Args: args, Out: dir}); err != nil {
+		t.Fatalf("%v\n%s", err, log)
 	}
 	return &executable{path: filepath.Join(dir, "kernel"), manifest: a.manifest}
 }
@@ -103,10 +115,7 @@ func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates
 	exe := a.compile(t, name, stub(a.manifest.CPrototype(), a.manifest.Entry, sample.Args, 1), source)
 	side := runners.Side{Dir: a.dir, Variant: a.manifest.DefaultVariant}
 	job := runners.Job{Manifest: a.manifest, Policy: a.policy, Trusted: a.dir, Baseline: &side, Candidate: side}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: a.dir, LaunchTimeout: 2 * time.Second, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: a.dir, LaunchTimeout: 2 * time.Second, Getenv: func(string) string { return "" }})
 	w.sides[runners.Baseline], w.sides[runners.Candidate], w.ref = a.baseline, exe, a.reference
 	e, err := runners.Gather(t.Context(), job, prebuilt{w}, silent{})
 	if err != nil {

@@ -52,6 +52,9 @@ func compiled(t *testing.T, manifest func(string) string, files map[string]strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept := keep(t, w.cc, w.cc.Version)
+	kept.only = "reference" // the rest is what these tests are about
+	w.compiler = kept
 	e, err := runners.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatalf("the code is to blame, but the runner says: %v", err)

@@ -71,10 +71,7 @@ func chosen(t *testing.T, manifest, policy string, files map[string]string) (*Wo
 		}
 	}
 	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Baseline: &runners.Side{Dir: dir, Variant: "plain"}, Candidate: runners.Side{Dir: dir, Variant: m.DefaultVariant}}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
 	e, err := runners.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
@@ -187,10 +184,7 @@ func TestChooseTimesWhatChanged(t *testing.T) {
 			Manifest: m, Policy: p, Trusted: dir("base"), Baseline: &runners.Side{Dir: dir("base"), Variant: m.DefaultVariant},
 			Candidate: runners.Side{Dir: dir("head"), Variant: head.DefaultVariant, Manifest: head, ManifestText: c.manifest},
 		}
-		w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
 		before, err := w.Build(t.Context(), runners.Baseline, *job.Baseline)
 		if err != nil {
 			t.Fatal(err)

@@ -15,14 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/inspect"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
-
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	os.Exit(m.Run())
-}
 
 type silent struct{}
 
@@ -97,10 +91,7 @@ func newTestWorker(t testing.TB, m *kernels.Manifest, p *policies.Policy, base, 
 	}
 	b := side("base", base)
 	job := runners.Job{Manifest: m, Policy: p, Trusted: b.Dir, Baseline: &b, Candidate: side("head", candidate)}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
 	return w
 }
 
@@ -138,7 +129,6 @@ func TestBadKernels(t *testing.T) {
 		reason     gates.Reason
 		says       string
 	}{
-		{"right and faster", "for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Pass, "", "Proven: speedup +"},
 		{"does not compile", "y[0] = nothing;", gates.Defer, gates.ReasonBuild,
 			"The candidate does not build: scale.c:10: 'nothing' undeclared (first use in this function)"},
 		{"segmentation fault", "*(volatile int *)8 = 1;", gates.Defer, gates.ReasonCorrectness,
@@ -207,8 +197,12 @@ func TestRightForOneSeedAlone(t *testing.T) {
 	}
 }
 
+// A kernel that is right and faster passes, and its evidence has everything.
 func TestEvidenceIsComplete(t *testing.T) {
-	e, _ := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Second)
+	e, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Minute)
+	if v.Outcome != gates.Pass || !strings.Contains(v.Summary, "Proven: speedup +") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+	}
 	if len(e.Correctness.Cases) != 2*2+2 {
 		t.Errorf("%d cases, want 2 shapes × 2 seeds + 2 secret ones", len(e.Correctness.Cases))
 	}
@@ -301,10 +295,7 @@ func TestCancel(t *testing.T) {
 	cancel(context.Canceled)
 	m, p := languages(t)
 	job := runners.Job{Manifest: m, Policy: p, Candidate: runners.Side{Dir: t.TempDir(), Variant: m.DefaultVariant}}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: t.TempDir(), Getenv: func(string) string { return "" }})
 	if _, err := runners.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("got %v", err)
 	}

@@ -132,7 +132,7 @@ func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s
 		return "", fmt.Errorf("writing a sanitizer's first program: %w", err)
 	}
 	args := append(s.Flags(), source, "-o", exe)
-	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
+	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		fmt.Fprintf(&w.log, "# %s\n%s\n", s.Flag(), log)
 		return fmt.Sprintf("%s cannot be used here: %s (install the compiler's sanitizer libraries)", s.Flag(), refusal.Summary), nil
@@ -207,7 +207,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"}, openMP(m))},
 	} {
 		step.Out, step.Timeout = out, compileTimeout
-		log, err := w.cc.Run(ctx, step)
+		log, err := w.compiler.Run(ctx, step)
 		fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", tool, filepath.Base(w.cc.Path), strings.Join(step.Args, " "), log)
 		if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 			return "", &gates.Failure{Kind: gates.FailureBuild, Detail: fmt.Sprintf("the kernel does not build with %s: %s", s.Flag(), refusal.Summary)}, nil

@@ -68,10 +68,7 @@ rules:
 		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
 			job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
-			w, err := NewWorker(t.Context(), job, Config{Scratch: t.TempDir(), LaunchTimeout: 20 * time.Second, Getenv: func(string) string { return "" }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: 20 * time.Second, Getenv: func(string) string { return "" }})
 			e, err := runners.Gather(t.Context(), job, w, silent{})
 			if err != nil {
 				t.Fatal(err)

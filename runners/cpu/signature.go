@@ -71,7 +71,7 @@ func (w *Worker) tryType(ctx context.Context, entry kernels.Entry, params []kern
 		return nil, fmt.Errorf("writing the source that asks for the reference's type: %w", err)
 	}
 	args := []string{"-fsyntax-only", "-Werror=incompatible-pointer-types", "-include", m.Reference.Source, "-x", name, file}
-	_, err = w.cc.Run(ctx, toolchain.Compile{Dir: w.job.Trusted, Args: args, Out: out, Timeout: compileTimeout})
+	_, err = w.compiler.Run(ctx, toolchain.Compile{Dir: w.job.Trusted, Args: args, Out: out, Timeout: compileTimeout})
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		return refusal, nil
 	}

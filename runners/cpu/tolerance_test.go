@@ -124,10 +124,7 @@ func gatherFiles(t *testing.T, m *kernels.Manifest, p *policies.Policy, files ma
 	}
 	base := runners.Side{Dir: filepath.Join(root, "base"), Variant: m.DefaultVariant}
 	job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant}}
-	w, err := NewWorker(t.Context(), job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorker(t, job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
 	e, err := runners.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatal(err)

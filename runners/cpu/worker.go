@@ -36,14 +36,20 @@ type Config struct {
 
 // A Worker measures one job on this machine's CPU.
 type Worker struct {
-	job     runners.Job
-	cc      toolchain.CC
-	config  Config
-	rng     *mathrand.Rand
-	sides   map[runners.Role]*executable
-	ref     *executable
-	batches map[string]int // launches per sample, by shape
-	log     strings.Builder
+	job      runners.Job
+	cc       toolchain.CC
+	compiler compiler // cc itself
+	config   Config
+	rng      *mathrand.Rand
+	sides    map[runners.Role]*executable
+	ref      *executable
+	batches  map[string]int // launches per sample, by shape
+	log      strings.Builder
+}
+
+// A compiler does what a [toolchain.CC] does.
+type compiler interface {
+	Run(ctx context.Context, call toolchain.Compile) (log string, err error)
 }
 
 // An executable is one built side: a program that runs its kernel on command.
@@ -81,7 +87,7 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 		config.Seed = binary.NativeEndian.Uint64(seed[:])
 	}
 	return &Worker{
-		job: job, cc: cc, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)),
+		job: job, cc: cc, compiler: cc, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)),
 		sides: map[runners.Role]*executable{}, batches: map[string]int{},
 	}, nil
 }
@@ -210,7 +216,7 @@ func (w *Worker) compile(ctx context.Context, name, dir, source, entry string, f
 	// Behind the flags of the manifest, which can unsay the others. The language is ours to tell: by its name alone a
 	// source could be an assembler's, or an order to the linker.
 	args = append(args, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-fno-common", "-x", language(source), "-c", source, "-o", file)
-	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: dir, Args: args, Out: out, Timeout: compileTimeout})
+	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: dir, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	if err != nil {
 		return object{}, err
@@ -281,7 +287,7 @@ func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object,
 	// A C++ compiler is there for its libraries.
 	args := []string{"-O1", "-x", "c", source, "-x", "none", object, "-o", exe, linkFlags, "-lm"}
 	args = append(args, flags...)
-	log, err := w.cc.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
+	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	return exe, err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -20,7 +19,6 @@ import (
 const serveWord = "serve-gpu-worker"
 
 func TestMain(m *testing.M) {
-	sandbox.Init()
 	if len(os.Args) > 1 && os.Args[1] == serveWord {
 		if err := Worker(os.Args[2:]); err != nil {
 			os.Exit(1)

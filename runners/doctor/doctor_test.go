@@ -23,11 +23,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	os.Exit(m.Run())
-}
-
 func has(version string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return version, nil }
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// DefaultHost is this machine. Its Sandbox needs [sandbox.Init] in main.
+// DefaultHost is this machine.
 func DefaultHost() Host {
 	installed := toolchain.Installed{Getenv: os.Getenv}
 	if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {

@@ -19,7 +19,6 @@ import (
 // TestMain makes the test binary four things: the tests, the sandbox's inner parts, the program that runs inside and
 // tries to get out, and a caller of Start that is to be killed.
 func TestMain(m *testing.M) {
-	Init()
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		syscall.Exit(attack(os.Args[2], os.Args[3:])) // os.Exit takes a second under the race detector
 	}

@@ -11,9 +11,6 @@ import (
 // A Process is a program in a sandbox.
 type Process struct{}
 
-// Init returns at once: only on Linux is there a sandbox to be part of.
-func Init() {}
-
 // Run fails.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	_, err := Start(ctx, s)

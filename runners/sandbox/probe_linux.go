@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe finds out what this host allows, by building a sandbox that runs nothing. It needs [Init] in main, as
-// Start does.
+// Probe finds out what this host allows, by building a sandbox that runs nothing.
 func Probe() Support {
 	s := Support{Landlock: landlockABI()}
 

@@ -6,8 +6,8 @@
 // The program gets namespaces of its own (user, mount, pid, net, ipc, uts, cgroup), a root made
 // of the paths it was given and nothing else, Landlock and a system-call filter over the same
 // ground, resource limits, and no capability but the one named below. This needs no privilege, no
-// setuid helper and no cgroup. The binary starts itself again as the first process inside, so main (and
-// TestMain) must call [Init] before anything else.
+// setuid helper and no cgroup. The binary starts itself again as the first process inside, where this package takes over
+// before anything of main.
 //
 // Two things differ from what bind mounts would give. A Write path is a private copy in memory,
 // so that Limits.Disk holds whatever the program does, and only its regular files and directories

@@ -59,9 +59,6 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 }
 
 func start(ctx context.Context, s Spec) (*Process, error) {
-	if stageName() != "" {
-		return nil, errors.New("main must call sandbox.Init first")
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -127,11 +124,11 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 // handshake sends the config and waits until the program runs.
 func (p *Process) handshake(c config, replies *gob.Decoder) error {
 	if err := gob.NewEncoder(p.socket).Encode(c); err != nil {
-		return fmt.Errorf("tell the sandbox what to run (does main call sandbox.Init first?): %w", err)
+		return fmt.Errorf("tell the sandbox what to run: %w", err)
 	}
 	var r report
 	if err := replies.Decode(&r); err != nil {
-		return fmt.Errorf("wait for the sandbox (does main call sandbox.Init first?): %w", err)
+		return fmt.Errorf("wait for the sandbox: %w", err)
 	}
 	switch {
 	case r.Unsupported:

@@ -1,0 +1,266 @@
+package cpu
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+)
+
+// newWorker is a worker that compiles what no test has compiled before.
+func newWorker(t testing.TB, job runners.Job, config Config) *Worker {
+	t.Helper()
+	w, err := NewWorker(t.Context(), job, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.compiler = keep(t, w.cc, w.cc.Version)
+	return w
+}
+
+// keep has a compiler called once for the same.
+func keep(t testing.TB, c compiler, stamp string) keeping {
+	t.Helper()
+	dir := toolchaintest.Builds(t) + "-c"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return keeping{compiler: c, dir: dir, stamp: stamp}
+}
+
+// keeping is a compiler that is called once for the same sources, flags and machine, from one run of the tests to the next. What it
+// made is found by a hash of all that, in a folder with no more than maxKept bytes. A refusal is not kept.
+type keeping struct {
+	compiler
+	dir   string // where it is kept
+	stamp string // who compiles
+	only  string // of a worker's folders the one whose builds are kept; empty for all
+}
+
+const (
+	maxKept = 256 << 20
+	logKept = ".log"
+)
+
+// building has a lock for every build, so that tests side by side wait for the first of them.
+var building sync.Map
+
+func (k keeping) Run(ctx context.Context, call toolchain.Compile) (string, error) {
+	// What is for a debugger has the path of the sources in it.
+	traced := slices.Contains(call.Args, "-g") && strings.HasPrefix(call.Dir, os.TempDir())
+	if traced || k.only != "" && filepath.Base(filepath.Dir(call.Out)) != k.only {
+		return k.compiler.Run(ctx, call)
+	}
+	place, err := k.place(call)
+	if err != nil {
+		return "", err
+	}
+	lock, _ := building.LoadOrStore(place, &sync.Mutex{})
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	if log, err := os.ReadFile(filepath.Join(place, logKept)); err == nil {
+		made, err := contents(place)
+		delete(made, logKept)
+		now := time.Now()
+		return strings.ReplaceAll(string(log), "$OUT", call.Out), errors.Join(err, os.Chtimes(place, now, now), put(place, call.Out, slices.Collect(maps.Keys(made))...))
+	}
+	before, err := contents(call.Out)
+	if err != nil {
+		return "", err
+	}
+	log, err := k.compiler.Run(ctx, call)
+	if err != nil {
+		return log, err
+	}
+	made, err := contents(call.Out)
+	maps.DeleteFunc(made, func(name, sum string) bool { return before[name] == sum })
+	return log, errors.Join(err, k.store(call, log, place, slices.Collect(maps.Keys(made))))
+}
+
+// contents is the files of a folder with their sums.
+func contents(dir string) (map[string]string, error) {
+	all := map[string]string{}
+	return all, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		all[name] = fmt.Sprintf("%x", sha256.Sum256(text))
+		return err
+	})
+}
+
+// place is where a build is kept, named by all that it depends on.
+func (k keeping) place(call toolchain.Compile) (string, error) {
+	args := slices.Clone(call.Args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], call.Out, "$OUT")
+	}
+	sources, err := contents(call.Dir)
+	if err != nil {
+		return "", err
+	}
+	beside, err := contents(call.Out)
+	if err != nil {
+		return "", err
+	}
+	path := ""
+	if slices.Contains(call.Args, "-g") {
+		path = call.Dir
+	}
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode([]any{k.stamp, system(), cpuName(), args, sources, beside, path}); err != nil {
+		return "", err
+	}
+	return filepath.Join(k.dir, hex.EncodeToString(h.Sum(nil))), nil
+}
+
+// system tells one state of the compiler's own files, headers and libraries from another.
+var system = sync.OnceValue(func() string {
+	var all strings.Builder
+	for _, pattern := range []string{"/usr/include", "/usr/include/*-linux-*", "/usr/lib", "/usr/lib/*-linux-*", "/usr/lib/gcc/*/*", "/usr/bin/*cc", "/usr/bin/*++", "/usr/bin/ld", "/etc/ld.so.cache"} {
+		found, _ := filepath.Glob(pattern)
+		for _, path := range found {
+			if info, err := os.Stat(path); err == nil {
+				fmt.Fprintln(&all, path, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return all.String()
+})
+
+// store moves a whole entry into its place. Another process may have been quicker.
+func (k keeping) store(call toolchain.Compile, log, place string, made []string) error {
+	temp, err := os.MkdirTemp(filepath.Dir(place), "unfinished-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	log = strings.ReplaceAll(log, call.Out, "$OUT")
+	if err := errors.Join(put(call.Out, temp, made...), os.WriteFile(filepath.Join(temp, logKept), []byte(log), 0o600)); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, place); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return makeRoom(filepath.Dir(place))
+}
+
+// put brings files from a folder into another. No process is forked meanwhile: a child that still had a program open for writing would
+// keep others from running it.
+func put(from, to string, names ...string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRoom removes the builds that were used longest ago.
+func makeRoom(cache string) error {
+	type entry struct {
+		path  string
+		used  time.Time
+		bytes int64
+	}
+	var all []entry
+	var total int64
+	folders, err := filepath.Glob(filepath.Join(cache, "*"))
+	for _, path := range folders {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // another process was quicker
+		}
+		e := entry{path: path, used: info.ModTime()}
+		files, _ := os.ReadDir(path)
+		for _, f := range files {
+			if info, err := f.Info(); err == nil {
+				e.bytes += info.Size()
+			}
+		}
+		total += e.bytes
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b entry) int { return a.used.Compare(b.used) })
+	for _, e := range all {
+		if total > maxKept {
+			total -= e.bytes
+			err = errors.Join(err, os.RemoveAll(e.path))
+		}
+	}
+	return err
+}
+
+// counted is a compiler that writes down its words, and refuses a source that says so.
+type counted struct{ calls *int }
+
+func (c counted) Run(_ context.Context, call toolchain.Compile) (string, error) {
+	*c.calls++
+	text, err := os.ReadFile(filepath.Join(call.Dir, "k.c"))
+	if string(text) == "refuse" {
+		err = &toolchain.CompileError{Summary: "refused"}
+	}
+	return "made in " + call.Out, errors.Join(err, os.WriteFile(filepath.Join(call.Out, "kernel"), text, 0o755))
+}
+
+// What a build depends on is compiled again where any of it is another, and nothing else is.
+func TestKeptBuilds(t *testing.T) {
+	calls, kept := 0, t.TempDir()
+	for _, c := range []struct {
+		name, source, header, flag, stamp string
+		calls                             int
+	}{
+		{"the first", "one", "h", "-O1", "cc 1", 1},
+		{"the same", "one", "h", "-O1", "cc 1", 1},
+		{"another source", "two", "h", "-O1", "cc 1", 2},
+		{"another header", "one", "i", "-O1", "cc 1", 3},
+		{"another flag", "one", "h", "-O2", "cc 1", 4},
+		{"another compiler", "one", "h", "-O1", "cc 2", 5},
+		{"the first again", "one", "h", "-O1", "cc 1", 5},
+		{"a refusal", "refuse", "h", "-O1", "cc 1", 6},
+		{"a refusal again", "refuse", "h", "-O1", "cc 1", 7},
+		{"for a debugger", "one", "h", "-g", "cc 1", 8},
+		{"for a debugger, in another folder", "one", "h", "-g", "cc 1", 9},
+	} {
+		dir, out := t.TempDir(), t.TempDir()
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, "k.c"), []byte(c.source), 0o644), os.WriteFile(filepath.Join(dir, "k.h"), []byte(c.header), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		k := keeping{compiler: counted{&calls}, dir: kept, stamp: c.stamp}
+		log, err := k.Run(t.Context(), toolchain.Compile{Dir: dir, Out: out, Args: []string{c.flag, "-o", filepath.Join(out, "kernel")}})
+		if calls != c.calls || (err != nil) != (c.source == "refuse") || log != "made in "+out {
+			t.Errorf("%s: %d calls, %q, %v", c.name, calls, log, err)
+		}
+		if made, err := os.ReadFile(filepath.Join(out, "kernel")); err != nil || string(made) != c.source {
+			t.Errorf("%s: made %q, %v", c.name, made, err)
+		}
+	}
+}
