@@ -15,7 +15,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/pages/folder"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
@@ -56,7 +55,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			results, err := folder.Open(dir, judge, lessons)
+			results, err := pages.OpenFolder(dir, judge, lessons)
 			if err != nil {
 				return strict.Mistake{Err: err}
 			}
@@ -72,7 +71,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 }
 
 // servePages answers until ctx ends.
-func servePages(ctx context.Context, listen string, results *folder.Folder, stdout io.Writer) error {
+func servePages(ctx context.Context, listen string, results *pages.Folder, stdout io.Writer) error {
 	site := &pages.Server{Source: results, Access: pages.Everybody{}, Version: version(), Done: ctx.Done()}
 	handler, err := site.Handler()
 	if err != nil {
