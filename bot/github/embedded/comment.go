@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -72,10 +71,7 @@ func (c Comment) Edit(user, body string) error {
 // React gives a comment a reaction as a person.
 func (c Comment) React(user, content string) error {
 	return c.c.pr.act(user, "react on", func(who *account) error {
-		if err := c.c.pr.reacts(); err != nil {
-			return err
-		}
-		_, _, err := react(c.c.pr.repo.s, &c.c.reactions, who, content)
+		_, _, err := c.c.react(who, content)
 		return err
 	})
 }
@@ -145,18 +141,11 @@ func (c *comment) render() *github.IssueComment {
 		IssueURL: ptr(r.api("/issues/%d", c.pr.number))}
 }
 
-func (rq *request) comment() (*comment, error) {
-	id, all := rq.pathInt("id"), rq.repo.comments
-	if strings.Contains(rq.URL.Path, "/pulls/comments/") {
-		all = rq.repo.remarks
-	}
-	for _, c := range all {
-		if c.id == id {
-			return c, nil
-		}
-	}
-	return nil, errNotFound()
-}
+// comment and remark find a comment by its number, in the conversation and in the code.
+func (rq *request) comment() (*comment, error) { return byID(rq, rq.repo.comments) }
+func (rq *request) remark() (*comment, error)  { return byID(rq, rq.repo.remarks) }
+
+func (c *comment) number() int64 { return c.id }
 
 func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
@@ -180,10 +169,6 @@ func postComment(rq *request, pr *PR) error {
 	}
 	rq.header.Set("Location", pr.repo.api("/issues/comments/%d", c.id))
 	return rq.reply(http.StatusCreated, c.render())
-}
-
-func getComment(rq *request, c *comment) error {
-	return rq.ok(c.render())
 }
 
 func patchComment(rq *request, c *comment) error {

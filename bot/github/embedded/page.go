@@ -201,7 +201,7 @@ func (pr *PR) conversation() []viewComment {
 		out = append(out, viewComment{ID: id, Did: did, By: row{URL: by.page(), Text: by.login}, Bot: by.kind == "Bot", HTML: rendered(body), Reactions: shownReactions(all)})
 	}
 	if pr.body != "" {
-		said("top", "wrote", pr.body, pr.author, pr.reactions)
+		said("top", "wrote", pr.body, pr.author, nil)
 	}
 	for _, c := range pr.comments() {
 		said(fmt.Sprintf("issuecomment-%d", c.id), "commented", c.body, c.author, c.reactions)

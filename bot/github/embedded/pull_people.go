@@ -132,8 +132,7 @@ func (pr *PR) Merge(user string) error {
 		if !pr.repo.role(who).atLeast(Write) {
 			return forbidden("Must have write rights to merge.")
 		}
-		_, err := pr.merge(who, mergeRequest{})
-		return err
+		return pr.merge(who)
 	})
 }
 

@@ -1,9 +1,10 @@
 // Package embedded is a GitHub to test and demonstrate against: a real HTTP
 // server with users, repositories in git, pull requests, checks, a merge queue
-// and webhooks, which answers a client as GitHub would, errors and limits
-// included. It keeps everything but the git objects in memory, serves no GraphQL
-// and of the web interface plain pages to look at and the form that makes an App
-// out of a manifest, and is no place for real code.
+// and webhooks, which answers the calls that the bot makes as GitHub would, errors
+// and limits included. What people do there, they do by methods. It keeps everything
+// but the git objects in memory, serves no GraphQL and of the web interface plain pages
+// to look at and the form that makes an App out of a manifest, and is no place for real
+// code.
 package embedded
 
 import (
