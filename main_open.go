@@ -17,7 +17,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
@@ -65,7 +64,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			return servePages(cmd.Context(), listen, results, stdout)
 		},
 	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "judge by this policy: a file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the verdicts that are there)")
+	policyFlag(cmd, &policyName, ", that everything is judged by (default: the verdicts that are there)")
 	cmd.Flags().StringVar(&listen, "listen", listen, "address on the loopback")
 	return cmd
 }
