@@ -66,8 +66,7 @@ func (h *Hook) send(event, action string, r *Repo, payload any) {
 	}
 	raw, err := encode(payload)
 	if err != nil {
-		h.s.opt.Log.Error("event lost", "event", event, "err", err)
-		return
+		panic(err) // texts, numbers and times always marshal
 	}
 	draw := func(p float64) bool { return p > 0 && h.s.rand.Float64() < p }
 	d := &delivery{hook: h, repo: r, Delivery: Delivery{ID: h.s.id(), GUID: h.s.uuid(), Event: event, Action: action, Payload: raw}}

@@ -156,7 +156,7 @@ func (in *Installation) issue(perms map[string]string, repos []*Repo) *token {
 		perms = in.app.opt.Permissions
 	}
 	t := &token{value: s.secret("ghs_"), inst: in, user: in.app.bot, perms: perms, repos: repos,
-		expires: s.now().Add(in.app.opt.TokenLife)}
+		expires: s.now().Add(time.Hour)}
 	s.tokens[t.value] = t
 	return t
 }
