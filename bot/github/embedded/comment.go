@@ -24,11 +24,10 @@ type comment struct {
 
 // A Comment is a comment at one moment.
 type Comment struct {
-	ID                   int64
-	Author, Body         string
-	CreatedAt, UpdatedAt time.Time
-	Reactions            map[string][]string // such as "eyes" to the logins that gave it
-	c                    *comment
+	ID           int64
+	Author, Body string
+	Reactions    map[string][]string // such as "eyes" to the logins that gave it
+	c            *comment
 }
 
 // Comments reads the pull request's comments, oldest first.
@@ -43,7 +42,7 @@ func (pr *PR) Comments() []Comment {
 }
 
 func (c *comment) snapshot() Comment {
-	out := Comment{ID: c.id, Author: c.author.login, Body: c.body, CreatedAt: c.created, UpdatedAt: c.updated, Reactions: map[string][]string{}, c: c}
+	out := Comment{ID: c.id, Author: c.author.login, Body: c.body, Reactions: map[string][]string{}, c: c}
 	for _, r := range c.reactions {
 		out.Reactions[r.content] = append(out.Reactions[r.content], r.user.login)
 	}
