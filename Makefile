@@ -49,7 +49,7 @@ lint:
 # ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
 # reach no statement which others do not reach, run here alone, and the other stories not again.
 PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
-	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart ./bot/pages/folder \
+	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/scripted ./runners/tensor

@@ -195,11 +195,8 @@ func measureHere(c *measure.Config) error {
 	return nil
 }
 
-// A liveProgress can be taken away before something else is printed.
-func liveProgress(w io.Writer) interface {
-	runners.Progress
-	Clear()
-} {
+// liveProgress can be taken away before something else is printed.
+func liveProgress(w io.Writer) demo.Live {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		width, _, err := term.GetSize(int(f.Fd()))
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -109,7 +108,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Dir, "dir", "", "folder in the repository (default: the current one)")
 	f.StringVar(&opt.Base, "base", "", "branch or commit that the change goes to (default: origin/HEAD, main or master)")
 	f.StringVar(&opt.Head, "head", "", "commit to check (default: the work tree)")
-	f.StringVar(&opt.Policy, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the base's "+check.PolicyFile+")")
+	policyFlag(cmd, &opt.Policy, " (default: the base's "+check.PolicyFile+")")
 	f.StringVar(&opt.BaselineVariant, "baseline-variant", "", "compare with this variant of the same files instead of the base")
 	f.StringVar(&opt.Variant, "variant", "", "the variant to gate, with --baseline-variant; toggles may follow either name: stage5,NUM_STAGES=4")
 	f.StringSliceVar(&opt.Change.Labels, "label", nil, "label of the change, for the policy's rules")
@@ -132,7 +131,6 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
 	})
-	complete(cmd, "policy", policyNames)
 	complete(cmd, "runner", measure.Runners)
 	complete(cmd, "base", nil)
 	cmd.ValidArgsFunction = completeKernels

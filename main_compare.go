@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,8 +45,7 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+", that both are judged by; the verdicts beside the evidence otherwise")
-	complete(cmd, "policy", policyNames)
+	policyFlag(cmd, &policyName, ", that both are judged by; the verdicts beside the evidence otherwise")
 	return cmd
 }
 

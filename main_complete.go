@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
 )
 
 // What a shell offers behind `kernelgate completion bash|zsh|fish`: the kernels below the
@@ -23,8 +22,6 @@ func complete(cmd *cobra.Command, flag string, words func() []string) {
 		return words(), cobra.ShellCompDirectiveDefault // a policy may be a file
 	})
 }
-
-func policyNames() []string { return policies.ShippedNames() }
 
 // completeKernels offers the kernels that have not been named yet.
 func completeKernels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,22 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 		client.Timeout = time.Minute
 		return fleet.Remote{HTTP: client, Base: base, Token: strings.TrimSpace(string(token))}, nil
 	}
+	// each has something done to every runner that is named.
+	each := func(use, short, then string, do func(fleet.Remote, context.Context, string) error) *cobra.Command {
+		return &cobra.Command{Use: use + " NAME...", Short: short, Args: cobra.MinimumNArgs(1), RunE: func(cmd *cobra.Command, names []string) error {
+			r, err := remote()
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if err := do(r, cmd.Context(), name); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				fmt.Fprintf(stdout, "%s %s\n", name, then)
+			}
+			return nil
+		}}
+	}
 	cmd := &cobra.Command{
 		Use:   "fleet",
 		Short: "List a bot's runners, drain them, test them and return them",
@@ -43,6 +60,9 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 			"Exit status: 0 done, 2 bad input, 3 the bot cannot be reached or refuses.",
 		Example: "  kernelgate fleet list --server https://kernelgate.example.com\n  kernelgate fleet drain gpu1 --why 'new driver'\n  kernelgate fleet return gpu1\n  kernelgate fleet test gpu1/0",
 	}
+	drain := each("drain", "Have runners finish what they have, and take no more", "takes no more jobs. (kernelgate fleet list says when it is done with the one it has.)",
+		func(r fleet.Remote, ctx context.Context, name string) error { return r.Drain(ctx, name, why) })
+	drain.Flags().StringVar(&why, "why", "", "the reason, for whoever looks at the list")
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "Say who is there, and at what", Args: cobra.NoArgs,
@@ -58,67 +78,15 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 				return printFleet(stdout, all, time.Now())
 			},
 		},
-		drainCommand(stdout, remote, &why),
-		&cobra.Command{
-			Use: "test NAME...", Short: "Have runners test themselves before their next job", Args: cobra.MinimumNArgs(1),
-			RunE: func(cmd *cobra.Command, names []string) error {
-				return each(names, remote, func(r fleet.Remote, name string) error {
-					if err := r.Test(cmd.Context(), name); err != nil {
-						return err
-					}
-					_, err := fmt.Fprintf(stdout, "%s tests itself before its next job. (kernelgate fleet list says how it went.)\n", name)
-					return err
-				})
-			},
-		},
-		&cobra.Command{
-			Use: "return NAME...", Short: "Have runners take jobs again", Args: cobra.MinimumNArgs(1),
-			RunE: func(cmd *cobra.Command, names []string) error {
-				return each(names, remote, func(r fleet.Remote, name string) error {
-					if err := r.Return(cmd.Context(), name); err != nil {
-						return err
-					}
-					_, err := fmt.Fprintf(stdout, "%s takes jobs again.\n", name)
-					return err
-				})
-			},
-		},
+		drain,
+		each("test", "Have runners test themselves before their next job", "tests itself before its next job. (kernelgate fleet list says how it went.)", fleet.Remote.Test),
+		each("return", "Have runners take jobs again", "takes jobs again.", fleet.Remote.Return),
 	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&server, "server", server, "the bot: https://host, or http:// on its own host")
 	f.StringVar(&tokenFile, "token-file", tokenFile, "file with the operator's token")
 	f.StringVar(&ca, "ca", "", "file with certificates to trust beside the system's")
 	return cmd
-}
-
-func drainCommand(stdout io.Writer, remote func() (fleet.Remote, error), why *string) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "drain NAME...", Short: "Have runners finish what they have, and take no more", Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, names []string) error {
-			return each(names, remote, func(r fleet.Remote, name string) error {
-				if err := r.Drain(cmd.Context(), name, *why); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(stdout, "%s takes no more jobs. (kernelgate fleet list says when it is done with the one it has.)\n", name)
-				return err
-			})
-		},
-	}
-	cmd.Flags().StringVar(why, "why", "", "the reason, for whoever looks at the list")
-	return cmd
-}
-
-func each(names []string, remote func() (fleet.Remote, error), do func(fleet.Remote, string) error) error {
-	r, err := remote()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := do(r, name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {

@@ -49,11 +49,16 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 			return asExit(severity(v.Outcome))
 		},
 	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
+	policyFlag(cmd, &policyName, " (required)")
 	cmd.Flags().StringVar(&format, "format", format, "terminal, markdown or json")
-	complete(cmd, "policy", policyNames)
 	complete(cmd, "format", func() []string { return []string{"terminal", "markdown", "json"} })
 	return cmd
+}
+
+// policyFlag is a policy by its file or its name; more says what it is for.
+func policyFlag(cmd *cobra.Command, to *string, more string) {
+	cmd.Flags().StringVar(to, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+more)
+	complete(cmd, "policy", policies.ShippedNames)
 }
 
 func historyCommand(stdout io.Writer) *cobra.Command {
@@ -70,8 +75,7 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "policy file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (required)")
-	complete(cmd, "policy", policyNames)
+	policyFlag(cmd, &policyName, " (required)")
 	return cmd
 }
 

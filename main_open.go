@@ -15,10 +15,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/pages/folder"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
@@ -56,7 +54,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			results, err := folder.Open(dir, judge, lessons)
+			results, err := pages.OpenFolder(dir, judge, lessons)
 			if err != nil {
 				return strict.Mistake{Err: err}
 			}
@@ -66,13 +64,13 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			return servePages(cmd.Context(), listen, results, stdout)
 		},
 	}
-	cmd.Flags().StringVar(&policyName, "policy", "", "judge by this policy: a file, or one of "+strings.Join(policies.ShippedNames(), ", ")+" (default: the verdicts that are there)")
+	policyFlag(cmd, &policyName, ", that everything is judged by (default: the verdicts that are there)")
 	cmd.Flags().StringVar(&listen, "listen", listen, "address on the loopback")
 	return cmd
 }
 
 // servePages answers until ctx ends.
-func servePages(ctx context.Context, listen string, results *folder.Folder, stdout io.Writer) error {
+func servePages(ctx context.Context, listen string, results *pages.Folder, stdout io.Writer) error {
 	site := &pages.Server{Source: results, Access: pages.Everybody{}, Version: version(), Done: ctx.Done()}
 	handler, err := site.Handler()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/pages/folder"
+	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
 // lineWriter hands on the first line that is written.
@@ -21,7 +21,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 
 // open shows a folder to this host, and to no page of another name that leads here.
 func TestOpen(t *testing.T) {
-	results, err := folder.Open("kernels/sdpa_fp8/evidence/everywhere", nil, nil)
+	results, err := pages.OpenFolder("kernels/sdpa_fp8/evidence/everywhere", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/account"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
@@ -65,7 +64,7 @@ func (c counter) Earlier(context.Context, runners.Code) (runners.Earlier, error)
 func (c counter) Begin(ctx context.Context, code runners.Code) (int, error) {
 	i := slices.IndexFunc(c.state.Runs, func(r change.Run) bool { return r.Job == c.job })
 	run := &c.state.Runs[i]
-	matter := account.MatterOf(c.state.ID, c.state.Plan, *run)
+	matter := change.MatterOf(c.state.ID, c.state.Plan, *run)
 	now := mark{run.Attempt, matter.OfCode(code), matter.OfSources(run.Sources, code)}
 	name := ""
 	for _, check := range present.Checks(c.view()) {

@@ -8,5 +8,6 @@
 // that its writer knew. So two writers never both act on the same state, and a
 // runner's late result is refused by the journal, not by luck. The subject is
 // the change's and not a single run's, since the required check sums up all
-// runs: it must never be computed from half of them.
+// runs: it must never be computed from half of them. What was measured of a machine
+// code outlives the changes that brought it, and is an Account under a subject of its own.
 package change

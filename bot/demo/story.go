@@ -124,12 +124,12 @@ func (s *story) propose(branch, title string, files map[string]string) (*embedde
 }
 
 // verdict waits for one, and shows it.
-func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Check, attempt, error) {
+func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Check, doneRun, error) {
 	check, err := s.concluded(pr, earlier)
 	if err != nil {
-		return check, attempt{}, err
+		return check, doneRun{}, err
 	}
-	a, err := s.lastAttempt(pr)
+	a, err := s.lastRun(pr)
 	if err != nil {
 		return check, a, err
 	}
@@ -162,7 +162,7 @@ func (s *story) merge(pr *embedded.PR, then string) error {
 }
 
 // again has a deferred change measured once more.
-func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first attempt) error {
+func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first doneRun) error {
 	if err := s.command(pr, reader, "confused", "😕"); err != nil {
 		return err
 	}

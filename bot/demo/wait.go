@@ -56,14 +56,14 @@ func (w *world) id(pr *embedded.PR) change.ID {
 	return change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}
 }
 
-// An attempt is a run that is done, with its verdict as the bot judged it.
-type attempt struct {
+// A doneRun is a run that is done, with its verdict as the bot judged it.
+type doneRun struct {
 	ledger.RunRow
 	verdict *gates.Verdict
 }
 
-// lastAttempt reads a pull request's newest run.
-func (w *world) lastAttempt(pr *embedded.PR) (a attempt, err error) {
+// lastRun reads a pull request's newest run.
+func (w *world) lastRun(pr *embedded.PR) (a doneRun, err error) {
 	id := w.id(pr)
 	defer func() {
 		if err != nil {
@@ -93,8 +93,8 @@ func (w *world) lastAttempt(pr *embedded.PR) (a attempt, err error) {
 	return a, json.NewDecoder(r).Decode(&a.verdict)
 }
 
-// commented waits until the sticky comment tells of an attempt too.
-func (w *world) commented(pr *embedded.PR, a attempt) error {
+// commented waits until the sticky comment tells of a run too.
+func (w *world) commented(pr *embedded.PR, a doneRun) error {
 	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("attempt %d on `%s`", a.Attempt, a.Runner)
 	return w.wait(pr, "a comment", soon, func() bool {
 		for _, c := range pr.Comments() {

@@ -23,11 +23,7 @@ type Build struct {
 
 // builds sends what another runner has compiled of the job.
 func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) error {
-	token, err := tokenOf(r)
-	if err != nil {
-		return err
-	}
-	l, err := s.attach(r, name, token)
+	l, err := s.held(r, name)
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,7 @@ import (
 
 // bundle sends the job's bundle.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) error {
-	token, err := tokenOf(r)
-	if err != nil {
-		return err
-	}
-	l, err := s.attach(r, name, token)
+	l, err := s.held(r, name)
 	if err != nil {
 		return err
 	}
@@ -89,11 +85,7 @@ const beatsMissed = 3
 // hold waits for the runner's process to end: then its connection does. A beat that comes all the same, since the network
 // broke and not the runner, makes it good.
 func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error {
-	token, err := tokenOf(r)
-	if err != nil {
-		return err
-	}
-	l, err := s.attach(r, name, token)
+	l, err := s.held(r, name)
 	if err != nil {
 		return err
 	}
@@ -132,10 +124,6 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) er
 
 // artifact stores a file that belongs to the result to come.
 func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) error {
-	token, err := tokenOf(r)
-	if err != nil {
-		return err
-	}
 	file := r.PathValue("name")
 	if !protocol.ArtifactName(file) {
 		return refuse(http.StatusBadRequest, "%q cannot be an artifact's name (use letters, digits, _ . + -)", file)
@@ -143,7 +131,7 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) e
 	if r.ContentLength > protocol.MaxArtifact {
 		return &http.MaxBytesError{Limit: protocol.MaxArtifact}
 	}
-	l, err := s.attach(r, name, token)
+	l, err := s.held(r, name)
 	if err != nil {
 		return err
 	}

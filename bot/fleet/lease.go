@@ -145,11 +145,11 @@ func (s *Server) attach(r *http.Request, name string, token uint64) (*journal.Le
 	return s.Journal.Attach(r.Context(), id, token, name)
 }
 
-// tokenOf reads ?token=N.
-func tokenOf(r *http.Request) (uint64, error) {
+// held finds the lease that a request names by ?token=N.
+func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
 	token, err := strconv.ParseUint(r.URL.Query().Get("token"), 10, 64)
 	if err != nil {
-		return 0, refuse(http.StatusBadRequest, "?token= must be the lease's token")
+		return nil, refuse(http.StatusBadRequest, "?token= must be the lease's token")
 	}
-	return token, nil
+	return s.attach(r, name, token)
 }

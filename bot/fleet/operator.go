@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -103,8 +102,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			Since: state.Since, LastSeen: state.LastSeen, Health: state.Health, Duty: duty,
 		})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(all)
+	return answerJSON(w, all)
 }
 
 func (s *Server) drain(w http.ResponseWriter, r *http.Request) error {

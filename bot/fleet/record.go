@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
@@ -18,8 +17,7 @@ func (s *Server) earlier(w http.ResponseWriter, r *http.Request, name string) er
 		return err
 	}
 	patience(w, transfer)
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(answer)
+	return answerJSON(w, answer)
 }
 
 // begin counts an attempt before the runner measures its first round.
@@ -32,8 +30,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, name string) erro
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(protocol.BeginAnswer{Attempt: n})
+	return answerJSON(w, protocol.BeginAnswer{Attempt: n})
 }
 
 // built reads what a runner says that it has built, if the job is its own.

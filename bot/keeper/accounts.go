@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/account"
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
@@ -22,7 +21,7 @@ func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runner
 		return protocol.EarlierAnswer{}, err
 	}
 	answer := protocol.EarlierAnswer{Again: run.Attempt > 1}
-	a, err := k.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(c))
+	a, err := k.account(ctx, change.MatterOf(s.ID, s.Plan, run).OfCode(c))
 	if err != nil {
 		return answer, err
 	}
@@ -49,15 +48,15 @@ func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.
 	if byItself(s.ID, run) {
 		return 1, nil
 	}
-	matter, claim := account.MatterOf(s.ID, s.Plan, run), account.Claim{Job: job, Token: token}
+	matter, claim := change.MatterOf(s.ID, s.Plan, run), change.Claim{Job: job, Token: token}
 	number := 0
 	for _, name := range []string{matter.OfSources(run.Sources, c), matter.OfCode(c)} {
-		a, err := k.note(ctx, name, func(now *account.State) (string, any) {
+		a, err := k.note(ctx, name, func(now *change.Account) (string, any) {
 			begun, ok := now.Next(claim, number, run.Head)
 			if !ok {
 				return "", nil
 			}
-			return account.BegunKind, begun
+			return change.BegunKind, begun
 		})
 		if err != nil {
 			return 0, err
@@ -86,8 +85,8 @@ func (k *Keeper) atWork(ctx context.Context, job string, token uint64) (*change.
 }
 
 // account reads what the journal has under a name.
-func (k *Keeper) account(ctx context.Context, name string) (*account.State, error) {
-	a := account.New()
+func (k *Keeper) account(ctx context.Context, name string) (*change.Account, error) {
+	a := change.NewAccount()
 	_, err := k.Journal.ReplayRun(ctx, name, func(e journal.Event) error { return a.Apply(e.Seq, e.Kind, e.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
@@ -97,7 +96,7 @@ func (k *Keeper) account(ctx context.Context, name string) (*account.State, erro
 
 // note writes what decide makes of an account as it is, and returns it after that.
 // No kind writes nothing; decide is asked again when somebody else was faster.
-func (k *Keeper) note(ctx context.Context, name string, decide func(*account.State) (kind string, event any)) (*account.State, error) {
+func (k *Keeper) note(ctx context.Context, name string, decide func(*change.Account) (kind string, event any)) (*change.Account, error) {
 	for {
 		a, err := k.account(ctx, name)
 		if err != nil {
@@ -135,11 +134,11 @@ func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, t
 	if !ok {
 		return 0, fmt.Errorf("the runner sent times without the machine code that they are about %s", advice)
 	}
-	a, err := k.account(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code))
+	a, err := k.account(ctx, change.MatterOf(s.ID, s.Plan, run).OfCode(code))
 	if err != nil {
 		return 0, unavailable{err}
 	}
-	own, _ := a.Number(account.Claim{Job: run.Job, Token: token})
+	own, _ := a.Number(change.Claim{Job: run.Job, Token: token})
 	rounds, before := e.Performance.Rounds, len(e.Performance.Rounds)
 	for before > 0 && own > 0 && rounds[before-1].Attempt == own {
 		before--
@@ -187,14 +186,14 @@ func (k *Keeper) remember(ctx context.Context, s *change.State, run change.Run, 
 	if !ok {
 		return nil
 	}
-	claim := account.Claim{Job: run.Job, Token: token}
-	_, err = k.note(ctx, account.MatterOf(s.ID, s.Plan, run).OfCode(code), func(now *account.State) (string, any) {
+	claim := change.Claim{Job: run.Job, Token: token}
+	_, err = k.note(ctx, change.MatterOf(s.ID, s.Plan, run).OfCode(code), func(now *change.Account) (string, any) {
 		_, own := now.Number(claim)
 		own = own || result.Attempt == 0 && run.Attempt > 1 // other cases were drawn
 		if have, ok := now.Of(result.Attempt); ok && (have.Claim == claim || !own) {
 			return "", nil // it was written already, or is what stood
 		}
-		return account.FoundKind, account.Found{Claim: claim, Attempt: result.Attempt, Head: run.Head, Evidence: result.Evidence}
+		return change.FoundKind, change.Found{Claim: claim, Attempt: result.Attempt, Head: run.Head, Evidence: result.Evidence}
 	})
 	return err
 }
@@ -202,28 +201,28 @@ func (k *Keeper) remember(ctx context.Context, s *change.State, run change.Run, 
 // carry puts evidence that is judged by another policy into that policy's account,
 // as if it had been gathered for it; where that has attempts of its own, they are
 // what counts, and carry returns them in its place.
-func (k *Keeper) carry(ctx context.Context, m account.Matter, old change.Run, e *gates.Evidence) (*gates.Evidence, error) {
+func (k *Keeper) carry(ctx context.Context, m change.Matter, old change.Run, e *gates.Evidence) (*gates.Evidence, error) {
 	code, ok := runners.CodeOf(e)
 	attempt := lastAttempt(e)
 	if !ok || attempt == 0 {
 		return e, nil
 	}
-	claim := account.Claim{Job: old.Job, Token: old.Token}
-	a, err := k.note(ctx, m.OfCode(code), func(now *account.State) (string, any) {
+	claim := change.Claim{Job: old.Job, Token: old.Token}
+	a, err := k.note(ctx, m.OfCode(code), func(now *change.Account) (string, any) {
 		if now.Attempts > 0 {
 			return "", nil
 		}
-		return account.BegunKind, account.Begun{Claim: claim, Attempt: attempt, Head: old.Head}
+		return change.BegunKind, change.Begun{Claim: claim, Attempt: attempt, Head: old.Head}
 	})
 	if err != nil {
 		return nil, err
 	}
 	if _, ours := a.Number(claim); ours {
-		_, err := k.note(ctx, m.OfCode(code), func(now *account.State) (string, any) {
+		_, err := k.note(ctx, m.OfCode(code), func(now *change.Account) (string, any) {
 			if _, ok := now.Best(); ok {
 				return "", nil
 			}
-			return account.FoundKind, account.Found{Claim: claim, Attempt: attempt, Head: old.Head, Evidence: old.Result.Evidence}
+			return change.FoundKind, change.Found{Claim: claim, Attempt: attempt, Head: old.Head, Evidence: old.Result.Evidence}
 		})
 		if err != nil {
 			return nil, err

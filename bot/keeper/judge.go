@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/change/account"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -60,7 +59,7 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 		return err
 	}
 	if s.ID.Kind != change.Push && s.Plan.Policy != p.Policy && e.Fault == "" && gates.Next(policy, e).Gate == "" {
-		if e, err = k.carry(ctx, account.MatterOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
+		if e, err = k.carry(ctx, change.MatterOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
 			return err
 		}
 		e.Change = changed

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
@@ -26,8 +26,8 @@ const pagesToken = "a token of more than sixteen characters"
 
 // guard lets people in by token and by GitHub, where rita reads org/kernels, and eve
 // a repository of her own.
-func guard(hub string) *access.Guard {
-	return &access.Guard{
+func guard(hub string) *pages.Guard {
+	return &pages.Guard{
 		Key: []byte("the key of this server's sessions"), Token: pagesToken, Public: []string{"org/open"},
 		OAuth: &oauth2.Config{ClientID: "id", ClientSecret: "secret", Endpoint: oauth2.Endpoint{AuthURL: hub + "/authorize", TokenURL: hub + "/token", AuthStyle: oauth2.AuthStyleInParams}},
 		Login: func(_ context.Context, t *oauth2.Token) (string, error) {
@@ -232,7 +232,7 @@ func TestRenamed(t *testing.T) {
 func TestClosed(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
-	site := w.site(&access.Guard{Key: []byte("k")}).URL
+	site := w.site(&pages.Guard{Key: []byte("k")}).URL
 	for _, path := range append(addresses(jobs), "/", "/live", "/login", "/login/github", "/feed.atom", "/api/v1") {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s answers %s", path, answer.Status)
@@ -287,11 +287,11 @@ func TestLoginByToken(t *testing.T) {
 	if answer, _ := w.get(site+path, "Cookie", cookie); answer.StatusCode != http.StatusOK {
 		t.Errorf("logged in: %s", answer.Status)
 	}
-	for name, change := range map[string]func(*access.Guard){
-		"another key":   func(g *access.Guard) { g.Key = []byte("another") },
-		"another token": func(g *access.Guard) { g.Token += "!" },
-		"no token":      func(g *access.Guard) { g.Token = "" },
-		"tomorrow":      func(g *access.Guard) { g.Now = func() time.Time { return epoch.Add(24 * time.Hour) } },
+	for name, change := range map[string]func(*pages.Guard){
+		"another key":   func(g *pages.Guard) { g.Key = []byte("another") },
+		"another token": func(g *pages.Guard) { g.Token += "!" },
+		"no token":      func(g *pages.Guard) { g.Token = "" },
+		"tomorrow":      func(g *pages.Guard) { g.Now = func() time.Time { return epoch.Add(24 * time.Hour) } },
 	} {
 		later := guard("")
 		later.Secure = true

@@ -40,8 +40,11 @@ type Access interface {
 	// SignIn is the address of the page where one can log in, or "".
 	SignIn() string
 	// Routes adds pages of its own, written by what it is given.
-	Routes(mux *http.ServeMux, write func(w http.ResponseWriter, r *http.Request, status int, name string, model any))
+	Routes(mux *http.ServeMux, show showPage)
 }
+
+// showPage writes a page by one of the templates.
+type showPage = func(w http.ResponseWriter, r *http.Request, status int, name string, model any)
 
 // A Viewer is whoever asks for a page.
 type Viewer struct {
@@ -63,7 +66,7 @@ func (Everybody) Viewer(*http.Request) Viewer {
 func (Everybody) SignIn() string { return "" }
 
 // Routes has none.
-func (Everybody) Routes(*http.ServeMux, func(http.ResponseWriter, *http.Request, int, string, any)) {}
+func (Everybody) Routes(*http.ServeMux, showPage) {}
 
 // repos is the repositories that the viewer may read.
 func (s *Server) repos(ctx context.Context, v *visit) (map[int64]string, error) {

@@ -21,7 +21,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/pages/access"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -65,12 +64,12 @@ func (c *checker) checkPages() {
 }
 
 // guard is who may read which pages.
-func (s *Server) guard() (*access.Guard, error) {
+func (s *Server) guard() (*pages.Guard, error) {
 	key, err := s.sessionKey()
 	if err != nil {
 		return nil, err
 	}
-	g := &access.Guard{
+	g := &pages.Guard{
 		Key: key, Public: s.opt.Pages.Public, Token: s.opt.Secrets.Pages, Secure: strings.HasPrefix(s.opt.Config.URL, "https://"),
 		Log: s.log, Now: s.opt.Now,
 		CanRead: func(ctx context.Context, repo, login string) (bool, error) {

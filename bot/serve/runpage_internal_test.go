@@ -3,7 +3,7 @@ package serve
 import (
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
@@ -18,7 +18,7 @@ func TestRunPage(t *testing.T) {
 		"loopback": {"http://127.0.0.1:8080", "o/open", present.Page{URL: "http://127.0.0.1:8080/runs/j"}},
 		"nowhere":  {"", "o/open", present.Page{}},
 	} {
-		s := &Server{access: &access.Guard{Key: []byte("k"), Public: []string{"o/open"}, Token: "a token of more than sixteen characters"}}
+		s := &Server{access: &pages.Guard{Key: []byte("k"), Public: []string{"o/open"}, Token: "a token of more than sixteen characters"}}
 		s.opt.Config.URL = c.url
 		if got := s.runPage(c.repo, "j"); got != c.want {
 			t.Errorf("%s: %+v", name, got)

@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/keeper"
-	"github.com/kernelgate/kernelgate/bot/pages/access"
+	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/queue"
@@ -65,7 +65,7 @@ type Server struct {
 	counts  *counters
 	ready   readiness
 	net     listeners
-	access  *access.Guard
+	access  *pages.Guard
 	trace   *trace.Tracer // nil where nobody is told
 	parts   parts
 	lock    *os.File // of the data folder; nil where the journal is in it

@@ -81,6 +81,9 @@ type LeaseAnswer struct {
 	Heartbeat float64 `json:"heartbeat_seconds"`
 }
 
+// StageBuild asks to compile the job, and no more.
+const StageBuild = "build"
+
 // A Beat says that the runner is alive, and what it is at.
 type Beat struct {
 	Token    uint64         `json:"token"`

@@ -17,7 +17,7 @@ func TestAdmitted(t *testing.T) {
 			b.identity = who
 			rq, _ := request(t, t.Context(), http.MethodGet, op{})
 			rq.URL.Path = path
-			if _, err := (&attempt{env: b.env, next: wires(does)}).RoundTrip(rq); err != nil {
+			if _, err := (&once{env: b.env, next: wires(does)}).RoundTrip(rq); err != nil {
 				t.Error(err)
 			}
 		}

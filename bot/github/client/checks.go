@@ -47,14 +47,12 @@ type Action struct{ Label, Description, Identifier string }
 
 // An ExistingCheck is a check run at GitHub.
 type ExistingCheck struct {
-	ID                     int64
-	Name, HeadSHA          string
-	ExternalID             string
-	Status, Conclusion     string
-	StartedAt, CompletedAt time.Time
-	Title, Summary         string
-	Annotations            int
-	URL                    string
+	ID                 int64
+	Name               string
+	ExternalID         string
+	Status, Conclusion string
+	Title, Summary     string
+	Annotations        int
 }
 
 const checksWrite = "Checks: read and write"
@@ -153,9 +151,8 @@ func (h *GitHub) ListChecks(ctx context.Context, repo, sha, name string) ([]Exis
 			return list.CheckRuns, answer, nil
 		})
 		for _, r := range runs {
-			out = append(out, ExistingCheck{ID: r.GetID(), Name: r.GetName(), HeadSHA: r.GetHeadSHA(), ExternalID: r.GetExternalID(),
-				Status: r.GetStatus(), Conclusion: r.GetConclusion(), StartedAt: r.GetStartedAt().Time, CompletedAt: r.GetCompletedAt().Time,
-				Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Annotations: r.GetOutput().GetAnnotationsCount(), URL: r.GetHTMLURL()})
+			out = append(out, ExistingCheck{ID: r.GetID(), Name: r.GetName(), ExternalID: r.GetExternalID(), Status: r.GetStatus(), Conclusion: r.GetConclusion(),
+				Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Annotations: r.GetOutput().GetAnnotationsCount()})
 		}
 		return err
 	})

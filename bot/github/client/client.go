@@ -21,7 +21,7 @@ type client struct {
 // often it is tried, and each try passes the limits anew and with a fresh token.
 func (h *GitHub) client(identity string, src source, content bool) *client {
 	e := &env{identity: identity, opt: h.opt, stats: h.stats}
-	var stack http.RoundTripper = &attempt{env: e, next: h.opt.Transport}
+	var stack http.RoundTripper = &once{env: e, next: h.opt.Transport}
 	if content && h.opt.MayWrite != nil {
 		stack = &permit{ask: h.opt.MayWrite, next: stack}
 	}

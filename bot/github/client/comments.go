@@ -16,7 +16,6 @@ type Comment struct {
 	Bot                  bool // an App wrote it
 	Mine                 bool // this client wrote it or, while it does not know its own name, an App
 	Body                 string
-	URL                  string
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -31,7 +30,7 @@ const (
 func comment(c *github.IssueComment, me string) Comment {
 	author := c.GetUser().GetLogin()
 	bot := c.GetUser().GetType() == "Bot"
-	return Comment{ID: c.GetID(), Author: author, Bot: bot, Mine: strings.EqualFold(author, me) || me == "" && bot, Body: c.GetBody(), URL: c.GetHTMLURL(),
+	return Comment{ID: c.GetID(), Author: author, Bot: bot, Mine: strings.EqualFold(author, me) || me == "" && bot, Body: c.GetBody(),
 		CreatedAt: c.GetCreatedAt().Time, UpdatedAt: c.GetUpdatedAt().Time}
 }
 

@@ -10,17 +10,14 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Delivery is one attempt of GitHub's to deliver a webhook.
+// A Delivery is one try of GitHub's to deliver a webhook.
 type Delivery struct {
-	ID         int64
-	GUID       string // X-GitHub-Delivery, the same in every attempt
-	Event      string
-	At         time.Time
-	StatusCode int
+	ID   int64
+	GUID string // X-GitHub-Delivery, the same in every try
 }
 
-// FailedDeliveries are the App's webhooks since a time that no attempt has
-// delivered, each by its newest attempt, oldest first.
+// FailedDeliveries are the App's webhooks since a time that no try has
+// delivered, each by its newest try, oldest first.
 func (h *GitHub) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
 	o := op{name: "list the App's webhook deliveries"}
 	if h.app == nil {
@@ -42,7 +39,7 @@ func (h *GitHub) FailedDeliveries(ctx context.Context, since time.Time) ([]Deliv
 				if code := d.GetStatusCode(); code >= 200 && code < 400 {
 					delivered[guid] = true
 				} else if !seen[guid] {
-					failed = append(failed, Delivery{ID: d.GetID(), GUID: guid, Event: d.GetEvent(), At: d.GetDeliveredAt().Time, StatusCode: code})
+					failed = append(failed, Delivery{ID: d.GetID(), GUID: guid})
 				}
 				seen[guid] = true
 			}

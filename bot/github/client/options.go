@@ -15,14 +15,14 @@ type Options struct {
 	BaseURL   string            // github.com unless given; Enterprise: https://host or https://host/api/v3
 	GitURL    string            // where repositories are cloned from; follows from BaseURL unless given
 	Transport http.RoundTripper // Go's own with the proxy of the environment unless given
-	// MayWrite is asked before each attempt at a write is sent; its error is the answer then, and nothing was sent.
+	// MayWrite is asked before each try of a write is sent; its error is the answer then, and nothing was sent.
 	MayWrite  func(context.Context) error
 	UserAgent string
 	Checks    bool // the token is the one of GitHub Actions, which may create check runs
 	Log       *slog.Logger
 
-	Timeout          time.Duration // of one attempt, 30 s unless given
-	Retries          int           // further attempts after a fault, 5 unless given, none if negative
+	Timeout          time.Duration // of one try, 30 s unless given
+	Retries          int           // further tries after a fault, 5 unless given, none if negative
 	ContentPerMinute int           // writes, 75 unless given: GitHub allows 80
 	ContentPerHour   int           // writes, 480 unless given: GitHub allows 500
 	CacheBytes       int           // answers kept for conditional requests, 16 MiB unless given, none if negative

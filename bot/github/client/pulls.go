@@ -10,31 +10,23 @@ import (
 
 // A Pull is a pull request at one moment.
 type Pull struct {
-	Number                     int
-	Title, Author              string
-	Draft, Open, Merged        bool
-	Labels                     []string
-	HeadSHA, HeadRef, HeadRepo string // HeadRepo is owner/name, empty if the fork is gone
-	BaseSHA, BaseRef, BaseRepo string // BaseRepo is what the repository is called now
-	Shut                       bool   // the repository is archived or disabled
-	URL                        string
-	UpdatedAt                  time.Time
+	Number              int
+	Title, Author       string
+	Draft, Open, Merged bool
+	Labels              []string
+	HeadSHA, HeadRepo   string // HeadRepo is owner/name, empty if the fork is gone
+	BaseRef, BaseRepo   string // BaseRepo is what the repository is called now
+	Shut                bool   // the repository is archived or disabled
+	UpdatedAt           time.Time
 }
 
 func pull(p *github.PullRequest) Pull {
+	base := p.GetBase().GetRepo()
 	out := Pull{Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), Draft: p.GetDraft(), Open: p.GetState() == "open",
-		Merged: p.GetMerged() || p.MergedAt != nil, HeadSHA: p.GetHead().GetSHA(), HeadRef: p.GetHead().GetRef(), HeadRepo: p.GetHead().GetRepo().GetFullName(),
-		BaseSHA: p.GetBase().GetSHA(), BaseRef: p.GetBase().GetRef(), BaseRepo: p.GetBase().GetRepo().GetFullName(), Shut: p.GetBase().GetRepo().GetArchived() || p.GetBase().GetRepo().GetDisabled(), URL: p.GetHTMLURL(), UpdatedAt: p.GetUpdatedAt().Time}
+		Merged: p.GetMerged() || p.MergedAt != nil, HeadSHA: p.GetHead().GetSHA(), HeadRepo: p.GetHead().GetRepo().GetFullName(),
+		BaseRef: p.GetBase().GetRef(), BaseRepo: base.GetFullName(), Shut: base.GetArchived() || base.GetDisabled(), UpdatedAt: p.GetUpdatedAt().Time}
 	for _, l := range p.Labels {
 		out.Labels = append(out.Labels, l.GetName())
-	}
-	return out
-}
-
-func pulls(list []*github.PullRequest) []Pull {
-	var out []Pull
-	for _, p := range list {
-		out = append(out, pull(p))
 	}
 	return out
 }
@@ -62,7 +54,9 @@ func (h *GitHub) OpenPulls(ctx context.Context, repo string) ([]Pull, error) {
 		all, err := pages(func(at github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
 			return gh.PullRequests.List(ctx, owner, name, &github.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc", ListOptions: at})
 		})
-		out = pulls(all)
+		for _, p := range all {
+			out = append(out, pull(p))
+		}
 		return err
 	})
 	return out, err

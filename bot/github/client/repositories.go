@@ -13,15 +13,12 @@ type Repository struct {
 	FullName      string
 	ID            int64
 	DefaultBranch string
-	Private       bool
 	Archived      bool // can be read, and takes nothing
 	Disabled      bool // by GitHub
-	Installation  int64
 }
 
-func repository(r *github.Repository, installation int64) Repository {
-	return Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch(), Private: r.GetPrivate(),
-		Archived: r.GetArchived(), Disabled: r.GetDisabled(), Installation: installation}
+func repository(r *github.Repository) Repository {
+	return Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived(), Disabled: r.GetDisabled()}
 }
 
 // Installations are the App's, without those that are suspended. A token has no such
@@ -59,7 +56,7 @@ func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Reposi
 			return list.Repositories, answer, nil
 		})
 		for _, r := range all {
-			out = append(out, repository(r, installation))
+			out = append(out, repository(r))
 		}
 		return err
 	})
@@ -77,7 +74,7 @@ func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Reposi
 	return out, nil
 }
 
-// Repository reads one. With a token its Installation is 0.
+// Repository reads one.
 func (h *GitHub) Repository(ctx context.Context, repo string) (Repository, error) {
 	var out Repository
 	o := op{name: "read the repository", permission: "Metadata: read"}
@@ -86,11 +83,8 @@ func (h *GitHub) Repository(ctx context.Context, repo string) (Repository, error
 		if err != nil {
 			return err
 		}
-		out = repository(r, 0)
+		out = repository(r)
 		return nil
 	})
-	if err == nil && h.app != nil {
-		out.Installation, err = h.installationOf(ctx, repo)
-	}
 	return out, err
 }

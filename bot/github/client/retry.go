@@ -52,7 +52,7 @@ func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 }
 
-// fault says whether an attempt failed in a way that another may not.
+// fault says whether a try failed in a way that another may not.
 func fault(answer *http.Response, err error) bool {
 	if err != nil {
 		_, ok := errors.AsType[*notSent](err)

@@ -138,7 +138,7 @@ func TestAttemptEndsInTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = (&attempt{env: b.env, next: &http.Transport{}}).RoundTrip(rq)
+		_, err = (&once{env: b.env, next: &http.Transport{}}).RoundTrip(rq)
 		if !fault(nil, err) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", path, err)
 		}

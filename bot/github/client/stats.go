@@ -21,7 +21,7 @@ type Stats struct {
 	Shut                   map[string]bool      // whom an IP allow list refuses: "installation 5" or, with a token, "token in olga"
 }
 
-// A Request is a kind of attempt and how it ended.
+// A Request is a kind of try and how it ended.
 type Request struct {
 	Class  Class
 	Ending Ending
@@ -30,7 +30,7 @@ type Request struct {
 // A Class is what a request does: read or write.
 type Class string
 
-// An Ending is how an attempt ended.
+// An Ending is how a try ended.
 type Ending string
 
 // The classes and outcomes.

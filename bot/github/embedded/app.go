@@ -26,7 +26,6 @@ type AppOptions struct {
 	Events      []string          // what a gatekeeper needs unless given
 	HookURL     string            // none until SetHook unless given
 	HookSecret  string
-	TokenLife   time.Duration // one hour unless given
 }
 
 // An App is a registered GitHub App.
@@ -67,7 +66,6 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 }
 
 func (s *Server) register(opt AppOptions) *App {
-	opt.TokenLife = cmp.Or(opt.TokenLife, time.Hour)
 	a := &App{s: s, id: s.id(), opt: opt, created: s.now(), owner: s.user(cmp.Or(opt.Owner, opt.Slug+"-owner"))}
 	a.bot = s.user(opt.Slug + "[bot]")
 	a.bot.kind = "Bot"

@@ -7,21 +7,13 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-func getApp(rq *request) error {
-	app, err := needApp(rq)
-	if err != nil {
-		return err
-	}
+func getApp(rq *request, app *App) error {
 	out := app.render()
 	out.InstallationsCount = ptr(len(app.insts))
 	return rq.ok(out)
 }
 
-func listInstallations(rq *request) error {
-	app, err := needApp(rq)
-	if err != nil {
-		return err
-	}
+func listInstallations(rq *request, app *App) error {
 	out := []*github.Installation{}
 	for _, in := range app.insts {
 		out = append(out, in.render())
@@ -34,32 +26,10 @@ func (rq *request) installation() (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, in := range app.insts {
-		if in.id == rq.pathInt("id") {
-			return in, nil
-		}
-	}
-	return nil, errNotFound()
+	return byID(rq, app.insts)
 }
 
-func deleteInstallation(rq *request, in *Installation) error {
-	in.uninstall()
-	return rq.noContent()
-}
-
-// suspension is a PUT or a DELETE of an installation's suspension.
-func suspension(rq *request, in *Installation) error {
-	if rq.Method == http.MethodPut {
-		in.suspend()
-	} else {
-		in.unsuspend()
-	}
-	return rq.noContent()
-}
-
-func getInstallation(rq *request, in *Installation) error {
-	return rq.ok(in.render())
-}
+func (in *Installation) number() int64 { return in.id }
 
 // tokenEntry has the selection that go-github's struct lacks.
 type tokenEntry struct {
@@ -119,11 +89,7 @@ func listInstallationRepos(rq *request) error {
 	return rq.ok(map[string]any{"total_count": total, "repository_selection": "selected", "repositories": page(rq, out)})
 }
 
-func getRepoInstallation(rq *request) error {
-	app, err := needApp(rq)
-	if err != nil {
-		return err
-	}
+func getRepoInstallation(rq *request, app *App) error {
 	r := rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo"))
 	if r == nil {
 		return errNotFound()

@@ -23,9 +23,7 @@ type checkRun struct {
 // A Check is a check run at one moment.
 type Check struct {
 	ID                     int64
-	App                    string
 	Name, ExternalID       string
-	HeadSHA                string
 	DetailsURL             string
 	Status, Conclusion     string
 	StartedAt, CompletedAt time.Time
@@ -60,7 +58,7 @@ func (r *Repo) Check(sha, name string) (Check, bool) {
 }
 
 func (c *checkRun) snapshot() Check {
-	return Check{ID: c.id, App: c.suite.app.opt.Slug, Name: c.name, ExternalID: c.externalID, HeadSHA: c.suite.headSHA,
+	return Check{ID: c.id, Name: c.name, ExternalID: c.externalID,
 		DetailsURL: c.detailsURL, Status: c.status, Conclusion: c.conclusion, StartedAt: c.started, CompletedAt: c.completed,
 		Title: c.title, Summary: c.summary, Text: c.detail,
 		Annotations: slices.Clone(c.annotations), Actions: slices.Clone(c.actions), run: c}

@@ -121,29 +121,9 @@ func (c *checkRun) settled(who *account) error {
 	return c.suite.repo.advance()
 }
 
-func (rq *request) checkRun() (*checkRun, error) {
-	id := rq.pathInt("id")
-	for _, run := range rq.repo.runs {
-		if run.id == id {
-			return run, nil
-		}
-	}
-	return nil, errNotFound()
-}
+func (rq *request) checkRun() (*checkRun, error) { return byID(rq, rq.repo.runs) }
 
-// annotationEntry has the address that go-github's struct lacks.
-type annotationEntry struct {
-	*github.CheckRunAnnotation
-	BlobHRef string `json:"blob_href"`
-}
-
-func listAnnotations(rq *request, run *checkRun) error {
-	out := []annotationEntry{}
-	for _, a := range run.annotations {
-		out = append(out, annotationEntry{a, rq.repo.html("/blob/%s/%s", run.suite.headSHA, a.GetPath())})
-	}
-	return rq.ok(page(rq, out))
-}
+func (c *checkRun) number() int64 { return c.id }
 
 func listRunsForRef(rq *request, sha string) error {
 	runs := rq.repo.latestRuns(sha)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -25,11 +24,10 @@ type comment struct {
 
 // A Comment is a comment at one moment.
 type Comment struct {
-	ID                   int64
-	Author, Body         string
-	CreatedAt, UpdatedAt time.Time
-	Reactions            map[string][]string // such as "eyes" to the logins that gave it
-	c                    *comment
+	ID           int64
+	Author, Body string
+	Reactions    map[string][]string // such as "eyes" to the logins that gave it
+	c            *comment
 }
 
 // Comments reads the pull request's comments, oldest first.
@@ -44,7 +42,7 @@ func (pr *PR) Comments() []Comment {
 }
 
 func (c *comment) snapshot() Comment {
-	out := Comment{ID: c.id, Author: c.author.login, Body: c.body, CreatedAt: c.created, UpdatedAt: c.updated, Reactions: map[string][]string{}, c: c}
+	out := Comment{ID: c.id, Author: c.author.login, Body: c.body, Reactions: map[string][]string{}, c: c}
 	for _, r := range c.reactions {
 		out.Reactions[r.content] = append(out.Reactions[r.content], r.user.login)
 	}
@@ -72,10 +70,7 @@ func (c Comment) Edit(user, body string) error {
 // React gives a comment a reaction as a person.
 func (c Comment) React(user, content string) error {
 	return c.c.pr.act(user, "react on", func(who *account) error {
-		if err := c.c.pr.reacts(); err != nil {
-			return err
-		}
-		_, _, err := react(c.c.pr.repo.s, &c.c.reactions, who, content)
+		_, _, err := c.c.react(who, content)
 		return err
 	})
 }
@@ -145,18 +140,11 @@ func (c *comment) render() *github.IssueComment {
 		IssueURL: ptr(r.api("/issues/%d", c.pr.number))}
 }
 
-func (rq *request) comment() (*comment, error) {
-	id, all := rq.pathInt("id"), rq.repo.comments
-	if strings.Contains(rq.URL.Path, "/pulls/comments/") {
-		all = rq.repo.remarks
-	}
-	for _, c := range all {
-		if c.id == id {
-			return c, nil
-		}
-	}
-	return nil, errNotFound()
-}
+// comment and remark find a comment by its number, in the conversation and in the code.
+func (rq *request) comment() (*comment, error) { return byID(rq, rq.repo.comments) }
+func (rq *request) remark() (*comment, error)  { return byID(rq, rq.repo.remarks) }
+
+func (c *comment) number() int64 { return c.id }
 
 func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
@@ -180,10 +168,6 @@ func postComment(rq *request, pr *PR) error {
 	}
 	rq.header.Set("Location", pr.repo.api("/issues/comments/%d", c.id))
 	return rq.reply(http.StatusCreated, c.render())
-}
-
-func getComment(rq *request, c *comment) error {
-	return rq.ok(c.render())
 }
 
 func patchComment(rq *request, c *comment) error {

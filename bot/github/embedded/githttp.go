@@ -114,9 +114,7 @@ func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, service string,
 	w.Header().Set("Content-Type", "application/x-"+service+"-result")
 	if service == "git-upload-pack" {
 		cmd.Stdout = w
-		if err := cmd.Run(); err != nil {
-			r.s.opt.Log.Info("git fetch ended early", "repo", r.FullName(), "err", err)
-		}
+		_ = cmd.Run() // whoever fetches hears of it, or has gone
 		return
 	}
 	// The pusher hears of success only when its effects are there.

@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"time"
@@ -91,49 +90,6 @@ func (r *Repo) emit(event, action string, only *App, payload any) {
 			h.send(event, action, r, payload)
 		}
 	}
-}
-
-func (rq *request) hook() (*Hook, error) {
-	if rq.PathValue("hook") == "" {
-		app, err := needApp(rq)
-		if err != nil {
-			return nil, err
-		}
-		return app.hook, nil
-	}
-	for _, h := range rq.repo.hooks {
-		if h.id == rq.pathInt("hook") {
-			return h, nil
-		}
-	}
-	return nil, errNotFound()
-}
-
-func listHooks(rq *request) error {
-	out := []*github.Hook{}
-	for _, h := range rq.repo.hooks {
-		out = append(out, h.render())
-	}
-	return rq.ok(page(rq, out))
-}
-
-func postHook(rq *request) error {
-	var in struct {
-		Events []string
-		Config struct{ URL, Secret string }
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if in.Config.URL == "" {
-		return invalid("Hook", "url", "missing_field", "")
-	}
-	for _, h := range rq.repo.hooks {
-		if h.url == in.Config.URL {
-			return invalid("Hook", "", "custom", "Hook already exists on this repository")
-		}
-	}
-	return rq.reply(http.StatusCreated, rq.repo.newHook(in.Config.URL, in.Config.Secret, in.Events).render())
 }
 
 // Deliveries reads the hook's deliveries, newest first.

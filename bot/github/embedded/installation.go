@@ -48,10 +48,6 @@ func (a *App) Install(repos ...*Repo) (*Installation, error) {
 func (in *Installation) Uninstall() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.uninstall()
-}
-
-func (in *Installation) uninstall() {
 	in.app.insts = slices.DeleteFunc(in.app.insts, func(other *Installation) bool { return other == in })
 	maps.DeleteFunc(in.app.s.tokens, func(_ string, t *token) bool { return t.inst == in })
 	in.emit("deleted")
@@ -62,28 +58,16 @@ func (in *Installation) uninstall() {
 func (in *Installation) Suspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.suspend()
+	in.suspendedAt, in.suspendedBy = in.app.s.now(), in.account
+	in.emit("suspend")
 }
 
 // Unsuspend ends that.
 func (in *Installation) Unsuspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.unsuspend()
-}
-
-func (in *Installation) suspend() {
-	if !in.suspended() {
-		in.suspendedAt, in.suspendedBy = in.app.s.now(), in.account
-		in.emit("suspend")
-	}
-}
-
-func (in *Installation) unsuspend() {
-	if in.suspended() {
-		in.suspendedAt, in.suspendedBy = time.Time{}, nil
-		in.emit("unsuspend")
-	}
+	in.suspendedAt, in.suspendedBy = time.Time{}, nil
+	in.emit("unsuspend")
 }
 
 func (in *Installation) suspended() bool { return !in.suspendedAt.IsZero() }
@@ -172,7 +156,7 @@ func (in *Installation) issue(perms map[string]string, repos []*Repo) *token {
 		perms = in.app.opt.Permissions
 	}
 	t := &token{value: s.secret("ghs_"), inst: in, user: in.app.bot, perms: perms, repos: repos,
-		expires: s.now().Add(in.app.opt.TokenLife)}
+		expires: s.now().Add(time.Hour)}
 	s.tokens[t.value] = t
 	return t
 }

@@ -14,35 +14,13 @@ func (pr *PR) renderIssue() *github.Issue {
 		Title: ptr(pr.title), Body: orNil(pr.body), AuthorAssociation: ptr(r.association(pr.author)), User: pr.author.render(r.s.url),
 		Comments: ptr(len(pr.comments())), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated), ClosedAt: when(pr.closedAt), Draft: ptr(pr.draft),
 		URL: &url, HTMLURL: &html, CommentsURL: ptr(url + "/comments"), EventsURL: ptr(url + "/events"), LabelsURL: ptr(url + "/labels{/name}"),
-		RepositoryURL: ptr(r.api("")), Reactions: renderReactions(pr.reactions, url),
+		RepositoryURL: ptr(r.api("")), Reactions: renderReactions(nil, url),
 		PullRequestLinks: &github.PullRequestLinks{URL: ptr(r.api("/pulls/%d", pr.number)), HTMLURL: &html, DiffURL: ptr(html + ".diff"),
 			PatchURL: ptr(html + ".patch"), MergedAt: when(pr.mergedAt)}}
 	for _, l := range pr.labels {
 		out.Labels = append(out.Labels, l.render(r))
 	}
 	return out
-}
-
-func getIssue(rq *request, pr *PR) error {
-	return rq.ok(pr.renderIssue())
-}
-
-// getIssuePart tells /issues/comments/{id} from /issues/{number}/comments, between
-// which no pattern can choose.
-func getIssuePart(rq *request) error {
-	if rq.PathValue("number") == "comments" {
-		rq.SetPathValue("id", rq.PathValue("what"))
-		return on((*request).comment, getComment)(rq)
-	}
-	switch rq.PathValue("what") {
-	case "comments":
-		return on((*request).pull, listComments)(rq)
-	case "events":
-		return on((*request).pull, listEvents)(rq)
-	case "reactions":
-		return listReactions(rq)
-	}
-	return errNotFound()
 }
 
 // A move is one of a pull request to another base branch.
@@ -69,59 +47,4 @@ func listEvents(rq *request, pr *PR) error {
 			ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)}})
 	}
 	return rq.ok(page(rq, out))
-}
-
-func postIssuePart(rq *request) error {
-	switch rq.PathValue("what") {
-	case "comments":
-		return on((*request).pull, postComment)(rq)
-	case "labels":
-		if err := writes(Triage, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
-			return err
-		}
-		return on((*request).pull, postPullLabels)(rq)
-	case "reactions":
-		return postReaction(rq)
-	}
-	return errNotFound()
-}
-
-func deleteIssuePart(rq *request) error {
-	if rq.PathValue("number") == "comments" {
-		rq.SetPathValue("id", rq.PathValue("what"))
-		return on((*request).comment, deleteComment)(rq)
-	}
-	if rq.PathValue("what") != "lock" {
-		return errNotFound()
-	}
-	if err := writes(Write, "issues", "pull_requests").check(rq.actor, rq.repo); err != nil {
-		return err
-	}
-	return on((*request).pull, putLock)(rq)
-}
-
-func (rq *request) replyLabels(labels []*label) error {
-	out := []*github.Label{}
-	for _, l := range labels {
-		out = append(out, l.render(rq.repo))
-	}
-	return rq.ok(page(rq, out))
-}
-
-func postPullLabels(rq *request, pr *PR) error {
-	var names []string
-	var wrapped struct{ Labels []string }
-	if rq.read(&names) != nil { // GitHub takes a bare list, or one in an object
-		if err := rq.read(&wrapped); err != nil {
-			return err
-		}
-		names = wrapped.Labels
-	}
-	for _, name := range names {
-		if err := checkLength("Label", "name", name, 1, 50); err != nil {
-			return err
-		}
-		pr.addLabel(rq.actor.user, name)
-	}
-	return rq.replyLabels(pr.labels)
 }

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"html"
 	"strings"
 	"testing"
 
@@ -41,47 +42,41 @@ func TestLifeOfAPullRequest(t *testing.T) {
 	if p := closed.PullRequest; !p.GetMerged() || p.GetMergedBy().GetLogin() != "bob" || p.Head.GetSHA() != second || closed.Installation.GetID() != w.inst.ID() {
 		t.Errorf("closed event: merged %v by %s at %s, installation %d", p.GetMerged(), p.GetMergedBy().GetLogin(), p.Head.GetSHA(), closed.Installation.GetID())
 	}
-	if text, err := w.repo.File("main", "a.cu"); err != nil || text != "three\n" {
-		t.Errorf("a.cu on main after the merge: %q, %v", text, err)
+	if text := w.mustGit(w.repo.Dir(), "cat-file", "blob", "main:a.cu"); text != "three" {
+		t.Errorf("a.cu on main after the merge: %q", text)
 	}
 }
 
-func TestPullRequestOverTheAPI(t *testing.T) {
+// What a pull request changes is told in its answer, on its page and as a diff.
+func TestFilesOfAPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})
 	base := w.push("main", map[string]string{"old.cu": "some lines\nthat stay\nthe same\n"}, "a file to rename")
 	_, err := w.repo.PushCommit(embedded.Commit{Branch: "tidy", Message: "tidy",
 		Files: map[string]string{"new.cu": "some lines\nthat stay\nthe same\n", "a.cu": "one\ntwo\n", "run.sh": "#!/bin/sh\n"}, Delete: []string{"old.cu", "b.cu"}})
 	w.no(err)
-	c := w.person("alice")
-	pr, _, err := c.PullRequests.Create(w.ctx, "alice", "kernels", &github.NewPullRequest{Title: github.String("Tidy"), Head: github.String("tidy"), Base: github.String("main")})
+	opened := w.open(embedded.PROptions{Author: "alice", Title: "Tidy", Head: "tidy"})
+	pr, _, err := w.person("alice").PullRequests.Get(w.ctx, "alice", "kernels", opened.Number())
 	w.no(err)
 	if pr.GetCommits() != 1 || pr.GetChangedFiles() != 4 || pr.GetAdditions() != 2 || pr.GetDeletions() != 1 || pr.Base.GetSHA() != base || !pr.GetMergeable() || pr.GetMergeableState() != "clean" {
 		t.Errorf("pull request: %d commits, %d files, +%d -%d, base %s, %s", pr.GetCommits(), pr.GetChangedFiles(), pr.GetAdditions(), pr.GetDeletions(), pr.Base.GetSHA(), pr.GetMergeableState())
 	}
-	files, _, err := c.PullRequests.ListFiles(w.ctx, "alice", "kernels", 1, nil)
-	w.no(err)
-	got := map[string]string{}
-	for _, f := range files {
-		got[f.GetFilename()] = f.GetStatus() + " " + f.GetPreviousFilename() + " " + f.GetPatch()
+	for _, path := range []string{"/pull/1/files", "/compare/main...tidy"} {
+		_, _, page := w.look(w.hub.URL() + "/alice/kernels" + path)
+		page = html.UnescapeString(page)
+		for _, want := range []string{"a.cu (modified)", "@@ -1 +1,2 @@\n one\n+two", "b.cu (removed)", "@@ -1 +0,0 @@\n-one", "new.cu (renamed)", "run.sh (added)", "@@ -0,0 +1 @@\n+#!/bin/sh"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s does not say %q", path, want)
+			}
+		}
+		if strings.Contains(page, "old.cu (") {
+			t.Errorf("%s has a renamed file twice", path)
+		}
 	}
-	want := map[string]string{"a.cu": "modified  @@ -1 +1,2 @@\n one\n+two", "b.cu": "removed  @@ -1 +0,0 @@\n-one",
-		"new.cu": "renamed old.cu ", "run.sh": "added  @@ -0,0 +1 @@\n+#!/bin/sh"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	comparison, _, err := c.Repositories.CompareCommits(w.ctx, "alice", "kernels", "main", "tidy", nil)
-	w.no(err)
-	if comparison.GetStatus() != "ahead" || comparison.GetAheadBy() != 1 || len(comparison.Files) != 4 || comparison.MergeBaseCommit.GetSHA() != base {
-		t.Errorf("comparison: %s by %d, %d files", comparison.GetStatus(), comparison.GetAheadBy(), len(comparison.Files))
-	}
-	diff, _, err := c.PullRequests.GetRaw(w.ctx, "alice", "kernels", 1, github.RawOptions{Type: github.Diff})
-	w.no(err)
-	if !strings.Contains(diff, "rename from old.cu") {
+	if _, _, diff := w.look(w.hub.URL() + "/alice/kernels/pull/1.diff"); !strings.Contains(diff, "rename from old.cu") {
 		t.Errorf("diff:\n%s", diff)
 	}
-	_, _, err = c.PullRequests.Create(w.ctx, "alice", "kernels", &github.NewPullRequest{Title: github.String("Again"), Head: github.String("tidy"), Base: github.String("main")})
-	if refusal := w.wantStatus(err, 422); !strings.Contains(refusal.Errors[0].Message, "already exists") {
+	if _, err := w.repo.OpenPR(embedded.PROptions{Author: "alice", Title: "Again", Head: "tidy"}); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("second pull request: %v", err)
 	}
 }
@@ -104,9 +99,7 @@ func TestForkPullRequest(t *testing.T) {
 		t.Errorf("a check on a fork's commit names %d pull requests, want none", len(run.PullRequests))
 	}
 	for _, ref := range []string{"pull/1/head", "pull/1/merge"} {
-		if _, _, err := w.bot().Git.GetRef(w.ctx, "alice", "kernels", ref); err != nil {
-			t.Errorf("ref %s: %v", ref, err)
-		}
+		w.mustGit(w.repo.Dir(), "rev-parse", "--verify", "refs/"+ref)
 	}
 	next, err := fork.Push("patch", map[string]string{"a.cu": "theirs again\n"}, "again")
 	w.no(err)
@@ -128,11 +121,9 @@ func TestConflictAndDraftAreNotMergeable(t *testing.T) {
 	if pr.State().Mergeable {
 		t.Error("a conflict counts as mergeable")
 	}
-	c := w.person("alice")
-	_, _, err := c.PullRequests.Merge(w.ctx, "alice", "kernels", pr.Number(), "", &github.PullRequestOptions{SHA: strings.Repeat("0", 40)})
-	w.wantStatus(err, 409)
-	_, _, err = c.PullRequests.Merge(w.ctx, "alice", "kernels", pr.Number(), "", nil)
-	w.wantStatus(err, 405)
+	if err := pr.Merge("alice"); err == nil || !strings.Contains(err.Error(), "405 Pull Request is not mergeable") {
+		t.Errorf("merge of a conflict: %v", err)
+	}
 	w.push("other", map[string]string{"z.cu": "z\n"}, "z")
 	draft := w.open(embedded.PROptions{Title: "Draft", Head: "other", Draft: true})
 	if err := draft.Merge("alice"); err == nil || !strings.Contains(err.Error(), "draft") {

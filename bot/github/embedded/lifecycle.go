@@ -9,37 +9,22 @@ import (
 )
 
 // Archive makes the repository read-only, as its owner; Unarchive ends that.
-func (r *Repo) Archive()   { r.alter(func() { r.archive(r.owner, true) }) }
-func (r *Repo) Unarchive() { r.alter(func() { r.archive(r.owner, false) }) }
+func (r *Repo) Archive()   { r.archive(true, "archived") }
+func (r *Repo) Unarchive() { r.archive(false, "unarchived") }
+
+func (r *Repo) archive(archived bool, action string) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.archived = archived
+	r.emitChange(r.owner, action, nil)
+}
 
 // Disable shuts the repository for everybody, as GitHub does to those that break
 // its rules. Nobody is told.
-func (r *Repo) Disable() { r.alter(func() { r.disabled = true }) }
-
-// Rename gives the repository another name in the same account. The old one leads
-// to the new.
-func (r *Repo) Rename(name string) error {
-	var err error
-	r.alter(func() { err = r.rename(r.owner, name) })
-	return err
-}
-
-// Transfer gives the repository to another account. Apps keep it if they are
-// installed there.
-func (r *Repo) Transfer(to string) error {
-	var err error
-	r.alter(func() { err = r.transfer(r.owner, r.s.user(to)) })
-	return err
-}
-
-// Delete takes the repository away.
-func (r *Repo) Delete() { r.alter(func() { r.remove(r.owner) }) }
-
-func (r *Repo) alter(do func()) {
+func (r *Repo) Disable() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	do()
-	r.s.touch()
+	r.disabled = true
 }
 
 // writable is nil unless nothing may change here.
@@ -57,33 +42,29 @@ func (r *Repo) usable() error {
 	return nil
 }
 
-func (r *Repo) archive(who *account, archived bool) {
-	if r.archived == archived {
-		return
-	}
-	r.archived = archived
-	action := "unarchived"
-	if archived {
-		action = "archived"
-	}
-	r.emitChange(who, action, nil)
-}
-
-func (r *Repo) rename(who *account, name string) error {
+// Rename gives the repository another name in the same account. The old one leads
+// to the new.
+func (r *Repo) Rename(name string) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	if r.s.repo(r.owner.login, name) != nil {
 		return invalid("Repository", "name", "custom", "name already exists on this account")
 	}
 	from := r.name
 	r.was, r.name = append(r.was, r.fullName()), name
-	r.emitChange(who, "renamed", &github.EditChange{Repo: &github.EditRepo{Name: &github.RepoName{From: &from}}})
+	r.emitChange(r.owner, "renamed", &github.EditChange{Repo: &github.EditRepo{Name: &github.RepoName{From: &from}}})
 	return nil
 }
 
-func (r *Repo) transfer(who, to *account) error {
-	if r.s.repo(to.login, r.name) != nil {
+// Transfer gives the repository to another account. Apps keep it if they are
+// installed there.
+func (r *Repo) Transfer(login string) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if r.s.repo(login, r.name) != nil {
 		return invalid("Repository", "name", "custom", "name already exists on this account")
 	}
-	from := r.owner
+	from, to := r.owner, r.s.user(login)
 	r.was, r.owner = append(r.was, r.fullName()), to
 	for _, app := range r.s.apps {
 		for _, in := range app.insts {
@@ -101,12 +82,15 @@ func (r *Repo) transfer(who, to *account) error {
 	if from.kind == "Organization" {
 		info = &github.OwnerInfo{Org: from.render(r.s.url)}
 	}
-	r.emitChange(who, "transferred", &github.EditChange{Owner: &github.EditOwner{OwnerInfo: info}})
+	r.emitChange(from, "transferred", &github.EditChange{Owner: &github.EditOwner{OwnerInfo: info}})
 	return nil
 }
 
-func (r *Repo) remove(who *account) {
-	r.emitChange(who, "deleted", nil)
+// Delete takes the repository away.
+func (r *Repo) Delete() {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.emitChange(r.owner, "deleted", nil)
 	r.s.repos = slices.DeleteFunc(r.s.repos, func(other *Repo) bool { return other == r })
 	for _, app := range r.s.apps {
 		for _, in := range app.insts {
@@ -117,6 +101,7 @@ func (r *Repo) remove(who *account) {
 
 func (r *Repo) emitChange(who *account, action string, changes *github.EditChange) {
 	r.emit("repository", action, nil, &github.RepositoryEvent{Action: &action, Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)})
+	r.s.touch()
 }
 
 // RenameAccount gives a person or an organisation another login. Its repositories
@@ -172,53 +157,4 @@ func (rq *request) redirect(to *Repo, rest string) error {
 	}
 	rq.header.Set("Location", at)
 	return rq.reply(status, map[string]string{"message": "Moved Permanently", "url": at, "documentation_url": docs + "/guides/best-practices-for-using-the-rest-api#follow-redirects"})
-}
-
-func patchRepo(rq *request) error {
-	var in struct {
-		Name     *string
-		Archived *bool
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	r, who := rq.repo, rq.actor.user
-	thaws := in.Archived != nil && !*in.Archived
-	if err := r.writable(); err != nil && !thaws {
-		return err
-	}
-	if in.Name != nil && *in.Name != r.name {
-		if err := r.rename(who, *in.Name); err != nil {
-			return err
-		}
-	}
-	if in.Archived != nil {
-		r.archive(who, *in.Archived)
-	}
-	rq.s.touch()
-	return rq.ok(rq.renderRepo(r))
-}
-
-func postTransfer(rq *request) error {
-	var in struct {
-		NewOwner string `json:"new_owner"`
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	to := rq.s.users[in.NewOwner]
-	if to == nil {
-		return invalid("Repository", "new_owner", "invalid", "new_owner is not a user")
-	}
-	if err := rq.repo.transfer(rq.actor.user, to); err != nil {
-		return err
-	}
-	rq.s.touch()
-	return rq.reply(http.StatusAccepted, rq.repo.render())
-}
-
-func deleteRepo(rq *request) error {
-	rq.repo.remove(rq.actor.user)
-	rq.s.touch()
-	return rq.noContent()
 }

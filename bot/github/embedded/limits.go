@@ -70,9 +70,6 @@ func changes(r *http.Request) bool {
 
 // admit refuses a caller who is over a limit.
 func (s *Server) admit(rq *request) error {
-	if rq.URL.Path == "/rate_limit" {
-		return nil
-	}
 	m, l, now := s.meter(rq.actor), s.opt.Limits, s.now()
 	if over(m.used, s.primary(rq.actor)) {
 		return &apiError{Status: 403, Message: fmt.Sprintf("API rate limit exceeded for %s.", rq.actor.describe()),
@@ -125,16 +122,4 @@ func (s *Server) account(rq *request, counted bool) {
 		rq.header.Set("X-OAuth-Scopes", "repo")
 		rq.header.Set("X-Accepted-OAuth-Scopes", "repo")
 	}
-}
-
-func getRateLimit(rq *request) error {
-	m, limit := rq.s.meter(rq.actor), rq.s.primary(rq.actor)
-	if limit < 0 {
-		limit = 1 << 30
-	}
-	core := map[string]int64{"limit": int64(limit), "used": int64(m.used),
-		"remaining": int64(limit - m.used), "reset": m.reset.Unix()}
-	other := map[string]int64{"limit": 30, "used": 0, "remaining": 30, "reset": m.reset.Unix()}
-	return rq.ok(map[string]any{"rate": core,
-		"resources": map[string]any{"core": core, "search": other, "graphql": other}})
 }

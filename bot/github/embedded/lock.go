@@ -19,7 +19,7 @@ func (pr *PR) Unlock(user string) error {
 
 func (pr *PR) lock(who *account, locked bool, reason string) error {
 	switch {
-	case who.kind != "Bot" && !pr.repo.role(who).atLeast(Write):
+	case !pr.repo.role(who).atLeast(Write):
 		return forbidden("Must have write rights to lock.")
 	case !slices.Contains([]string{"", "off-topic", "too heated", "resolved", "spam"}, reason):
 		return invalid("Issue", "lock_reason", "invalid", reason+" is not a reason")
@@ -51,18 +51,4 @@ func (pr *PR) reacts() error {
 		return &apiError{Status: 403, Message: "Unable to create reaction because issue is locked.", Doc: lockDocs}
 	}
 	return nil
-}
-
-// putLock is a PUT or a DELETE of a lock.
-func putLock(rq *request, pr *PR) error {
-	var in struct {
-		Reason string `json:"lock_reason"`
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	if err := pr.lock(rq.actor.user, rq.Method == "PUT", in.Reason); err != nil {
-		return err
-	}
-	return rq.noContent()
 }

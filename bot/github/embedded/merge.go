@@ -1,78 +1,42 @@
 package embedded
 
-import (
-	"cmp"
-	"fmt"
-
-	"github.com/google/go-github/v60/github"
-)
-
-// mergeRequest is the body of a PUT on a pull request's merge.
-type mergeRequest struct {
-	SHA           string `json:"sha"`
-	Method        string `json:"merge_method"`
-	CommitTitle   string `json:"commit_title"`
-	CommitMessage string `json:"commit_message"`
-}
+import "fmt"
 
 // merge merges, or refuses in GitHub's order: the state of the pull request, its
-// head, its protection, its conflicts.
-func (pr *PR) merge(who *account, in mergeRequest) (string, error) {
+// protection, its conflicts.
+func (pr *PR) merge(who *account) error {
 	r := pr.repo
-	method := cmp.Or(in.Method, "merge")
 	p := r.protection[pr.baseRef]
 	switch {
 	case pr.state != "open":
-		return "", &apiError{Status: 405, Message: "Pull Request is not mergeable"}
+		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
 	case pr.draft:
-		return "", &apiError{Status: 405, Message: "Pull Request is still a draft"}
-	case in.SHA != "" && in.SHA != pr.headSHA:
-		return "", &apiError{Status: 409, Message: "Head branch was modified. Review and try the merge again."}
+		return &apiError{Status: 405, Message: "Pull Request is still a draft"}
 	case p != nil && p.Queue:
-		return "", &apiError{Status: 405, Message: "Changes must be made through the merge queue"}
-	case method == "rebase":
-		return "", &apiError{Status: 405, Message: "Rebase merges are not allowed on this repository."}
-	case method != "merge" && method != "squash":
-		return "", invalid("PullRequest", "merge_method", "invalid", "")
+		return &apiError{Status: 405, Message: "Changes must be made through the merge queue"}
 	}
 	if missing := r.unmet(pr.baseRef, pr.headSHA); len(missing) > 0 {
-		return "", refusal(missing)
+		return refusal(missing)
 	}
 	base := r.heads[pr.baseRef]
 	if p != nil && p.Strict && !r.git.isAncestor(base, pr.headSHA) {
-		return "", &apiError{Status: 405, Message: "Head branch is out of date. Review and try the merge again."}
+		return &apiError{Status: 405, Message: "Head branch is out of date. Review and try the merge again."}
 	}
-	title := cmp.Or(in.CommitTitle, fmt.Sprintf("Merge pull request #%d from %s/%s", pr.number, pr.headRepo.owner.login, pr.headRef))
-	message := title + "\n\n" + cmp.Or(in.CommitMessage, pr.title) + "\n"
-	by := identity(who.login, r.s.now())
-	sha, ok, err := r.git.merge(base, pr.headSHA, message, by)
+	sha, ok, err := r.git.merge(base, pr.headSHA, pr.mergeMessage(), identity(who.login, r.s.now()))
 	if err != nil {
-		return "", err
+		return err
 	}
 	if !ok {
-		return "", &apiError{Status: 405, Message: "Pull Request is not mergeable"}
-	}
-	if method == "squash" {
-		message := cmp.Or(in.CommitTitle, fmt.Sprintf("%s (#%d)", pr.title, pr.number)) + "\n\n" + in.CommitMessage
-		if sha, err = r.git.feed(message, by, "commit-tree", sha+"^{tree}", "-p", base); err != nil {
-			return "", err
-		}
+		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
 	}
 	if _, err := r.git.run("update-ref", "refs/heads/"+pr.baseRef, sha, base); err != nil {
-		return "", err
+		return err
 	}
 	pr.merged(who, sha)
-	return sha, r.reconcile(who)
+	return r.reconcile(who)
 }
 
-func putMerge(rq *request, pr *PR) error {
-	var in mergeRequest
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	sha, err := pr.merge(rq.actor.user, in)
-	if err != nil {
-		return err
-	}
-	return rq.ok(&github.PullRequestMergeResult{SHA: &sha, Merged: ptr(true), Message: ptr("Pull Request successfully merged")})
+// mergeMessage is that of the commit which joins the pull request into its base.
+func (pr *PR) mergeMessage() string {
+	return fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s\n", pr.number, pr.headRepo.owner.login, pr.headRef, pr.title)
 }

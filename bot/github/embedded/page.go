@@ -80,9 +80,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 	}
 	page := template.Must(template.New("page").Funcs(template.FuncMap{"mark": mark}).Parse(pageText))
-	if err := page.Execute(w, shown); err != nil {
-		s.opt.Log.Info("page ended early", "err", err)
-	}
+	_ = page.Execute(w, shown) // whoever hung up wants no page
 }
 
 var home = row{URL: "/", Text: "embedded GitHub"}
@@ -201,7 +199,7 @@ func (pr *PR) conversation() []viewComment {
 		out = append(out, viewComment{ID: id, Did: did, By: row{URL: by.page(), Text: by.login}, Bot: by.kind == "Bot", HTML: rendered(body), Reactions: shownReactions(all)})
 	}
 	if pr.body != "" {
-		said("top", "wrote", pr.body, pr.author, pr.reactions)
+		said("top", "wrote", pr.body, pr.author, nil)
 	}
 	for _, c := range pr.comments() {
 		said(fmt.Sprintf("issuecomment-%d", c.id), "commented", c.body, c.author, c.reactions)

@@ -184,7 +184,7 @@ func (r *Repo) viewDiff(from, to string) []box {
 	}
 	var out []box
 	for _, f := range files {
-		out = append(out, box{Title: fmt.Sprintf("%s (%s)", f.GetFilename(), f.GetStatus()), Code: f.GetPatch(), Rows: []row{{URL: f.GetBlobURL(), Text: "View file"}}})
+		out = append(out, box{Title: fmt.Sprintf("%s (%s)", f.name, f.status), Code: f.patch, Rows: []row{{URL: f.page, Text: "View file"}}})
 	}
 	return out
 }

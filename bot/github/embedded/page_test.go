@@ -98,7 +98,7 @@ func (c *crawler) addFrom(value any) {
 		for name, item := range v {
 			text, _ := item.(string)
 			switch name {
-			case "html_url", "diff_url", "patch_url", "avatar_url", "blob_url", "raw_url", "permalink_url", "blob_href", "external_url":
+			case "html_url", "diff_url", "patch_url", "avatar_url", "external_url":
 				if text != "" {
 					c.add(c.hub.URL()+"/", text)
 				}
@@ -140,8 +140,7 @@ func TestEveryLinkLeadsToAPage(t *testing.T) {
 	w.quiet()
 
 	c := &crawler{world: w, seen: map[string]bool{}}
-	for _, path := range []string{"", "/pulls?state=all", "/pulls/2", "/pulls/2/files", "/pulls/2/commits", "/pulls/2/reviews", "/pulls/2/comments", "/issues/2/comments", "/commits",
-		"/commits/" + sha, "/commits/" + sha + "/check-runs", "/commits/" + sha + "/check-suites", "/commits/" + sha + "/statuses", "/compare/main...topic/two"} {
+	for _, path := range []string{"", "/pulls?state=all", "/pulls/2", "/pulls/2/reviews", "/issues/2/comments", "/commits/" + sha + "/check-runs"} {
 		status, _, text := w.look(w.hub.URL() + "/repos/alice/kernels" + path)
 		var tree any
 		if err := json.Unmarshal([]byte(text), &tree); err != nil || status != 200 {
@@ -170,7 +169,7 @@ func TestEveryLinkLeadsToAPage(t *testing.T) {
 			c.add(at, html.UnescapeString(m[1]))
 		}
 	}
-	if fromAPI < 30 || len(c.seen) < fromAPI+20 {
+	if fromAPI < 20 || len(c.seen) < fromAPI+50 {
 		t.Errorf("only %d pages were seen, %d of them from the API", len(c.seen), fromAPI)
 	}
 }

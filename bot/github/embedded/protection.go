@@ -3,8 +3,6 @@ package embedded
 import (
 	"fmt"
 	"slices"
-
-	"github.com/google/go-github/v60/github"
 )
 
 // A RequiredCheck must pass before a merge.
@@ -103,37 +101,4 @@ func refusal(missing []unmet) *apiError {
 			len(missing), missing[0].name, missing[0].state)}
 	}
 	return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("Required status check %q is %s.", missing[0].name, missing[0].state)}
-}
-
-func (r *Repo) renderProtection(branch string) *github.Protection {
-	return &github.Protection{URL: ptr(r.api("/branches/%s/protection", branch)),
-		RequiredStatusChecks: r.renderRequired(branch),
-		EnforceAdmins:        &github.AdminEnforcement{URL: ptr(r.api("/branches/%s/protection/enforce_admins", branch)), Enabled: true},
-		RequireLinearHistory: &github.RequireLinearHistory{}, AllowForcePushes: &github.AllowForcePushes{},
-		AllowDeletions: &github.AllowDeletions{}, RequiredConversationResolution: &github.RequiredConversationResolution{},
-		LockBranch: &github.LockBranch{Enabled: ptr(false)}}
-}
-
-func (r *Repo) renderRequired(branch string) *github.RequiredStatusChecks {
-	p := r.protection[branch]
-	contexts, checks := []string{}, []*github.RequiredStatusCheck{}
-	for _, c := range p.Checks {
-		contexts = append(contexts, c.Context)
-		check := &github.RequiredStatusCheck{Context: c.Context}
-		if c.AppID != 0 {
-			check.AppID = &c.AppID
-		}
-		checks = append(checks, check)
-	}
-	return &github.RequiredStatusChecks{Strict: p.Strict, Contexts: &contexts, Checks: &checks,
-		URL:         ptr(r.api("/branches/%s/protection/required_status_checks", branch)),
-		ContextsURL: ptr(r.api("/branches/%s/protection/required_status_checks/contexts", branch))}
-}
-
-func getProtection(rq *request) error {
-	branch := rq.PathValue("branch")
-	if rq.repo.protection[branch] == nil {
-		return &apiError{Status: 404, Message: "Branch not protected"}
-	}
-	return rq.ok(rq.repo.renderProtection(branch))
 }

@@ -37,7 +37,6 @@ type PR struct {
 	locked             bool
 	lockReason         string
 	labels             []*label
-	reactions          []*reaction
 	created, updated   time.Time
 	closedAt, mergedAt time.Time
 	mergedBy           *account
@@ -130,8 +129,8 @@ func (pr *PR) test() error {
 	}
 	pr.size = pullSize{commits: r.git.count(pr.baseSHA, pr.headSHA), files: len(files)}
 	for _, f := range files {
-		pr.size.added += f.GetAdditions()
-		pr.size.removed += f.GetDeletions()
+		pr.size.added += f.added
+		pr.size.removed += f.removed
 	}
 	sha, ok, err := r.git.merge(pr.baseSHA, pr.headSHA, fmt.Sprintf("Merge %s into %s", pr.headSHA, pr.baseSHA), identity("web-flow", r.s.now()))
 	if err != nil {

@@ -2,9 +2,7 @@ package embedded
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/google/go-github/v60/github"
 )
@@ -48,50 +46,7 @@ func renderPulls(pulls []*PR) []*github.PullRequest {
 	return out
 }
 
-func listPullsAt(rq *request, sha string) error {
-	var pulls []*PR
-	for _, pr := range rq.repo.pulls {
-		if pr.headSHA == sha || pr.mergeSHA == sha && !pr.mergedAt.IsZero() {
-			pulls = append(pulls, pr)
-		}
-	}
-	return rq.ok(renderPulls(page(rq, pulls)))
-}
-
-func postPull(rq *request) error {
-	var in struct {
-		Title, Body, Head, Base string
-		Draft                   bool
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	opt := PROptions{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: in.Draft}
-	if owner, branch, ok := strings.Cut(in.Head, ":"); ok {
-		opt.Head = branch
-		for _, r := range rq.s.repos {
-			if r.owner.login == owner && (r == rq.repo || r.parent == rq.repo) {
-				opt.HeadRepo = r
-			}
-		}
-		if opt.HeadRepo == nil {
-			return invalid("PullRequest", "head", "invalid", "")
-		}
-	}
-	pr, err := rq.repo.open(rq.actor.user, opt)
-	if err != nil {
-		return err
-	}
-	return rq.reply(http.StatusCreated, pr.render())
-}
-
 func getPull(rq *request, pr *PR) error {
-	for _, form := range []string{"diff", "patch"} {
-		if strings.Contains(rq.Request.Header.Get("Accept"), "."+form) {
-			rq.text("application/vnd.github."+form+"; charset=utf-8", pr.repo.span(form, pr.baseSHA, pr.headSHA))
-			return nil
-		}
-	}
 	return rq.ok(pr.render())
 }
 
@@ -106,20 +61,8 @@ func (pr *PR) fork() string {
 	return sha
 }
 
-func (pr *PR) files() ([]*github.CommitFile, error) { return pr.repo.diff(pr.fork(), pr.headSHA) }
+func (pr *PR) files() ([]changedFile, error) { return pr.repo.diff(pr.fork(), pr.headSHA) }
 
 func (pr *PR) commits() []gitCommit {
 	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
-}
-
-func listPullFiles(rq *request, pr *PR) error {
-	files, err := pr.files()
-	if err != nil {
-		return err
-	}
-	return rq.ok(page(rq, files))
-}
-
-func listPullCommits(rq *request, pr *PR) error {
-	return rq.ok(page(rq, rq.repo.renderCommits(pr.commits())))
 }

@@ -9,26 +9,22 @@ import (
 
 // A PRState is a pull request at one moment.
 type PRState struct {
-	Number           int
-	Title, Body      string
-	Author           string
-	Open, Draft      bool
-	Merged           bool
-	Mergeable        bool
-	HeadSHA, BaseSHA string
-	HeadRef, BaseRef string
-	MergeSHA         string // of the test merge while open, of the merge afterwards
-	Labels           []string
-	UpdatedAt        time.Time
+	Number    int
+	Title     string
+	Open      bool
+	Merged    bool
+	Mergeable bool
+	HeadSHA   string
+	Labels    []string
+	UpdatedAt time.Time
 }
 
 // State reads the pull request.
 func (pr *PR) State() PRState {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	st := PRState{Number: pr.number, Title: pr.title, Body: pr.body, Author: pr.author.login, Open: pr.state == "open",
-		Draft: pr.draft, Merged: !pr.mergedAt.IsZero(), Mergeable: pr.mergeable, HeadSHA: pr.headSHA, BaseSHA: pr.baseSHA,
-		HeadRef: pr.headRef, BaseRef: pr.baseRef, MergeSHA: pr.mergeSHA, UpdatedAt: pr.updated}
+	st := PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
+		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated}
 	for _, l := range pr.labels {
 		st.Labels = append(st.Labels, l.name)
 	}
@@ -132,8 +128,7 @@ func (pr *PR) Merge(user string) error {
 		if !pr.repo.role(who).atLeast(Write) {
 			return forbidden("Must have write rights to merge.")
 		}
-		_, err := pr.merge(who, mergeRequest{})
-		return err
+		return pr.merge(who)
 	})
 }
 

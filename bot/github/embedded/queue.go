@@ -80,8 +80,7 @@ func (r *Repo) form(pr *PR) error {
 	}
 	bot := r.s.user("github-merge-queue[bot]")
 	bot.kind = "Bot"
-	message := fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s\n", pr.number, pr.headRepo.owner.login, pr.headRef, pr.title)
-	head, ok, err := r.git.merge(g.base, pr.headSHA, message, identity(bot.login, r.s.now()))
+	head, ok, err := r.git.merge(g.base, pr.headSHA, pr.mergeMessage(), identity(bot.login, r.s.now()))
 	if err != nil {
 		return err
 	}

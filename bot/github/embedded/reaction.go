@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/go-github/v60/github"
@@ -23,17 +22,21 @@ type reactionEntry struct {
 
 // react adds a reaction, or finds the one that the user has given already, which
 // is no new one.
-func react(s *Server, to *[]*reaction, who *account, content string) (*reaction, bool, error) {
-	if !slices.Contains([]string{"+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"}, content) {
+func (c *comment) react(who *account, content string) (r *reaction, isNew bool, err error) {
+	if err := c.pr.reacts(); err != nil {
+		return nil, false, err
+	}
+	if emoji[content] == "" {
 		return nil, false, invalid("Reaction", "content", "invalid", content+" is not a reaction")
 	}
-	for _, r := range *to {
+	for _, r := range c.reactions {
 		if r.user == who && r.content == content {
 			return r, false, nil
 		}
 	}
-	r := &reaction{id: s.id(), user: who, content: content, created: s.now()}
-	*to = append(*to, r)
+	s := c.pr.repo.s
+	r = &reaction{id: s.id(), user: who, content: content, created: s.now()}
+	c.reactions = append(c.reactions, r)
 	s.touch()
 	return r, true, nil
 }
@@ -57,53 +60,12 @@ func (rq *request) renderReaction(r *reaction) reactionEntry {
 		CreatedAt: when(r.created)}
 }
 
-// reactionsOf finds what the path names: a comment, or the pull request itself.
-func (rq *request) reactionsOf() (*[]*reaction, error) {
-	var pr *PR
-	var all *[]*reaction
-	if rq.PathValue("id") != "" {
-		c, err := rq.comment()
-		if err != nil {
-			return nil, err
-		}
-		pr, all = c.pr, &c.reactions
-	} else {
-		p, err := rq.pull()
-		if err != nil {
-			return nil, err
-		}
-		pr, all = p, &p.reactions
-	}
-	if rq.Method != http.MethodGet {
-		return all, pr.reacts()
-	}
-	return all, nil
-}
-
-func listReactions(rq *request) error {
-	all, err := rq.reactionsOf()
-	if err != nil {
-		return err
-	}
-	out := []reactionEntry{}
-	for _, r := range *all {
-		if want := rq.query("content"); want == "" || want == r.content {
-			out = append(out, rq.renderReaction(r))
-		}
-	}
-	return rq.ok(page(rq, out))
-}
-
-func postReaction(rq *request) error {
-	all, err := rq.reactionsOf()
-	if err != nil {
-		return err
-	}
+func postReaction(rq *request, c *comment) error {
 	var in struct{ Content string }
 	if err := rq.read(&in); err != nil {
 		return err
 	}
-	r, isNew, err := react(rq.s, all, rq.actor.user, in.Content)
+	r, isNew, err := c.react(rq.actor.user, in.Content)
 	if err != nil {
 		return err
 	}
@@ -111,18 +73,4 @@ func postReaction(rq *request) error {
 		return rq.reply(http.StatusCreated, rq.renderReaction(r))
 	}
 	return rq.ok(rq.renderReaction(r))
-}
-
-func deleteReaction(rq *request) error {
-	all, err := rq.reactionsOf()
-	if err != nil {
-		return err
-	}
-	before := len(*all)
-	*all = slices.DeleteFunc(*all, func(r *reaction) bool { return r.id == rq.pathInt("reaction") && r.user == rq.actor.user })
-	if len(*all) == before {
-		return errNotFound()
-	}
-	rq.s.touch()
-	return rq.noContent()
 }

@@ -146,16 +146,6 @@ func (r *Repo) Head(branch string) string {
 	return r.heads[branch]
 }
 
-// File is a file's content at a commit or branch.
-func (r *Repo) File(ref, path string) (string, error) {
-	cmd := r.git.command("cat-file", "blob", ref+":"+path)
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("read %s at %s of %s: %w", path, ref, r.FullName(), err)
-	}
-	return string(out), nil
-}
-
 // PRs are all pull requests, open and closed, by number.
 func (r *Repo) PRs() []*PR {
 	r.s.mu.Lock()

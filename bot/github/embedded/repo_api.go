@@ -14,14 +14,6 @@ func getUser(rq *request) error {
 	return rq.ok(rq.actor.user.renderFull(rq.s))
 }
 
-func getUserByLogin(rq *request) error {
-	u := rq.s.users[rq.PathValue("login")]
-	if u == nil {
-		return errNotFound()
-	}
-	return rq.ok(u.renderFull(rq.s))
-}
-
 // renderRepo adds what the caller may do, which events do not say.
 func (rq *request) renderRepo(r *Repo) *github.Repository {
 	out := r.render()
@@ -58,14 +50,4 @@ func getPermission(rq *request) error {
 	who.Permissions, who.RoleName = renderRole(role), ptr(string(role))
 	return rq.ok(permissionEntry{RoleName: string(role),
 		RepositoryPermissionLevel: github.RepositoryPermissionLevel{Permission: ptr(role.legacy()), User: who}})
-}
-
-func getRef(rq *request) error {
-	ref := "refs/" + rq.PathValue("ref")
-	sha, err := rq.repo.git.run("rev-parse", "--quiet", "--verify", ref)
-	if err != nil {
-		return errNotFound()
-	}
-	return rq.ok(&github.Reference{Ref: &ref, NodeID: ptr(nodeID("Ref", rq.repo.id)), URL: ptr(rq.repo.api("/git/%s", ref)),
-		Object: &github.GitObject{Type: ptr("commit"), SHA: &sha, URL: ptr(rq.repo.api("/git/commits/%s", sha))}})
 }

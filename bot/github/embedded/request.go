@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,6 @@ type request struct {
 
 	status int
 	answer any
-	raw    []byte // an answer that is no JSON
 	err    error
 }
 
@@ -42,14 +42,20 @@ func (rq *request) pathInt(name string) int64 {
 	n, _ := strconv.ParseInt(rq.PathValue(name), 10, 64)
 	return n
 }
+
+// byID finds the one that the path numbers.
+func byID[T interface{ number() int64 }](rq *request, all []T) (found T, err error) {
+	i := slices.IndexFunc(all, func(one T) bool { return one.number() == rq.pathInt("id") })
+	if i < 0 {
+		return found, errNotFound()
+	}
+	return all[i], nil
+}
+
 func (rq *request) reply(status int, v any) error { rq.status, rq.answer = status, v; return nil }
 func (rq *request) ok(v any) error                { return rq.reply(http.StatusOK, v) }
-func (rq *request) text(kind string, raw string) {
-	rq.header.Set("Content-Type", kind)
-	rq.raw = []byte(raw)
-}
-func (rq *request) noContent() error { return rq.reply(http.StatusNoContent, nil) }
-func muxError(status int) error      { return &apiError{Status: status, Message: http.StatusText(status)} }
+func (rq *request) noContent() error              { return rq.reply(http.StatusNoContent, nil) }
+func muxError(status int) error                   { return &apiError{Status: status, Message: http.StatusText(status)} }
 
 // read decodes the body; what GitHub cannot parse is a 400.
 func (rq *request) read(into any) error {
@@ -125,20 +131,16 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handl
 	w.Header().Set("X-GitHub-Media-Type", "github.v3; format=json")
 	w.Header().Set("X-GitHub-Api-Version-Selected", "2022-11-28")
 	if fault.before(w, r) {
-		s.opt.Log.Info("fault", "method", r.Method, "path", r.URL.Path, "fault", fault.kind)
 		return
 	}
 
 	rq := &request{Request: r, s: s, mount: mount, body: body, header: w.Header()}
 	raw := s.perform(rq, api)
-	s.opt.Log.Info("request", "method", r.Method, "path", r.URL.Path, "status", rq.status, "actor", rq.actor.key())
 	if fault.after(w) {
 		return
 	}
 	w.WriteHeader(rq.status)
-	if _, err := w.Write(raw); err != nil {
-		s.opt.Log.Info("answer lost", "path", r.URL.Path, "err", err)
-	}
+	_, _ = w.Write(raw) // whoever hung up wants no answer
 }
 
 // perform runs the handler under the hub's lock: each call is atomic.
@@ -153,7 +155,7 @@ func (s *Server) perform(rq *request, api http.Handler) []byte {
 		api.ServeHTTP(rq, rq.Request)
 	}
 	raw := rq.encode()
-	counted := !rq.unchanged(raw) && rq.URL.Path != "/rate_limit"
+	counted := !rq.unchanged(raw)
 	if !counted && rq.status == http.StatusNotModified {
 		raw = nil
 	}
@@ -164,17 +166,13 @@ func (s *Server) perform(rq *request, api http.Handler) []byte {
 func (rq *request) encode() []byte {
 	if rq.err != nil {
 		api := asAPIError(rq.err)
-		rq.status, rq.answer, rq.raw = api.Status, api.body(), nil
+		rq.status, rq.answer = api.Status, api.body()
 		for name, values := range api.Header {
 			rq.header[name] = values
 		}
 	}
 	if rq.status == http.StatusNoContent {
 		return nil
-	}
-	if rq.raw != nil {
-		rq.status = http.StatusOK
-		return rq.raw
 	}
 	rq.header.Set("Content-Type", "application/json; charset=utf-8")
 	raw, err := encode(rq.answer)

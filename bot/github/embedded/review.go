@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"cmp"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +31,7 @@ type line struct {
 // COMMENT.
 func (pr *PR) Review(user, event, body string) error {
 	return pr.act(user, "review", func(who *account) error {
-		_, err := pr.review(who, event, body, "")
-		return err
+		return pr.review(who, event, body)
 	})
 }
 
@@ -90,24 +87,24 @@ func (pr *PR) remarks() []*comment {
 	return slices.DeleteFunc(slices.Clone(pr.repo.remarks), func(c *comment) bool { return c.pr != pr })
 }
 
-func (pr *PR) review(who *account, event, body, commit string) (*review, error) {
+func (pr *PR) review(who *account, event, body string) error {
 	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 	if err := pr.talks(who); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case states[event] == "":
-		return nil, invalid("PullRequestReview", "event", "invalid", event+" is not an event")
+		return invalid("PullRequestReview", "event", "invalid", event+" is not an event")
 	case event != "COMMENT" && who == pr.author:
-		return nil, &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
+		return &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
 	case event != "APPROVE" && body == "":
-		return nil, invalid("PullRequestReview", "body", "missing_field", "")
+		return invalid("PullRequestReview", "body", "missing_field", "")
 	}
 	s := pr.repo.s
-	v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: cmp.Or(commit, pr.headSHA), submitted: s.now()}
+	v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: pr.headSHA, submitted: s.now()}
 	pr.repo.reviews = append(pr.repo.reviews, v)
 	v.tell(who, "submitted")
-	return v, nil
+	return nil
 }
 
 // tell sends the event of what somebody did with a review.
@@ -132,7 +129,7 @@ func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(files, func(f *github.CommitFile) bool { return f.GetFilename() == at.path })
+	i := slices.IndexFunc(files, func(f changedFile) bool { return f.name == at.path })
 	switch {
 	case i < 0:
 		return nil, invalid("PullRequestReviewComment", "path", "invalid", "path is not part of the diff")
@@ -140,7 +137,7 @@ func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 		return nil, invalid("PullRequestReviewComment", "line", "invalid", "line must be part of the diff")
 	}
 	s := pr.repo.s
-	at.hunk = files[i].GetPatch()
+	at.hunk = files[i].patch
 	at.review = &review{id: s.id(), pr: pr, author: who, state: "COMMENTED", commit: at.commit, submitted: s.now()}
 	pr.repo.reviews = append(pr.repo.reviews, at.review)
 	c := &comment{id: s.id(), pr: pr, author: who, body: body, created: s.now(), updated: s.now(), on: &at}
@@ -200,43 +197,4 @@ func listReviews(rq *request, pr *PR) error {
 		}
 	}
 	return rq.ok(page(rq, out))
-}
-
-func postReview(rq *request, pr *PR) error {
-	var in struct {
-		Body, Event string
-		CommitID    string `json:"commit_id"`
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	v, err := pr.review(rq.actor.user, in.Event, in.Body, in.CommitID)
-	if err != nil {
-		return err
-	}
-	return rq.ok(v.render())
-}
-
-func listLineComments(rq *request, pr *PR) error {
-	out := []*lineEntry{}
-	for _, c := range pr.remarks() {
-		out = append(out, c.renderOnLine())
-	}
-	return rq.ok(page(rq, out))
-}
-
-func postLineComment(rq *request, pr *PR) error {
-	var in struct {
-		Body, Path string
-		CommitID   string `json:"commit_id"`
-		Line       int
-	}
-	if err := rq.read(&in); err != nil {
-		return err
-	}
-	c, err := pr.remark(rq.actor.user, in.Body, line{path: in.Path, number: in.Line, commit: cmp.Or(in.CommitID, pr.headSHA)})
-	if err != nil {
-		return err
-	}
-	return rq.reply(http.StatusCreated, c.renderOnLine())
 }

@@ -1,9 +1,10 @@
 // Package embedded is a GitHub to test and demonstrate against: a real HTTP
 // server with users, repositories in git, pull requests, checks, a merge queue
-// and webhooks, which answers a client as GitHub would, errors and limits
-// included. It keeps everything but the git objects in memory, serves no GraphQL
-// and of the web interface plain pages to look at and the form that makes an App
-// out of a manifest, and is no place for real code.
+// and webhooks, which answers the calls that the bot makes as GitHub would, errors
+// and limits included. What people do there, they do by methods. It keeps everything
+// but the git objects in memory, serves no GraphQL and of the web interface plain pages
+// to look at and the form that makes an App out of a manifest, and is no place for real
+// code.
 package embedded
 
 import (
@@ -12,7 +13,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -26,13 +26,11 @@ import (
 // field but Dir is usable.
 type Options struct {
 	Dir    string           // the git repositories are made here
-	Addr   string           // listen address, 127.0.0.1 and a free port unless given
 	Clock  func() time.Time // dates, expiry and limits; time.Now unless given
 	Seed   uint64           // tokens, delivery ids and what SetFaults and SetDelivery draw
 	Limits Limits           // GitHub's own unless given
 
 	HookTimeout time.Duration // how long a webhook's receiver may take, 10 s unless given
-	Log         *slog.Logger  // one line a request; silent unless given
 }
 
 // A Server is one GitHub.
@@ -75,12 +73,9 @@ func New(opt Options) (*Server, error) {
 	if opt.Clock == nil {
 		opt.Clock = time.Now
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
 	opt.HookTimeout = cmp.Or(opt.HookTimeout, 10*time.Second)
 	opt.Limits = opt.Limits.withDefaults()
-	listener, err := net.Listen("tcp", cmp.Or(opt.Addr, "127.0.0.1:0"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start a hub: %w", err)
 	}
@@ -96,11 +91,7 @@ func New(opt Options) (*Server, error) {
 	}
 	s.begun = s.now()
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}
-	s.work.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			opt.Log.Error("hub stopped", "err", err)
-		}
-	})
+	s.work.Go(func() { _ = s.http.Serve(listener) }) // until Close
 	return s, nil
 }
 

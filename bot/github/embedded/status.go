@@ -60,7 +60,7 @@ func (st *status) render(r *Repo) *github.RepoStatus {
 		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
 }
 
-func postStatus(rq *request) error {
+func postStatus(rq *request, sha string) error {
 	var in struct {
 		State, Description, Context string
 		TargetURL                   string `json:"target_url"`
@@ -69,11 +69,7 @@ func postStatus(rq *request) error {
 		return err
 	}
 	r := rq.repo
-	sha, ok := r.git.resolve(rq.PathValue("sha"))
-	switch {
-	case !ok:
-		return &apiError{Status: 422, Message: "No commit found for SHA: " + rq.PathValue("sha")}
-	case !slices.Contains([]string{"error", "failure", "pending", "success"}, in.State):
+	if !slices.Contains([]string{"error", "failure", "pending", "success"}, in.State) {
 		return invalid("Status", "state", "invalid", "State is not included in the list")
 	}
 	if err := checkLength("Status", "description", in.Description, 0, 140); err != nil {
@@ -93,42 +89,4 @@ func postStatus(rq *request) error {
 		return err
 	}
 	return rq.reply(http.StatusCreated, st.render(r))
-}
-
-func listStatuses(rq *request, sha string) error {
-	out := []*github.RepoStatus{}
-	for _, st := range slices.Backward(rq.repo.statuses) {
-		if st.sha == sha {
-			out = append(out, st.render(rq.repo))
-		}
-	}
-	return rq.ok(page(rq, out))
-}
-
-// combinedStatus has the repository that go-github's struct lacks.
-type combinedStatus struct {
-	github.CombinedStatus
-	Repository *github.Repository `json:"repository"`
-	URL        string             `json:"url"`
-}
-
-func getCombined(rq *request, sha string) error {
-	r := rq.repo
-	latest := r.latestStatuses(sha)
-	state := "success"
-	out := []*github.RepoStatus{}
-	for _, st := range latest {
-		out = append(out, st.render(r))
-		switch {
-		case st.state == "failure" || st.state == "error":
-			state = "failure"
-		case st.state == "pending" && state == "success":
-			state = "pending"
-		}
-	}
-	if len(latest) == 0 {
-		state = "pending"
-	}
-	return rq.ok(combinedStatus{Repository: r.render(), URL: r.api("/commits/%s/status", sha), CombinedStatus: github.CombinedStatus{
-		State: &state, SHA: &sha, TotalCount: ptr(len(latest)), Statuses: page(rq, out), CommitURL: ptr(r.api("/commits/%s", sha)), RepositoryURL: ptr(r.api(""))}})
 }

@@ -53,7 +53,6 @@ func (r *Repo) requestSuites(branch, before, after string) {
 func (s *checkSuite) emit(who *account, action string) {
 	r := s.repo
 	e := checkSuiteEvent{CheckSuite: s.entry()}
-	e.CheckSuite.Repository = nil // it stands beside the suite
 	e.Action, e.Repo, e.Sender = &action, r.render(), who.render(r.s.url)
 	r.emit("check_suite", action, s.app, e)
 }
@@ -98,10 +97,9 @@ func (s *checkSuite) render() *github.CheckSuite {
 	return out
 }
 
-// suiteEntry has what go-github's struct lacks in a suite of the REST API.
+// suiteEntry has what go-github's struct lacks.
 type suiteEntry struct {
 	*github.CheckSuite
-	Repository   *github.Repository `json:"repository,omitempty"`
 	HeadCommit   *github.HeadCommit `json:"head_commit"`
 	LatestRuns   int                `json:"latest_check_runs_count"`
 	CheckRunsURL string             `json:"check_runs_url"`
@@ -113,21 +111,10 @@ type checkSuiteEvent struct {
 }
 
 func (s *checkSuite) entry() suiteEntry {
-	e := suiteEntry{CheckSuite: s.render(), Repository: s.repo.render(), LatestRuns: len(s.runs()),
+	e := suiteEntry{CheckSuite: s.render(), LatestRuns: len(s.runs()),
 		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id)}
 	if tip := s.repo.git.log(1, s.headSHA); len(tip) == 1 {
 		e.HeadCommit = renderSimple(tip[0])
 	}
 	return e
-}
-
-func listSuites(rq *request, sha string) error {
-	out := []suiteEntry{}
-	for _, s := range rq.repo.suites {
-		if s.headSHA == sha && (rq.query("app_id") == "" || rq.query("app_id") == itoa(s.app.id)) {
-			out = append(out, s.entry())
-		}
-	}
-	total := len(out)
-	return rq.ok(map[string]any{"total_count": total, "check_suites": page(rq, out)})
 }

@@ -74,7 +74,7 @@ func (p *payload) event(event, action string) Event {
 	case "installation":
 		return Installation{p.installed(), action, p.account(), p.repositories("repositories")}
 	case "installation_repositories":
-		return InstallationRepositories{p.installed(), p.account(), p.repositories("repositories_added"), p.repositories("repositories_removed")}
+		return InstallationRepositories{p.installed(), p.repositories("repositories_added"), p.repositories("repositories_removed")}
 	case "installation_target":
 		return InstallationTarget{p.installed(), p.user("account", required[wireUser](p, "account")),
 			p.name("changes.login.from", required[wireChanges](p, "changes").Login.From)}
@@ -90,13 +90,9 @@ func (p *payload) pullRequest(action string) Event {
 	pr := required[wirePullRequest](p, "pull_request")
 	const at = "pull_request."
 	e := PullRequest{
-		Origin: p.inRepository(), Action: action, Number: p.number(at+"number", pr.Number), Title: p.text(at+"title", pr.Title, maxTitle), Author: p.user(at+"user", pr.User),
-		Draft: pr.Draft, Open: pr.State == "open", Merged: pr.Merged, MergeCommit: pr.MergeCommit, UpdatedAt: pr.UpdatedAt,
-		HeadSHA: p.sha(at+"head.sha", pr.Head.SHA), HeadRef: p.name(at+"head.ref", pr.Head.Ref),
-		BaseSHA: p.sha(at+"base.sha", pr.Base.SHA), BaseRef: p.name(at+"base.ref", pr.Base.Ref),
-	}
-	if pr.MergeCommit != "" {
-		p.sha(at+"merge_commit_sha", pr.MergeCommit)
+		Origin: p.inRepository(), Number: p.number(at+"number", pr.Number), Title: p.text(at+"title", pr.Title, maxTitle), Author: p.user(at+"user", pr.User),
+		Draft: pr.Draft, Open: pr.State == "open", Merged: pr.Merged, UpdatedAt: pr.UpdatedAt,
+		HeadSHA: p.sha(at+"head.sha", pr.Head.SHA), BaseRef: p.name(at+"base.ref", pr.Base.Ref),
 	}
 	if repo := pr.Head.Repo; repo != nil {
 		e.HeadRepo = p.repository(at+"head.repo", *repo)
@@ -106,15 +102,8 @@ func (p *payload) pullRequest(action string) Event {
 	for i, label := range pr.Labels[:min(len(pr.Labels), maxLabels)] {
 		e.Labels = append(e.Labels, p.text(fmt.Sprintf("%slabels[%d].name", at, i), label.Name, maxName))
 	}
-	switch action {
-	case "synchronize":
-		e.Before = p.sha("before", optional[string](p, "before"))
-	case "labeled", "unlabeled":
-		e.Label = p.name("label.name", required[wireLabel](p, "label").Name)
-	case "edited":
-		changes := required[wireChanges](p, "changes")
-		e.BaseWas, e.TitleWas = p.text("changes.base.ref.from", changes.Base.Ref.From, maxName), p.text("changes.title.from", changes.Title.From, maxTitle)
-		if e.BaseWas == "" && e.TitleWas == "" {
+	if action == "edited" { // rules may go by the title
+		if changes := required[wireChanges](p, "changes"); changes.Base.Ref.From == "" && changes.Title.From == "" {
 			return Ignored{"neither base nor title was edited"}
 		}
 	}
@@ -170,7 +159,7 @@ func (p *payload) repositoryChange(action string) Event {
 func (p *payload) mergeGroup(action string) Event {
 	g := required[wireMergeGroup](p, "merge_group")
 	return MergeGroup{
-		Origin: p.inRepository(), Action: action, Reason: p.text("reason", optional[string](p, "reason"), maxName),
+		Origin: p.inRepository(), Action: action,
 		HeadSHA: p.sha("merge_group.head_sha", g.HeadSHA), HeadRef: p.name("merge_group.head_ref", g.HeadRef),
 		BaseSHA: p.sha("merge_group.base_sha", g.BaseSHA), BaseRef: p.name("merge_group.base_ref", g.BaseRef),
 	}
@@ -179,9 +168,8 @@ func (p *payload) mergeGroup(action string) Event {
 func (p *payload) checkRun(action string) Event {
 	run, o := required[wireCheck](p, "check_run"), p.inRepository()
 	e := CheckRun{
-		Origin: o, Action: action, ID: run.ID, Name: p.text("check_run.name", run.Name, maxName), AppID: run.App.ID,
-		ExternalID: p.text("check_run.external_id", run.ExternalID, maxName), HeadSHA: p.sha("check_run.head_sha", run.HeadSHA),
-		HeadBranch: p.text("check_run.check_suite.head_branch", run.Suite.HeadBranch, maxName), PullRequests: p.numbers("check_run", run, o.Repository),
+		Origin: o, Action: action, AppID: run.App.ID, ExternalID: p.text("check_run.external_id", run.ExternalID, maxName),
+		HeadSHA: p.sha("check_run.head_sha", run.HeadSHA), PullRequests: p.numbers("check_run", run, o.Repository),
 	}
 	if action == "requested_action" {
 		e.Button = p.name("requested_action.identifier", required[wireButton](p, "requested_action").Identifier)
@@ -192,9 +180,8 @@ func (p *payload) checkRun(action string) Event {
 func (p *payload) checkSuite() Event {
 	suite, o := required[wireCheck](p, "check_suite"), p.inRepository()
 	return CheckSuite{
-		Origin: o, ID: suite.ID, AppID: suite.App.ID,
-		HeadSHA:    p.sha("check_suite.head_sha", suite.HeadSHA),
-		HeadBranch: p.text("check_suite.head_branch", suite.HeadBranch, maxName), PullRequests: p.numbers("check_suite", suite, o.Repository),
+		Origin: o, AppID: suite.App.ID, HeadSHA: p.sha("check_suite.head_sha", suite.HeadSHA),
+		PullRequests: p.numbers("check_suite", suite, o.Repository),
 	}
 }
 
@@ -208,7 +195,7 @@ func (p *payload) push() Event {
 		return Ignored{"the push deletes a branch"}
 	}
 	return Push{
-		Origin: p.inRepository(), Branch: p.name("ref", branch), Forced: optional[bool](p, "forced"),
+		Origin: p.inRepository(), Branch: p.name("ref", branch),
 		Before: p.sha("before", optional[string](p, "before")), After: p.sha("after", optional[string](p, "after")),
 	}
 }

@@ -23,9 +23,6 @@ type Repository struct {
 	ID            int64
 	FullName      string // owner/name
 	DefaultBranch string
-	Private       bool
-	Archived      bool // read-only, until it is unarchived
-	Disabled      bool // by GitHub
 }
 
 // Owner is the account in FullName.
@@ -42,7 +39,6 @@ func (r Repository) Name() string {
 
 // A User is an account. A deleted one has no name.
 type User struct {
-	ID    int64
 	Login string
 	Bot   bool
 }
@@ -52,26 +48,17 @@ type User struct {
 // after that.
 type PullRequest struct {
 	Origin
-	Action      string
-	Number      int
-	Title       string
-	Author      User
-	Draft       bool
-	Open        bool
-	Merged      bool
-	Labels      []string
-	HeadSHA     string
-	HeadRef     string
-	HeadRepo    Repository // zero if the fork is gone
-	BaseSHA     string
-	BaseRef     string
-	MergeCommit string // GitHub's test merge, or what was merged; empty if not made yet
-	UpdatedAt   time.Time
-
-	Before   string // synchronize: the head before
-	Label    string // labeled, unlabeled: which
-	BaseWas  string // edited: the base branch before, if that changed
-	TitleWas string // edited: the title before, if that changed (rules may go by the title)
+	Number    int
+	Title     string
+	Author    User
+	Draft     bool
+	Open      bool
+	Merged    bool
+	Labels    []string
+	HeadSHA   string
+	HeadRepo  Repository // zero if the fork is gone
+	BaseRef   string
+	UpdatedAt time.Time
 }
 
 // Fork tells whether the head is not in the repository itself. A head whose
@@ -114,7 +101,6 @@ type MergeGroup struct {
 	HeadRef string // such as refs/heads/gh-readonly-queue/main/pr-104-…
 	BaseSHA string
 	BaseRef string // such as refs/heads/main
-	Reason  string // destroyed: merged, invalidated or dequeued
 }
 
 // A CheckRun was asked for again (rerequested), or one of its buttons was
@@ -122,12 +108,9 @@ type MergeGroup struct {
 type CheckRun struct {
 	Origin
 	Action       string
-	ID           int64
-	Name         string
 	AppID        int64
 	ExternalID   string
 	HeadSHA      string
-	HeadBranch   string
 	PullRequests []int // empty for forks: find those by HeadSHA
 	Button       string
 }
@@ -135,10 +118,8 @@ type CheckRun struct {
 // A CheckSuite was asked for again.
 type CheckSuite struct {
 	Origin
-	ID           int64
 	AppID        int64
 	HeadSHA      string
-	HeadBranch   string
 	PullRequests []int // empty for forks: find those by HeadSHA
 }
 
@@ -148,7 +129,6 @@ type Push struct {
 	Branch string
 	Before string
 	After  string
-	Forced bool
 }
 
 // Default tells whether the repository's main branch was pushed to.
@@ -182,7 +162,6 @@ type RepositoryChange struct {
 // InstallationRepositories were added to an installation or removed.
 type InstallationRepositories struct {
 	Origin
-	Account User
 	Added   []Repository
 	Removed []Repository
 }

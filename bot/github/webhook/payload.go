@@ -117,7 +117,7 @@ func (p *payload) name(path, value string) string {
 }
 
 func (p *payload) user(path string, u wireUser) User {
-	return User{u.ID, p.text(path+".login", u.Login, maxName), u.Type == "Bot"}
+	return User{p.text(path+".login", u.Login, maxName), u.Type == "Bot"}
 }
 
 // author is a user who must have a name: commands need to know who.

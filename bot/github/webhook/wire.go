@@ -9,13 +9,9 @@ type wireRepository struct {
 	ID            int64  `json:"id"`
 	FullName      string `json:"full_name"`
 	DefaultBranch string `json:"default_branch"`
-	Private       bool   `json:"private"`
-	Archived      bool   `json:"archived"`
-	Disabled      bool   `json:"disabled"`
 }
 
 type wireUser struct {
-	ID    int64  `json:"id"`
 	Login string `json:"login"`
 	Type  string `json:"type"`
 }
@@ -26,17 +22,16 @@ type wireInstallation struct {
 }
 
 type wirePullRequest struct {
-	Number      int         `json:"number"`
-	Title       string      `json:"title"`
-	State       string      `json:"state"`
-	Draft       bool        `json:"draft"`
-	Merged      bool        `json:"merged"`
-	MergeCommit string      `json:"merge_commit_sha"`
-	User        wireUser    `json:"user"`
-	Labels      []wireLabel `json:"labels"`
-	Head        wireBranch  `json:"head"`
-	Base        wireBranch  `json:"base"`
-	UpdatedAt   time.Time   `json:"updated_at"`
+	Number    int         `json:"number"`
+	Title     string      `json:"title"`
+	State     string      `json:"state"`
+	Draft     bool        `json:"draft"`
+	Merged    bool        `json:"merged"`
+	User      wireUser    `json:"user"`
+	Labels    []wireLabel `json:"labels"`
+	Head      wireBranch  `json:"head"`
+	Base      wireBranch  `json:"base"`
+	UpdatedAt time.Time   `json:"updated_at"`
 }
 
 type wireLabel struct {
@@ -95,15 +90,9 @@ type wireMergeGroup struct {
 
 // A wireCheck is a check run or a check suite.
 type wireCheck struct {
-	ID         int64    `json:"id"`
-	Name       string   `json:"name"`
-	ExternalID string   `json:"external_id"`
-	HeadSHA    string   `json:"head_sha"`
-	HeadBranch string   `json:"head_branch"`
-	App        wireThis `json:"app"`
-	Suite      struct {
-		HeadBranch string `json:"head_branch"`
-	} `json:"check_suite"`
+	ExternalID   string   `json:"external_id"`
+	HeadSHA      string   `json:"head_sha"`
+	App          wireThis `json:"app"`
 	PullRequests []struct {
 		Number int `json:"number"`
 		Base   struct {

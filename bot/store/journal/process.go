@@ -55,7 +55,7 @@ type processor struct {
 	handle func(context.Context, Delivery) error
 
 	next  uint64   // to be read
-	again []repeat // those that wait for their next attempt
+	again []repeat // those that wait for their next try
 
 	owner string
 	epoch uint64
@@ -88,7 +88,7 @@ func (p *processor) run(ctx context.Context) error {
 		}
 		if len(list) > 0 {
 			p.next = list[0].seq + 1
-			p.attempt(ctx, list[0])
+			p.try(ctx, list[0])
 			list = list[1:]
 			continue
 		}
@@ -190,7 +190,7 @@ func (p *processor) repeat(ctx context.Context, seq uint64) {
 	case err != nil:
 		p.later(seq, journalPause)
 	default:
-		p.attempt(ctx, stored{subject: m.Subject, header: m.Header, data: m.Data, seq: m.Sequence, at: m.Time})
+		p.try(ctx, stored{subject: m.Subject, header: m.Header, data: m.Data, seq: m.Sequence, at: m.Time})
 	}
 }
 
@@ -219,9 +219,9 @@ func (p *processor) mark(ctx context.Context, id string, m *marked) error {
 	return nil
 }
 
-// attempt handles a delivery, or has it tried later. A failure of the journal itself says nothing about the delivery, and
+// try handles a delivery, or has it tried later. A failure of the journal itself says nothing about the delivery, and
 // is not counted.
-func (p *processor) attempt(ctx context.Context, m stored) {
+func (p *processor) try(ctx context.Context, m stored) {
 	d, err := parseDelivery(m.subject, m.header, m.data)
 	if err != nil {
 		// Not written by Accept. Nobody can process it, and it must not stop the rest.
@@ -268,7 +268,7 @@ func (p *processor) attempt(ctx context.Context, m stored) {
 		}
 		return
 	}
-	// Ended in its last attempt, by a crash here or in the handler.
+	// Ended in its last try, by a crash here or in the handler.
 	if state.Error == "" {
 		state.Error = "the process ended while it was handled"
 	}

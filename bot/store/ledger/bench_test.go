@@ -50,7 +50,7 @@ func BenchmarkQueries(b *testing.B) {
 		"TriedBefore": func() error { _, err := l.TriedBefore(ctx, 1, "kernels/gemm", last.ID, 5); return err },
 		"History":     func() error { _, err := l.History(ctx, 1, "kernels/gemm", 100); return err },
 		"Runs":        func() error { _, err := l.Runs(ctx, RunFilter{RepoID: 1, Folder: "kernels/gemm"}); return err },
-		"Repos":       func() error { _, err := l.Repos(ctx); return err },
+		"RepoNames":   func() error { _, err := l.RepoNames(ctx); return err },
 		"Counts":      func() error { _, err := l.Counts(ctx); return err },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -121,24 +121,3 @@ func (l *Ledger) OpenPulls(ctx context.Context, repoID int64) ([]PullRow, error)
 		return p, err
 	})
 }
-
-// A RepoRow is a repository and what the ledger has of it.
-type RepoRow struct {
-	ID        int64
-	Name      string // the newest one
-	Changes   int
-	Open      int // pull requests
-	Unsettled int
-	Updated   time.Time
-}
-
-// Repos is the repositories of all changes, by name.
-func (l *Ledger) Repos(ctx context.Context) ([]RepoRow, error) {
-	// With max(), SQLite takes the other columns from the row that has it: the newest name.
-	const query = `SELECT repo_id, repo, changes, open, unsettled, updated FROM (
-		SELECT repo_id, repo, updated, count(*) AS changes, sum(open AND kind = 'pr') AS open, sum(NOT settled) AS unsettled, max(seq)
-		FROM changes GROUP BY repo_id) ORDER BY repo, repo_id`
-	return all(ctx, l, "the repositories", query, nil, func(rows *sql.Rows) (r RepoRow, err error) {
-		return r, rows.Scan(&r.ID, &r.Name, &r.Changes, &r.Open, &r.Unsettled, scanTime{&r.Updated})
-	})
-}

@@ -23,7 +23,7 @@ type RepoName struct {
 }
 
 // RepoNames is the repositories of all changes. It jumps from one to the next in the index
-// where Repos would count all changes.
+// rather than looking at all changes.
 func (l *Ledger) RepoNames(ctx context.Context) ([]RepoName, error) {
 	const query = `WITH RECURSIVE repos (which) AS (
 		SELECT min(repo_id) FROM changes

@@ -1,4 +1,4 @@
-package folder
+package pages_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-const recorded = "../../../kernels/sdpa_fp8/evidence/"
+const shippedEvidence = "../../kernels/sdpa_fp8/evidence/"
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
@@ -32,7 +32,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func site(t *testing.T, f *Folder) func(path string) (int, string) {
+func siteOf(t *testing.T, f *pages.Folder) func(path string) (int, string) {
 	t.Helper()
 	h, err := (&pages.Server{Source: f, Access: pages.Everybody{}}).Handler()
 	if err != nil {
@@ -58,7 +58,7 @@ func site(t *testing.T, f *Folder) func(path string) (int, string) {
 // A folder as check leaves it: a folder a run, with a verdict beside the evidence.
 func TestResultsOfCheck(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results")
-	copyFile(t, recorded+"stage6_fp8.json", filepath.Join(dir, "20260102T030405Z", "a~b", "evidence.json"))
+	copyFile(t, shippedEvidence+"stage6_fp8.json", filepath.Join(dir, "20260102T030405Z", "a~b", "evidence.json"))
 	verdict, err := json.Marshal(gates.Verdict{Kernel: "sdpa_fp8", Outcome: gates.Pass, Summary: "It is proven."})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "20260102T030405Z", "a~b", "verdict.json"), verdict, 0o644)
@@ -69,14 +69,14 @@ func TestResultsOfCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(dir, nil, nil)
+	f, err := pages.OpenFolder(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f.Count() != 1 || len(f.Skipped()) != 1 {
 		t.Errorf("%d results, left out: %v", f.Count(), f.Skipped())
 	}
-	get := site(t, f)
+	get := siteOf(t, f)
 	status, home := get("/")
 	if status != http.StatusOK || !strings.Contains(home, "/runs/20260102T030405Z~1a~0b") {
 		t.Errorf("%d %s", status, home)
@@ -85,7 +85,7 @@ func TestResultsOfCheck(t *testing.T) {
 		t.Errorf("%d %.500s", status, run)
 	}
 	// What comes later is there at the next look.
-	copyFile(t, recorded+"broken.json", filepath.Join(dir, "20260102T040000Z", "evidence.json"))
+	copyFile(t, shippedEvidence+"broken.json", filepath.Join(dir, "20260102T040000Z", "evidence.json"))
 	if _, home := get("/"); !strings.Contains(home, "/runs/20260102T040000Z") {
 		t.Error("a new result is not shown")
 	}
@@ -107,7 +107,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{dir: file, filepath.Join(dir, "none"): "kernelgate check writes", file: "is no folder"} {
-		if _, err := Open(path, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := pages.OpenFolder(path, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -126,13 +126,13 @@ func TestVariantsOfAFolder(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "evidence")
 	for _, name := range []string{"stage1", "stage2", "stage3a", "stage3b"} {
-		copyFile(t, recorded+name+".json", filepath.Join(dir, name+".json"))
+		copyFile(t, shippedEvidence+name+".json", filepath.Join(dir, name+".json"))
 	}
-	f, err := Open(dir, func(e *gates.Evidence) *gates.Verdict { return gates.Judge(policy, "h200.yaml", e) }, map[string]string{"stage3a": "copies <i>were</i> hidden", "stage2": "it paid"})
+	f, err := pages.OpenFolder(dir, func(e *gates.Evidence) *gates.Verdict { return gates.Judge(policy, "h200.yaml", e) }, map[string]string{"stage3a": "copies <i>were</i> hidden", "stage2": "it paid"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, page := site(t, f)("/kernels/results/evidence/sdpa_fp8")
+	_, page := siteOf(t, f)("/kernels/results/evidence/sdpa_fp8")
 	rows := regexp.MustCompile(`<tr><th scope="row"><code>(\w+)</code>`).FindAllStringSubmatch(page, -1)
 	var names []string
 	for _, r := range rows {

@@ -1,7 +1,4 @@
-// Package folder shows pages of the results that kernelgate check has written,
-// without a bot: a Source of package pages over a folder of evidence and verdicts.
-// It reads the folder again whenever somebody looks, and writes nothing.
-package folder
+package pages
 
 import (
 	"context"
@@ -16,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -26,13 +22,12 @@ import (
 // mostBytes is the largest file that is taken for evidence.
 const mostBytes = 256 << 20
 
-// A Folder is results on disk. Judge may be nil: evidence without a verdict beside it
-// is then shown as it is. Lessons is what was learnt, by variant, where the evidence is too
-// old to say it.
+// A Folder is a Source without a bot: evidence and verdicts on disk, as kernelgate check has
+// written them. It reads the folder again whenever somebody looks, and writes nothing.
 type Folder struct {
-	Dir     string
-	Judge   func(*gates.Evidence) *gates.Verdict
-	Lessons map[string]string
+	dir     string
+	judge   func(*gates.Evidence) *gates.Verdict
+	lessons map[string]string
 
 	mu      sync.Mutex
 	results map[string]*result // by their name in addresses
@@ -50,8 +45,10 @@ type result struct {
 // repoID is the one repository that there is.
 const repoID = 1
 
-// Open reads the folder.
-func Open(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons map[string]string) (*Folder, error) {
+// OpenFolder reads a folder of results. Judge may be nil: evidence without a verdict beside it
+// is then shown as it is. Lessons is what was learnt, by variant, where the evidence is too old
+// to say it.
+func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons map[string]string) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the results: %w (kernelgate check writes them into results)", err)
@@ -59,7 +56,7 @@ func Open(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons map[st
 	if !info.IsDir() {
 		return nil, fmt.Errorf("opening the results: %s is no folder (name the folder that holds evidence.json, or one above it)", dir)
 	}
-	f := &Folder{Dir: dir, Judge: judge, Lessons: lessons, results: map[string]*result{}}
+	f := &Folder{dir: dir, judge: judge, lessons: lessons, results: map[string]*result{}}
 	if err := f.read(context.Background()); err != nil {
 		return nil, err
 	}
@@ -92,16 +89,16 @@ func (f *Folder) read(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen, skipped := map[string]*result{}, map[string]string{}
-	err := filepath.WalkDir(f.Dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && path == f.Dir:
+		case err != nil && path == f.dir:
 			return err
 		case err != nil:
 			skipped[path] = err.Error()
 			return nil
-		case d.IsDir() && path != f.Dir && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && path != f.dir && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || filepath.Ext(path) != ".json" || d.Name() == "verdict.json":
 			return nil
@@ -131,7 +128,7 @@ func (f *Folder) read(ctx context.Context) error {
 
 // nameOf is a file's name in addresses: its path in one word.
 func (f *Folder) nameOf(path string) string {
-	rel, err := filepath.Rel(f.Dir, path)
+	rel, err := filepath.Rel(f.dir, path)
 	if err != nil {
 		rel = path
 	}
@@ -175,10 +172,10 @@ func (f *Folder) parse(path, name, stamp string) (*result, error) {
 	r := &result{evidence: path, stamp: stamp}
 	var v *gates.Verdict
 	if at := &e.Provenance.Head; at.Lesson == "" {
-		at.Lesson = f.Lessons[at.Variant]
+		at.Lesson = f.lessons[at.Variant]
 	}
-	if f.Judge != nil {
-		v = f.Judge(e)
+	if f.judge != nil {
+		v = f.judge(e)
 		r.verdict, err = json.Marshal(v)
 	} else if filepath.Base(path) == "evidence.json" {
 		v = &gates.Verdict{}
@@ -220,8 +217,8 @@ func (f *Folder) RepoNames(ctx context.Context) ([]ledger.RepoName, error) {
 	if err := f.read(ctx); err != nil {
 		return nil, err
 	}
-	name := filepath.Base(f.Dir)
-	if abs, err := filepath.Abs(f.Dir); err == nil {
+	name := filepath.Base(f.dir)
+	if abs, err := filepath.Abs(f.dir); err == nil {
 		name = filepath.Base(abs)
 	}
 	return []ledger.RepoName{{ID: repoID, Name: "results/" + strings.NewReplacer("/", "-", "?", "-", "#", "-", "%", "-").Replace(name)}}, nil
@@ -267,7 +264,7 @@ func (f *Folder) Latest(_ context.Context, _ int64, folder string, limit int) ([
 func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	rows := f.all(func(r ledger.RunRow) bool { return r.Job == job })
 	if len(rows) == 0 {
-		return ledger.RunRow{}, pages.ErrNotFound
+		return ledger.RunRow{}, ErrNotFound
 	}
 	return rows[0], nil
 }
@@ -287,7 +284,7 @@ func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 	f.mu.Unlock()
 	switch {
 	case r == nil || r.stamp != stamp:
-		return nil, pages.ErrNotFound
+		return nil, ErrNotFound
 	case what == "verdict":
 		return r.verdict, nil
 	}
@@ -302,11 +299,9 @@ func (f *Folder) OnMain(context.Context, int64, string, int) ([]ledger.RunRow, e
 func (f *Folder) Unfinished(context.Context) ([]ledger.RunRow, error)          { return nil, nil }
 func (f *Folder) Attempts(context.Context, change.ID) ([]ledger.RunRow, error) { return nil, nil }
 func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
-	return nil, pages.ErrNotFound
+	return nil, ErrNotFound
 }
 func (f *Folder) Audit(context.Context, ledger.AuditFilter) ([]ledger.Entry, error) { return nil, nil }
-func (f *Folder) Runners() []pages.Runner                                           { return nil }
+func (f *Folder) Runners() []Runner                                                 { return nil }
 func (f *Folder) Places() map[string]queue.Place                                    { return nil }
 func (f *Folder) Said(string) []runners.Said                                        { return nil }
-
-var _ pages.Source = (*Folder)(nil)

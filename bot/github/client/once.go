@@ -13,18 +13,18 @@ import (
 // maxAnswer is far above any page of a hundred entries.
 const maxAnswer = 64 << 20
 
-// attempt sends a request once, within the time-out, and reads the answer to its
+// once sends a request a single time, within the time-out, and reads the answer to its
 // end: a connection that breaks in the middle of an answer is a fault like any
 // other.
-type attempt struct {
+type once struct {
 	*env
 	next http.RoundTripper
 }
 
-func (a *attempt) RoundTrip(rq *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeoutCause(rq.Context(), a.opt.Timeout, fmt.Errorf("no answer within %v: %w", a.opt.Timeout, context.DeadlineExceeded))
+func (o *once) RoundTrip(rq *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeoutCause(rq.Context(), o.opt.Timeout, fmt.Errorf("no answer within %v: %w", o.opt.Timeout, context.DeadlineExceeded))
 	defer cancel()
-	answer, err := a.next.RoundTrip(rq.WithContext(ctx))
+	answer, err := o.next.RoundTrip(rq.WithContext(ctx))
 	if err == nil {
 		err = slurp(answer)
 	}
@@ -32,13 +32,13 @@ func (a *attempt) RoundTrip(rq *http.Request) (*http.Response, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		a.stats.request(rq, Lost)
-		a.opt.Log.Debug("request failed", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "err", err)
+		o.stats.request(rq, Lost)
+		o.opt.Log.Debug("request failed", "as", o.identity, "method", rq.Method, "path", rq.URL.Path, "err", err)
 		return nil, err
 	}
-	a.stats.request(rq, ending(answer))
-	a.admitted(rq, answer)
-	a.opt.Log.Debug("request", "as", a.identity, "method", rq.Method, "path", rq.URL.Path, "status", answer.StatusCode)
+	o.stats.request(rq, ending(answer))
+	o.admitted(rq, answer)
+	o.opt.Log.Debug("request", "as", o.identity, "method", rq.Method, "path", rq.URL.Path, "status", answer.StatusCode)
 	return answer, nil
 }
 
@@ -46,8 +46,8 @@ var inPath = regexp.MustCompile(`/app/installations/([0-9]+)/|/repos/([^/]+)/`)
 
 // admitted notes for whom an organisation's IP allow list refuses this machine. The App
 // asks for an installation's token, and a token is at home in several accounts.
-func (a *attempt) admitted(rq *http.Request, answer *http.Response) {
-	who, m := a.identity, inPath.FindStringSubmatch(rq.URL.Path)
+func (o *once) admitted(rq *http.Request, answer *http.Response) {
+	who, m := o.identity, inPath.FindStringSubmatch(rq.URL.Path)
 	switch {
 	case m != nil && m[1] != "":
 		who = "installation " + m[1]
@@ -56,9 +56,9 @@ func (a *attempt) admitted(rq *http.Request, answer *http.Response) {
 	}
 	switch {
 	case answer.StatusCode < 400:
-		a.stats.shut(who, false)
+		o.stats.shut(who, false)
 	case answer.StatusCode == http.StatusForbidden && bytes.Contains(peek(answer), []byte(allowList)):
-		a.stats.shut(who, true)
+		o.stats.shut(who, true)
 	}
 }
 
@@ -86,7 +86,7 @@ func fill(answer *http.Response, raw []byte) {
 func peek(answer *http.Response) []byte {
 	raw, err := io.ReadAll(answer.Body)
 	if err != nil {
-		raw = nil // cannot be: attempt has read it already
+		raw = nil // cannot be: once has read it already
 	}
 	fill(answer, raw)
 	return raw

@@ -1,9 +1,4 @@
-// Package access says who may read which pages: everybody where a repository was
-// declared public, whoever has the token, and whoever can read the repository at
-// GitHub. All else is private. It shows no difference between what somebody may not
-// read and what is not there, gives nobody the right to change anything (a name is all
-// that it vouches for), and keeps nothing of GitHub's but that name in a signed cookie.
-package access
+package pages
 
 import (
 	"context"
@@ -20,12 +15,14 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/oauth2"
-
-	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
-// A Guard is the rules of one server. Key is set; all else may be left out, and then
-// lets nobody in.
+// A Guard is an Access that lets everybody read where a repository was declared public,
+// and beside that whoever has the token, and whoever can read the repository at GitHub.
+// All else is private. It gives nobody the right to change anything (a name is all that it
+// vouches for), and keeps nothing of GitHub's but that name in a signed cookie.
+//
+// Key is set; all else may be left out, and then lets nobody in.
 type Guard struct {
 	Key    []byte         // signs sessions
 	Public []string       // repositories that everybody may read
@@ -55,10 +52,8 @@ type answer struct {
 // remembered is how long GitHub's word on somebody's right counts.
 const remembered = time.Minute
 
-var _ pages.Access = (*Guard)(nil)
-
 // Viewer is who asks: by a cookie, or by a bearer token.
-func (g *Guard) Viewer(r *http.Request) pages.Viewer {
+func (g *Guard) Viewer(r *http.Request) Viewer {
 	s, ok := g.session(r)
 	all := ok && s.Token != nil
 	if bearer, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); given && g.isToken(bearer) {
@@ -68,7 +63,7 @@ func (g *Guard) Viewer(r *http.Request) pages.Viewer {
 	if ok {
 		proof = base64.RawURLEncoding.EncodeToString(g.sign("form", s.Login+"\x00"+strconv.FormatInt(s.Until, 10)))
 	}
-	return pages.Viewer{Login: s.Login, Member: ok, Proof: proof, MayRead: func(ctx context.Context, repo string) bool {
+	return Viewer{Login: s.Login, Member: ok, Proof: proof, MayRead: func(ctx context.Context, repo string) bool {
 		return all || g.IsPublic(repo) || s.Login != "" && g.canRead(ctx, repo, s.Login)
 	}}
 }

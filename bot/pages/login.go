@@ -1,4 +1,4 @@
-package access
+package pages
 
 import (
 	"crypto/rand"
@@ -9,9 +9,6 @@ import (
 
 	"golang.org/x/oauth2"
 )
-
-// A write shows one of the pages' templates.
-type write = func(w http.ResponseWriter, r *http.Request, status int, name string, model any)
 
 // A door is the page where one logs in.
 type door struct {
@@ -32,7 +29,7 @@ type trip struct {
 const tripSeconds = 600
 
 // Routes adds the pages of logging in and out.
-func (g *Guard) Routes(mux *http.ServeMux, show func(w http.ResponseWriter, r *http.Request, status int, name string, model any)) {
+func (g *Guard) Routes(mux *http.ServeMux, show showPage) {
 	if g.SignIn() == "" {
 		return
 	}
@@ -52,7 +49,7 @@ func (g *Guard) Routes(mux *http.ServeMux, show func(w http.ResponseWriter, r *h
 	}
 }
 
-func (g *Guard) door(w http.ResponseWriter, r *http.Request, show write, status int, to, wrong string) {
+func (g *Guard) door(w http.ResponseWriter, r *http.Request, show showPage, status int, to, wrong string) {
 	show(w, r, status, "login", door{To: local(to), Wrong: wrong, Token: g.Token != "", GitHub: g.OAuth != nil})
 }
 
@@ -64,7 +61,7 @@ func local(to string) string {
 	return to
 }
 
-func (g *Guard) byToken(w http.ResponseWriter, r *http.Request, show write) {
+func (g *Guard) byToken(w http.ResponseWriter, r *http.Request, show showPage) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 	to := r.PostFormValue("to")
 	if !g.isToken(r.PostFormValue("token")) {
@@ -85,7 +82,7 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request, s session, to stri
 }
 
 // leave sends the browser to GitHub, with a word that it must bring back.
-func (g *Guard) leave(w http.ResponseWriter, r *http.Request, show write) {
+func (g *Guard) leave(w http.ResponseWriter, r *http.Request, show showPage) {
 	t := trip{State: rand.Text(), Verifier: oauth2.GenerateVerifier(), To: local(r.URL.Query().Get("to")), Until: g.now().Unix() + tripSeconds}
 	if len(t.To) > 1024 {
 		t.To = "/"
@@ -99,7 +96,7 @@ func (g *Guard) leave(w http.ResponseWriter, r *http.Request, show write) {
 
 // back takes whom GitHub sends. Whoever did not leave from this browser is not let
 // in: somebody else may have sent them.
-func (g *Guard) back(w http.ResponseWriter, r *http.Request, show write) {
+func (g *Guard) back(w http.ResponseWriter, r *http.Request, show showPage) {
 	var t trip
 	ok := g.read(r, "trip", &t) && g.now().Unix() < t.Until
 	g.take(w, "trip")

@@ -1,4 +1,15 @@
-// Package account is what the bot knows of one machine code, or of one set of
+package change
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// An Account is what the bot knows of one machine code, or of one set of
 // sources, whatever commit, pull request or merge group brought it: how many
 // attempts were made at measuring it, and the evidence that is left of them.
 //
@@ -12,19 +23,18 @@
 //
 // Sources have accounts too, which count alone: they may build to other machine
 // code each time (__TIME__ does that), and that is no new chance either.
-//
-// The package is pure: it reads no clock, asks nobody and writes nothing.
-package account
+type Account struct {
+	Seq      uint64 // of the last event; 0 before the first
+	Attempts int    // the number of the last one
+	numbers  map[Claim]int
+	found    map[int]Found // the newest of each attempt
+	best     int           // the attempt with the newest evidence; -1 without any
+}
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-
-	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/runners"
-)
+// NewAccount is one before its first event.
+func NewAccount() *Account {
+	return &Account{numbers: map[Claim]int{}, found: map[int]Found{}, best: -1}
+}
 
 // A Matter is what evidence depends on beside the machine code. All of it is the
 // bot's own knowledge, not a runner's word.
@@ -36,7 +46,7 @@ type Matter struct {
 }
 
 // MatterOf is a run's.
-func MatterOf(id change.ID, p *change.Plan, run change.Run) Matter {
+func MatterOf(id ID, p *Plan, run Run) Matter {
 	policy := sha256.Sum256([]byte(p.Policy))
 	return Matter{Repo: id.Repo, Folder: run.Folder, Asks: run.Asks, Policy: hex.EncodeToString(policy[:])}
 }
@@ -80,66 +90,54 @@ const (
 	FoundKind = "found"
 )
 
-// A State is what an account's events add up to.
-type State struct {
-	Seq      uint64 // of the last event; 0 before the first
-	Attempts int    // the number of the last one
-	numbers  map[Claim]int
-	found    map[int]Found // the newest of each attempt
-	best     int           // the attempt with the newest evidence; -1 without any
-}
-
-// New is an account before its first event.
-func New() *State { return &State{numbers: map[Claim]int{}, found: map[int]Found{}, best: -1} }
-
 // Apply adds a stored event.
-func (s *State) Apply(seq uint64, kind string, data []byte) error {
+func (a *Account) Apply(seq uint64, kind string, data []byte) error {
 	switch kind {
 	case BegunKind:
 		var b Begun
 		if err := json.Unmarshal(data, &b); err != nil {
 			return fmt.Errorf("reading a stored attempt: %w", err)
 		}
-		s.numbers[b.Claim] = b.Attempt
-		s.Attempts = max(s.Attempts, b.Attempt)
+		a.numbers[b.Claim] = b.Attempt
+		a.Attempts = max(a.Attempts, b.Attempt)
 	case FoundKind:
 		var f Found
 		if err := json.Unmarshal(data, &f); err != nil {
 			return fmt.Errorf("reading stored evidence: %w", err)
 		}
-		s.found[f.Attempt] = f
-		s.best = max(s.best, f.Attempt)
+		a.found[f.Attempt] = f
+		a.best = max(a.best, f.Attempt)
 	default:
 		return fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
 	}
-	s.Seq = seq
+	a.Seq = seq
 	return nil
 }
 
 // Number is which attempt the claim began; ok is false where it began none.
-func (s *State) Number(c Claim) (attempt int, ok bool) {
-	attempt, ok = s.numbers[c]
+func (a *Account) Number(c Claim) (attempt int, ok bool) {
+	attempt, ok = a.numbers[c]
 	return attempt, ok
 }
 
 // Next is the attempt that a claim begins now: one more than any before it, and at
 // least the number that another account has given it. ok is false where it has
 // begun already.
-func (s *State) Next(c Claim, least int, head string) (b Begun, ok bool) {
-	if _, begun := s.numbers[c]; begun {
+func (a *Account) Next(c Claim, least int, head string) (b Begun, ok bool) {
+	if _, begun := a.numbers[c]; begun {
 		return Begun{}, false
 	}
-	return Begun{Claim: c, Attempt: max(least, s.Attempts+1), Head: head}, true
+	return Begun{Claim: c, Attempt: max(least, a.Attempts+1), Head: head}, true
 }
 
 // Best is the evidence to go on with: that of the last attempt that left any.
-func (s *State) Best() (Found, bool) {
-	f, ok := s.found[s.best]
+func (a *Account) Best() (Found, bool) {
+	f, ok := a.found[a.best]
 	return f, ok
 }
 
 // Of is the evidence that an attempt left.
-func (s *State) Of(attempt int) (Found, bool) {
-	f, ok := s.found[attempt]
+func (a *Account) Of(attempt int) (Found, bool) {
+	f, ok := a.found[attempt]
 	return f, ok
 }

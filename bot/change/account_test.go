@@ -1,4 +1,4 @@
-package account
+package change
 
 import (
 	"encoding/json"
@@ -17,9 +17,9 @@ type store struct {
 	events map[string][][2]string
 }
 
-func (s *store) read(name string) *State {
+func (s *store) read(name string) *Account {
 	s.t.Helper()
-	a := New()
+	a := NewAccount()
 	for i, e := range s.events[name] {
 		if err := a.Apply(uint64(i+1), e[0], []byte(e[1])); err != nil {
 			s.t.Fatal(err)
@@ -169,7 +169,7 @@ func TestNames(t *testing.T) {
 
 func TestApplyRefuses(t *testing.T) {
 	for _, e := range [][2]string{{"exploded", "{}"}, {BegunKind, "{"}, {FoundKind, `{"attempt":"x"}`}} {
-		if err := New().Apply(1, e[0], []byte(e[1])); err == nil {
+		if err := NewAccount().Apply(1, e[0], []byte(e[1])); err == nil {
 			t.Errorf("%s %s was taken", e[0], e[1])
 		}
 	}
@@ -179,7 +179,7 @@ func FuzzApply(f *testing.F) {
 	f.Add(BegunKind, []byte(`{"job":"j","token":1,"attempt":3}`))
 	f.Add(FoundKind, []byte(`{"job":"j","token":1,"attempt":-3,"evidence":"e"}`))
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
-		s := New()
+		s := NewAccount()
 		if s.Apply(1, kind, data) != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package access
+package pages
 
 import (
 	"crypto/hmac"
