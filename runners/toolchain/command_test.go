@@ -17,16 +17,21 @@ with open(out + "/kernel.json", "w") as f:
     json.dump({"entry": "scale", "block": [int(os.environ["TOGGLE_THREADS"]), 2], "shared_memory": 64}, f)
 `
 
-func commandBuild(t *testing.T, script, ptx string) (*Command, CommandBuild) {
+func realCommand(t *testing.T) *Command {
 	t.Helper()
 	c, err := FindCommand(t.Context(), os.Getenv, realCUDA(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := findPython(t.Context(), os.Getenv); err != nil {
+	if _, err := foundPython(); err != nil {
 		t.Skip(err)
 	}
-	return c, CommandBuild{
+	return c
+}
+
+func commandBuild(t *testing.T, script, ptx string) CommandBuild {
+	t.Helper()
+	return CommandBuild{
 		Dir: folder(t, map[string]string{"build.py": script, "scale.ptx": ptx}), Args: []string{"python3", "build.py"}, Source: "build.py", Entry: "scale", Arch: "sm_90",
 		Toggles: map[string]int{"THREADS": 128}, Scratch: t.TempDir(),
 	}
@@ -35,7 +40,7 @@ func commandBuild(t *testing.T, script, ptx string) (*Command, CommandBuild) {
 // A program of the repository makes the cubin and says how it is launched.
 func TestCommand(t *testing.T) {
 	ptx := read(t, "testdata/scale.ptx")
-	c, b := commandBuild(t, buildScript, ptx)
+	c, b := realCommand(t), commandBuild(t, buildScript, ptx)
 	cubin, err := c.Build(t.Context(), b)
 	if err != nil {
 		t.Fatal(err, logOf(err))
@@ -54,7 +59,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestCommandRefuses(t *testing.T) {
-	ptx := read(t, "testdata/scale.ptx")
+	c, ptx := realCommand(t), read(t, "testdata/scale.ptx")
 	for name, test := range map[string]struct {
 		from, to string
 		want     string
@@ -63,11 +68,6 @@ func TestCommandRefuses(t *testing.T) {
 		"no cubin":          {"kernel.cubin", "other.cubin", "made no kernel.cubin"},
 		"no launch":         {"kernel.json", "other.json", "made no kernel.json"},
 		"another kernel":    {`"entry": "scale"`, `"entry": "other"`, "a cubin without the kernel other: it has scale"},
-		"too many threads":  {`, 2]`, `, 200]`, "a block of 128 × 200 × 1 threads (1 to 1024 are possible)"},
-		"overflow":          {`, 2]`, `, 9223372036854775807, 9223372036854775807]`, "threads (1 to 1024 are possible)"},
-		"no block":          {`[int(os.environ["TOGGLE_THREADS"]), 2]`, `[]`, "a block of 0 axes (write one to three"},
-		"another form":      {`"block"`, `"blocks"`, "cannot be read"},
-		"much scratch":      {`"shared_memory": 64`, `"scratch": [{"size": 1, "align": 1}] * 9`, "9 scratch memories"},
 		"an object instead": {`with open`, `open(out + "/kernel.cubin", "wb").write(open("/bin/true", "rb").read())` + "\nwith open", "not a well-formed cubin"},
 		"reads a secret":    {"import json", "open('/etc/shadow')\nimport json", "No such file or directory: '/etc/shadow'"},
 		"opens a socket":    {"import json", "import socket; socket.create_connection(('127.0.0.1', 22))\nimport json", "the build python3 build.py: "},
@@ -78,7 +78,7 @@ func TestCommandRefuses(t *testing.T) {
 			if script == buildScript {
 				t.Fatal("the edit changed nothing")
 			}
-			c, b := commandBuild(t, script, ptx)
+			b := commandBuild(t, script, ptx)
 			_, err := c.Build(t.Context(), b)
 			refusal := &CompileError{}
 			if !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
@@ -88,6 +88,24 @@ func TestCommandRefuses(t *testing.T) {
 				t.Errorf("left in the scratch folder: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// What a program says of the launch is held against what GPUs have.
+func TestCommandSays(t *testing.T) {
+	for name, test := range map[string]struct{ said, want string }{
+		"another kernel":   {`{"entry": "other", "block": [128]}`, "a cubin without the kernel other: it has "},
+		"too many threads": {`{"block": [128, 200]}`, "a block of 128 × 200 × 1 threads (1 to 1024 are possible)"},
+		"overflow":         {`{"block": [128, 9223372036854775807, 9223372036854775807]}`, "threads (1 to 1024 are possible)"},
+		"no block":         {`{"block": []}`, "a block of 0 axes (write one to three"},
+		"another form":     {`{"blocks": [128]}`, "cannot be read"},
+		"much scratch":     {`{"block": [128], "scratch": [` + strings.Repeat(`{"size": 1, "align": 1},`, 8) + `{"size": 1, "align": 1}]}`, "9 scratch memories"},
+	} {
+		c := &Cubin{Image: recordedCubins(t)["sm_90a"]}
+		err := c.readCommand(CommandBuild{Source: "build.py", Entry: "scale", Arch: "sm_90"}, []byte(test.said))
+		if refusal := new(CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
+			t.Errorf("%s: got %v\nwant …%s…", name, err, test.want)
+		}
 	}
 }
 

@@ -37,7 +37,8 @@ func committed(t *testing.T, arch string) string {
 
 // Machine code of three generations is told apart by what it does, and what differs is shown with the source's lines.
 func TestDisassemble(t *testing.T) {
-	d := needsDisassembler(t)
+	c, d := keptCUDA(t), needsDisassembler(t)
+	d.Cache = c.Cache
 	for _, arch := range []string{"sm_89", "sm_90a", "sm_120"} {
 		all, err := d.disassemble(t.Context(), committed(t, arch))
 		if err != nil {
@@ -47,11 +48,6 @@ func TestDisassemble(t *testing.T) {
 		if n.Memory < 5 || n.Barrier < 1 || n.Tensor != 0 || n.Other < 20 || n.All() != len(all["scale"]) {
 			t.Errorf("%s: %+v of %d instructions", arch, n, len(all["scale"]))
 		}
-	}
-	c := realCUDA(t)
-	var err error
-	if c.Cache, err = DefaultCache(os.Getenv); err != nil {
-		t.Fatal(err)
 	}
 	build := func(text string) CodePlace {
 		cubin, err := c.Build(t.Context(), NVCCBuild{Dir: folder(t, map[string]string{"k.cu": text}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_90a", Scratch: t.TempDir()})

@@ -18,7 +18,7 @@ func awkward(t *testing.T) string {
 const longEntry = "gemm<shapes::tuple<int, int, int>, shapes::Tile, shapes::Atom<128, 64>, shapes::Atom<256, 32>, float>"
 
 func TestEntriesByTheirNames(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	kernels := []struct {
 		entry, symbol, name string
 		params              []Param
@@ -60,8 +60,7 @@ func TestEntriesByTheirNames(t *testing.T) {
 }
 
 func TestEntriesThatAreNotThere(t *testing.T) {
-	c := realCUDA(t)
-	c.Cache = &Cache{Dir: t.TempDir()}
+	c := keptCUDA(t)
 	dir := folder(t, map[string]string{"k.cu": "namespace attn { namespace detail { __global__ void combine(float* y, const float* x, int n) { y[0] = x[n]; } }\n" +
 		"template <int D> __global__ void forward(float* y) { y[0] = D; } }\n" +
 		"__global__ void scale(float* y, int n) { y[n] = 2; }\n__global__ void scale(int* y, int n) { y[n] = 2; }\n"})
@@ -85,7 +84,7 @@ func TestEntriesThatAreNotThere(t *testing.T) {
 // The author's source can turn the words of ours into others by macros, or leave them half in a scope of its own: that makes
 // nothing run that the source could not have launched itself, or the build is refused.
 func TestHostileSourcesAroundAnEntry(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	const kernel = "template <int N> __global__ void k(float* x) { x[0] = N; }\n__global__ void other(float* x) { x[0] = -1; }\n"
 	for name, test := range map[string]struct{ before, after, want string }{
 		"a macro of the name":        {"", "#define k other\n", "k.cu has no kernel k<64>: "},
@@ -103,7 +102,7 @@ func TestHostileSourcesAroundAnEntry(t *testing.T) {
 
 // A marker of the source's own makes the compiler's word worth nothing; the kernel's name counts still.
 func TestForgedMarker(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	b := NVCCBuild{Dir: folder(t, map[string]string{"k.cu": "template <int N> __global__ void k(float* x) { x[0] = N; }\n__global__ void other(float* x) { x[0] = -1; }\n" +
 		"template <int number, typename T, T kernel> __global__ void kernelgate_entry();\n" +
 		"template <> __global__ void kernelgate_entry<0, void (*)(float*), &other>() {}\n"}), Source: "k.cu", Entries: []string{"k<64>"}, Arch: "sm_89"}
@@ -174,7 +173,7 @@ func FuzzFunctionName(f *testing.F) {
 
 // Kernels that stand in a header are compiled from there, with or without an instance that somebody has to ask for.
 func TestEntriesOfAHeader(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	dir := folder(t, map[string]string{"k.cuh": "#pragma once\n__global__ void plain(float* x) { x[0] = 1; }\ntemplate <int N> __global__ void made(float* x) { x[0] = N; }\n"})
 	for _, entry := range []string{"plain", "made<3>"} {
 		cubin := mustBuild(t, c, NVCCBuild{Dir: dir, Source: "k.cuh", Entries: []string{entry}, Arch: "sm_89"})

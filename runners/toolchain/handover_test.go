@@ -14,10 +14,9 @@ import (
 // giving is a compiler that hands on what it makes.
 func giving(t *testing.T) (*CUDA, *Handover) {
 	t.Helper()
-	c := *realCUDA(t)
-	c.Cache = &Cache{Dir: filepath.Join(t.TempDir(), "builds")}
+	c := keptCUDA(t)
 	c.Handover = &Handover{Dir: filepath.Join(t.TempDir(), "handed"), Gives: true}
-	return &c, c.Handover
+	return c, c.Handover
 }
 
 // taking is the same compiler on another host, which cannot run.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kernelgate/kernelgate/policies"
 )
@@ -138,7 +139,11 @@ func (i Installed) cudaAt(ctx context.Context, nvcc string) (*CUDA, error) {
 
 // tritons lists those that are there, the host's usual one first.
 func (i Installed) tritons(ctx context.Context) (all []*Triton, broken error) {
-	all, broken = findTritons(ctx, i.Getenv)
+	find := i.python(ctx)
+	p, broken := find()
+	if broken == nil {
+		all, broken = p.tritons(i.Getenv)
+	}
 	if errors.Is(broken, ErrNoTriton) {
 		broken = nil
 	}
@@ -146,7 +151,7 @@ func (i Installed) tritons(ctx context.Context) (all []*Triton, broken error) {
 		if nvccBelow(path) != "" {
 			continue
 		}
-		t, err := i.tritonAt(ctx, path)
+		t, err := i.tritonAt(ctx, path, find)
 		if err != nil {
 			broken = errors.Join(broken, fmt.Errorf("the toolchain %s: %w", path, err))
 		} else if !slices.ContainsFunc(all, func(o *Triton) bool { return o.Folder == t.Folder && o.Python == t.Python }) {
@@ -156,8 +161,13 @@ func (i Installed) tritons(ctx context.Context) (all []*Triton, broken error) {
 	return all, broken
 }
 
+// python is the host's, which is started once to be asked, however many Tritons there are for it.
+func (i Installed) python(ctx context.Context) func() (python, error) {
+	return sync.OnceValues(func() (python, error) { return findPython(ctx, i.Getenv) })
+}
+
 // tritonAt is a Triton by its folder, or by the Python that has it.
-func (i Installed) tritonAt(ctx context.Context, path string) (*Triton, error) {
+func (i Installed) tritonAt(ctx context.Context, path string, find func() (python, error)) (*Triton, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		p, err := askedPython(ctx, path)
 		if err == nil && p.Triton == "" {
@@ -168,7 +178,7 @@ func (i Installed) tritonAt(ctx context.Context, path string) (*Triton, error) {
 		}
 		return p.checked(p.Triton, i.Getenv)
 	}
-	p, err := findPython(ctx, i.Getenv)
+	p, err := find()
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +247,7 @@ func (i Installed) Named(ctx context.Context, text string) (kind string, pin pol
 		}
 		return policies.NVCC, policies.Toolchain{Version: c.Version}, nil
 	}
-	t, err := i.tritonAt(ctx, text)
+	t, err := i.tritonAt(ctx, text, i.python(ctx))
 	if err != nil {
 		return "", pin, fmt.Errorf("%s: %w", text, err)
 	}

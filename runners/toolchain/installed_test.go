@@ -18,12 +18,15 @@ func layTriton(t *testing.T, version string) string {
 	})
 }
 
-// nowhere is an environment in which nothing is installed but Python.
+// nowhere is an environment in which nothing is installed but Python, by its own place: what leads to it may take long.
 func nowhere(t *testing.T) func(string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir, program := t.TempDir(), os.Getenv("KERNELGATE_PYTHON")
+	if p, err := foundPython(); err == nil {
+		program = p.Executable
+	}
 	return func(name string) string {
-		return map[string]string{"HOME": dir, "PATH": os.Getenv("PATH"), "KERNELGATE_PYTHON": os.Getenv("KERNELGATE_PYTHON")}[name]
+		return map[string]string{"HOME": dir, "PATH": os.Getenv("PATH"), "KERNELGATE_PYTHON": program}[name]
 	}
 }
 

@@ -82,7 +82,7 @@ func TestSourcesBringNoFlags(t *testing.T) {
 }
 
 func TestBombs(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	const twice = "template <int N, int M> struct F { static constexpr int v = F<N - 1, 2 * M>::v + F<N - 1, 2 * M + 1>::v; };\n" +
 		"template <int M> struct F<0, M> { static constexpr int v = M; };\n" +
 		"extern \"C\" __global__ void k(int* y) { *y = F<40, 0>::v; }\n"
@@ -112,7 +112,7 @@ func TestBombs(t *testing.T) {
 }
 
 func TestDynamicParallelismIsRefused(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	for name, test := range map[string]struct{ source, want string }{
 		"a launch": {
 			"__global__ void child(int* y) { *y = 1; }\nextern \"C\" __global__ void k(int* y) { child<<<1, 1>>>(y); }\n",
@@ -141,7 +141,7 @@ func TestDynamicParallelismIsRefused(t *testing.T) {
 
 // A source can print lines that look like those of ptxas. That makes it look worse or is refused.
 func TestForgedReports(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	build := func(t *testing.T, message string) NVCCBuild {
 		t.Parallel()
 		return NVCCBuild{Dir: folder(t, map[string]string{"k.cu": "#pragma message \"" + message + "\"\n" + kernelText}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}

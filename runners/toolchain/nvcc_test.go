@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -8,29 +9,54 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-// realCUDA is the compiler of this machine. Without one, or without a sandbox, tests are skipped, except in CI.
+// The compilers of this machine are looked for once: every search runs them for their versions.
+var (
+	foundCUDA    = sync.OnceValues(func() (*CUDA, error) { return FindCUDA(context.Background(), os.Getenv) })
+	foundPython  = sync.OnceValues(func() (python, error) { return findPython(context.Background(), os.Getenv) })
+	foundTritons = sync.OnceValues(func() ([]*Triton, error) {
+		p, err := foundPython()
+		if err != nil {
+			return nil, err
+		}
+		return p.tritons(os.Getenv)
+	})
+)
+
+// realCUDA is the compiler of this machine, which compiles every time. Without one, or without a sandbox, tests are skipped, except in CI.
 func realCUDA(t *testing.T) *CUDA {
 	t.Helper()
-	c, err := FindCUDA(t.Context(), os.Getenv)
+	c, err := foundCUDA()
 	if err == nil && !sandbox.Probe().Works() {
 		err = sandbox.ErrUnsupported
 	}
 	if err == nil {
-		return c
+		own := *c
+		return &own
 	}
 	if os.Getenv("CI") == "true" {
 		t.Fatal(err)
 	}
 	t.Skip(err)
 	return nil
+}
+
+// keptCUDA is the same for tests of what is read out of a build: one of the same sources, flags and compiler is kept from one run of
+// the tests to the next.
+func keptCUDA(t *testing.T) *CUDA {
+	t.Helper()
+	c := realCUDA(t)
+	c.Cache = &Cache{Dir: toolchaintest.Builds(t)}
+	return c
 }
 
 // folder writes files to a new folder.
@@ -150,7 +176,7 @@ func TestBuild(t *testing.T) {
 // A comment, the file's name and line information are not part of the code; a constant is. The sanitizers' and the profiler's
 // cubins, which have lines, are so the same code as those without.
 func TestMachineCodeOfRealCubins(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	source := read(t, "testdata/whole.cu")
 	commented := "// more\n" + strings.ReplaceAll(source, "__syncthreads();", "__syncthreads(); /* and\nmore */")
 	dir := folder(t, map[string]string{"whole.cu": source, "sub/another_name.cu": commented, "changed.cu": strings.Replace(source, "3.5f", "3.25f", 1)})
@@ -162,11 +188,13 @@ func TestMachineCodeOfRealCubins(t *testing.T) {
 			for _, b.Source = range []string{"sub/another_name.cu", "changed.cu"} {
 				built[b.Source] = mustBuild(t, c, b)
 			}
-			out := filepath.Join(t.TempDir(), "plain.cubin")
-			if log, err := exec.Command(c.NVCC, "-cubin", "-arch="+arch, "-ccbin", c.HostCompiler, "-o", out, filepath.Join(dir, "whole.cu")).CombinedOutput(); err != nil {
-				t.Fatalf("nvcc: %v\n%s", err, log)
-			}
-			without := []byte(read(t, out))
+			without := toolchaintest.Kept(t, func() []byte {
+				out := filepath.Join(t.TempDir(), "plain.cubin")
+				if log, err := exec.Command(c.NVCC, "-cubin", "-arch="+arch, "-ccbin", c.HostCompiler, "-o", out, filepath.Join(dir, "whole.cu")).CombinedOutput(); err != nil {
+					t.Fatalf("nvcc: %v\n%s", err, log)
+				}
+				return []byte(read(t, out))
+			}, "nvcc", c.Version, c.HostVersion, arch, source)
 			plain, err := machineCode(without)
 			if err != nil {
 				t.Fatal(err)
@@ -218,8 +246,7 @@ func TestMachineCodeOfRealCubins(t *testing.T) {
 
 // What nvcc made cannot be read: since it makes an empty kernel that can, the source is to blame.
 func TestUnreadableCubinIsTheSourcesFault(t *testing.T) {
-	found := realCUDA(t)
-	c := *found
+	c := *realCUDA(t)
 	c.Cache = &Cache{Dir: t.TempDir()}
 	b := NVCCBuild{Dir: folder(t, map[string]string{"k.cu": kernelText}), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89"}
 	key, err := c.cacheKey(b)
@@ -234,7 +261,7 @@ func TestUnreadableCubinIsTheSourcesFault(t *testing.T) {
 }
 
 func TestBuildTellsWhatTheToolsSay(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	warned := strings.Replace(read(t, "testdata/warned.cu"), "__global__", `extern "C" __global__`, 1)
 	spilling := strings.Replace(read(t, "testdata/spill.cu"), "__maxnreg__(32)", "", 1)
 	t.Run("warnings", func(t *testing.T) {

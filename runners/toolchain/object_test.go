@@ -7,23 +7,51 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-// compiled is the object file that this machine's compiler makes of a text.
+// versions is what this machine's compilers say of themselves.
+var versions = map[string]func() (string, error){"cc": versionOf("cc"), "c++": versionOf("c++")}
+
+func versionOf(compiler string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		out, err := exec.Command(compiler, "-v").CombinedOutput() // with what it was configured for
+		return string(out), err
+	})
+}
+
+// compiled is the object file that this machine's compiler makes of a text. What it has made once is kept, but for code that is for
+// the processor at hand.
 func compiled(tb testing.TB, name, source string, flags ...string) []byte {
 	tb.Helper()
 	compiler := "cc"
 	if filepath.Ext(name) == ".cc" {
 		compiler = "c++"
 	}
+	compile := func() []byte { return compiledBy(tb, compiler, name, source, flags) }
+	if slices.Contains(flags, "-march=native") {
+		return compile()
+	}
+	version, err := versions[compiler]()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return toolchaintest.Kept(tb, compile, append([]string{compiler, version, name, source}, flags...)...)
+}
+
+func compiledBy(tb testing.TB, compiler, name, source string, flags []string) []byte {
+	tb.Helper()
 	dir := tb.TempDir()
 	out := filepath.Join(dir, "kernel.o")
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o644); err != nil {
 		tb.Fatal(err)
 	}
-	cmd := exec.Command(compiler, append(flags, "-ffunction-sections", "-fno-ident", "-fno-common", "-w", "-c", name, "-o", out)...)
+	cmd := exec.Command(compiler, append(slices.Clone(flags), "-ffunction-sections", "-fno-ident", "-fno-common", "-w", "-c", name, "-o", out)...)
 	cmd.Dir = dir
 	if log, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("%v\n%s", err, log)

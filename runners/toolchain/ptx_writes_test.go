@@ -8,7 +8,7 @@ import (
 
 // State is what a kernel can write: no constant table, no object of the standard library, no text that is printed.
 func TestStateIsWhatIsWritten(t *testing.T) {
-	c := realCUDA(t)
+	c := keptCUDA(t)
 	b := NVCCBuild{Dir: folder(t, map[string]string{"state.cu": read(t, "testdata/state.cu")}), Source: "state.cu", Entries: []string{"k"}, Arch: "sm_90"}
 	cubin := mustBuild(t, c, b)
 	var written, others []string

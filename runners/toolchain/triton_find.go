@@ -69,6 +69,11 @@ func findTritons(ctx context.Context, getenv func(string) string) ([]*Triton, er
 	if err != nil {
 		return nil, err
 	}
+	return p.tritons(getenv)
+}
+
+// tritons lists those of one Python.
+func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	var found []*Triton
 	if p.Triton != "" {
 		t, err := p.with(p.Triton)

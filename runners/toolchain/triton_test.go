@@ -13,16 +13,22 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // realTritons is every Triton of this machine. Without one, or without a sandbox, tests are skipped, except in CI.
 func realTritons(t *testing.T) []*Triton {
 	t.Helper()
-	all, err := findTritons(t.Context(), os.Getenv)
+	found, err := foundTritons()
 	if err == nil && !sandbox.Probe().Works() {
 		err = sandbox.ErrUnsupported
 	}
 	if err == nil {
+		var all []*Triton
+		for _, c := range found {
+			own := *c
+			all = append(all, &own)
+		}
 		return all
 	}
 	if os.Getenv("CI") == "true" {
@@ -130,18 +136,14 @@ func TestTriton(t *testing.T) {
 // cached is a Triton whose builds are kept from one run of the tests to the next, as everybody's are.
 func cached(t *testing.T, c *Triton) *Triton {
 	t.Helper()
-	dir := filepath.Join(os.TempDir(), "kernelgate-triton-test-builds")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	kept := *c
-	kept.Cache = &Cache{Dir: dir}
+	kept.Cache = &Cache{Dir: toolchaintest.Builds(t)}
 	return &kept
 }
 
 // What the just-in-time compiler would know makes other code, and a one is no parameter any more.
 func TestTritonSpecialises(t *testing.T) {
-	c := realTritons(t)[0]
+	c := cached(t, realTritons(t)[0])
 	b := softmax(t, "")
 	for _, arguments := range []string{"x:*fp32/16 y:*fp32/16 rows:i32 cols:i32", "x:*fp32/16 y:*fp32/16 rows:i32/1 cols:i32", "x:*fp32/16 y:*fp32/16 rows:i64 cols:i32/16"} {
 		b.Kinds = append(b.Kinds, special(map[string]float64{"BLOCK": 1024}, 4, arguments))
@@ -163,7 +165,7 @@ func TestTritonSpecialises(t *testing.T) {
 
 // A kernel that is wrong is told by its line.
 func TestTritonRefuses(t *testing.T) {
-	c := realTritons(t)[0]
+	c := cached(t, realTritons(t)[0])
 	text := read(t, "testdata/triton/softmax.py")
 	for name, test := range map[string]struct {
 		from, to string
