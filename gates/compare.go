@@ -48,8 +48,21 @@ type inquiry struct {
 	evidence *Evidence
 	goals    []goalOf
 	view     view
-	draws    *stats.Draws // of the figures that decide, where it is close
-	few      *stats.Draws // of all others
+	*resamples
+}
+
+// resamples are drawn once for all figures of a verdict, and are the same for every verdict.
+type resamples struct {
+	many *stats.Draws // of the figures that decide, where it is close
+	few  *stats.Draws // of all others
+}
+
+func newResamples(n int) *resamples {
+	r := &resamples{few: newDraws(min(fewResamples, n))}
+	if r.many = r.few; n > fewResamples {
+		r.many = newDraws(n)
+	}
+	return r
 }
 
 // compare holds the rounds against the goals at one look. Meeting all goals
@@ -66,8 +79,8 @@ func (q inquiry) compare(l look) *comparison {
 			s.useWall(q.few, l.alpha)
 		}
 		s.control = draw(q.few, s.samples.control, 0.5)
-		if s.test(q.few); s.close(l.alpha) {
-			s.test(q.draws)
+		if s.test(q.few); q.many != q.few && s.close(l.alpha) {
+			s.test(q.many)
 		}
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
 		c.shapes = append(c.shapes, s)
@@ -111,7 +124,6 @@ func draw(draws *stats.Draws, s stats.Sample, quantile float64) *stats.Distribut
 	return d
 }
 
-// newDraws is the resamples of one verdict.
 func newDraws(resamples int) *stats.Draws {
 	draws, err := stats.NewDraws(resamples, seed)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 
 // Judge turns evidence into a verdict. The policy's file name is quoted in it.
 func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
-	return judge(p, file, e, stats.DefaultResamples)
+	return judge(p, file, e, newResamples(stats.DefaultResamples))
 }
 
-func judge(p *policies.Policy, file string, e *Evidence, resamples int) *Verdict {
+func judge(p *policies.Policy, file string, e *Evidence, r *resamples) *Verdict {
 	rule := ruleFor(p, e)
-	j := &judgement{rule: rule, evidence: e, resamples: resamples}
+	j := &judgement{rule: rule, evidence: e, resamples: r}
 	v := &Verdict{
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
 		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
@@ -54,7 +54,7 @@ func ruleFor(p *policies.Policy, e *Evidence) *policies.Rule {
 type judgement struct {
 	rule      *policies.Rule
 	evidence  *Evidence
-	resamples int
+	resamples *resamples
 
 	results     []GateResult
 	resources   []ResourceRow

@@ -14,10 +14,12 @@ type Need struct {
 // Next says what a runner must gather next. It is the judge's own question, so
 // a run stops at the first required gate that fails, and measures not one round
 // more than the verdict needs.
-func Next(p *policies.Policy, e *Evidence) Need { return next(p, e, stats.DefaultResamples) }
+func Next(p *policies.Policy, e *Evidence) Need {
+	return next(p, e, newResamples(stats.DefaultResamples))
+}
 
-func next(p *policies.Policy, e *Evidence, resamples int) Need {
-	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: resamples}
+func next(p *policies.Policy, e *Evidence, r *resamples) Need {
+	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: r}
 	if e.Fault != "" || e.Removed {
 		return Need{}
 	}

@@ -52,7 +52,7 @@ func (j *judgement) performance() GateResult {
 			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
 		}
 	}
-	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, draws: newDraws(j.resamples), few: newDraws(min(fewResamples, j.resamples))}
+	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
 	c := q.take(done)
 	j.comparisons = append(c.rows(), j.comparisons...)
 	j.measuring = c.measuring(gate, p, looks)

@@ -114,7 +114,7 @@ func TestSameEvidenceSameVerdict(t *testing.T) {
 			e := anyRun(newRand(23, seed), models, 13)
 			mark(e, func(round, block int) bool { return (round+block)%5 == 0 })
 			Next(p, e)
-			text, err := json.Marshal(judge(p, "test.yaml", e, stats.DefaultResamples))
+			text, err := json.Marshal(judge(p, "test.yaml", e, newResamples(stats.DefaultResamples)))
 			if err != nil {
 				t.Fatal(err)
 			}

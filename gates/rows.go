@@ -68,7 +68,8 @@ func describe(micros []float64) stats.Summary {
 // speedupOf is a ratio's distribution as a speedup, with the interval that the
 // look decides by.
 func speedupOf(d *stats.Distribution, alpha float64) Estimate {
-	return Estimate{Value: round(d.Estimate - 1), Lower: rounded(d.Lower(alpha) - 1), Upper: rounded(d.Upper(alpha) - 1)}
+	lower, upper := d.Bounds(alpha)
+	return Estimate{Value: round(d.Estimate - 1), Lower: rounded(lower - 1), Upper: rounded(upper - 1)}
 }
 
 // reductionOf turns a speedup into the latency reduction that it means.

@@ -71,9 +71,12 @@ func (m machine) measured(rng *rand.Rand, n int) *Evidence {
 	return e
 }
 
-// judgeQuickly is Judge with fewer resamples: over many runs their noise averages out.
+// quickResamples are fewer: over many runs their noise averages out. One simulation after the other may share them.
+func quickResamples() *resamples { return newResamples(stats.MinResamples) }
+
+// judgeQuickly is Judge with fewer resamples.
 func judgeQuickly(p *policies.Policy, e *Evidence) *Verdict {
-	return judge(p, "test.yaml", e, stats.MinResamples)
+	return judge(p, "test.yaml", e, quickResamples())
 }
 
 // A control is a recorded A/A series: the log ratios of its blocks, by round.

@@ -15,8 +15,9 @@ import (
 // outcomes counts how verdicts fall over many simulated runs.
 func outcomes(p *policies.Policy, tr truth, runs int, seed uint64) (count map[string]int, rounds float64) {
 	count = map[string]int{}
+	r := quickResamples()
 	for run := range runs {
-		v := tr.decide(p, rand.New(rand.NewPCG(seed, uint64(run))))
+		v := tr.decide(p, rand.New(rand.NewPCG(seed, uint64(run))), r)
 		key := string(v.Outcome)
 		if v.Reason != "" {
 			key += " " + string(v.Reason)

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies"
 )
@@ -88,7 +87,7 @@ func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int) {
 
 // decide runs the loop of a runner on made-up times: measure as many rounds as
 // Next asks for, then judge.
-func (tr truth) decide(p *policies.Policy, rng *rand.Rand) *Verdict {
+func (tr truth) decide(p *policies.Policy, rng *rand.Rand, r *resamples) *Verdict {
 	var shapes []string
 	for _, name := range []string{"mission", "small", "long", "batch"} {
 		if _, ok := tr.ratios[name]; ok {
@@ -96,10 +95,10 @@ func (tr truth) decide(p *policies.Policy, rng *rand.Rand) *Verdict {
 		}
 	}
 	e := evidence(shapes...)
-	for need := next(p, e, stats.MinResamples); need.Gate == "performance"; need = next(p, e, stats.MinResamples) {
+	for need := next(p, e, r); need.Gate == "performance"; need = next(p, e, r) {
 		tr.measure(e, rng, need.Rounds, 1)
 	}
-	return judgeQuickly(p, e)
+	return judge(p, "test.yaml", e, r)
 }
 
 var heavyTailed = simulate.Noise{Between: 0.01, Within: 0.02, Dof: 3}

@@ -51,9 +51,10 @@ func simulateRates(p *policies.Policy, model simulate.Model, runs int) rates {
 	if model.Name == "three clock ticks" {
 		tick = 0.004
 	}
+	quick := quickResamples()
 	for run := range runs {
 		on := machine{model: model, ratio: 1.1, blocks: 20, tick: tick}
-		switch v := judgeQuickly(p, on.measured(rand.New(rand.NewPCG(11, uint64(run))), 20)); v.Outcome {
+		switch v := judge(p, "test.yaml", on.measured(rand.New(rand.NewPCG(11, uint64(run))), 20), quick); v.Outcome {
 		case Pass:
 			r.falsePass++
 		case Error:
@@ -68,7 +69,7 @@ func simulateRates(p *policies.Policy, model simulate.Model, runs int) rates {
 			for len(e.Performance.Rounds) < look {
 				e.Performance.Rounds = append(e.Performance.Rounds, next())
 			}
-			if v = judgeQuickly(p, e); v.Reason != ReasonInconclusive {
+			if v = judge(p, "test.yaml", e, quick); v.Reason != ReasonInconclusive {
 				break
 			}
 		}

@@ -40,25 +40,30 @@ type Interval struct {
 // Lower is the one-sided lower bound with error rate alpha. An alpha outside
 // (0, 1) allows no claim: the bound is 0.
 func (d *Distribution) Lower(alpha float64) float64 {
-	if !inUnit(alpha) {
-		return 0
-	}
-	return d.Estimate * math.Exp(-d.reachBelow(alpha))
+	lower, _ := d.Bounds(alpha)
+	return lower
 }
 
 // Upper is the one-sided upper bound with error rate alpha. An alpha outside
 // (0, 1) allows no claim: the bound is +Inf.
 func (d *Distribution) Upper(alpha float64) float64 {
+	_, upper := d.Bounds(alpha)
+	return upper
+}
+
+// Bounds is Lower and Upper, each with error rate alpha.
+func (d *Distribution) Bounds(alpha float64) (lower, upper float64) {
 	if !inUnit(alpha) {
-		return math.Inf(1)
+		return 0, math.Inf(1)
 	}
-	return d.Estimate * math.Exp(d.reachAbove(alpha))
+	below, above := d.reaches(alpha)
+	return d.Estimate * math.Exp(-below), d.Estimate * math.Exp(above)
 }
 
 // Interval is the two-sided interval; half of the error is spent on each side.
 func (d *Distribution) Interval(confidence float64) Interval {
-	alpha := (1 - confidence) / 2
-	return Interval{d.Lower(alpha), d.Upper(alpha), confidence}
+	lower, upper := d.Bounds((1 - confidence) / 2)
+	return Interval{lower, upper, confidence}
 }
 
 // PBelow is the one-sided p-value of "the truth is at or above the threshold":
@@ -86,16 +91,11 @@ func (d *Distribution) PAbove(threshold float64) float64 {
 	return max(d.studentP(-distance), d.percentileP(beyond))
 }
 
-// reachAbove is the log distance from the estimate to its upper bound.
-func (d *Distribution) reachAbove(alpha float64) float64 {
+// reaches is the log distances from the estimate to its lower and its upper bound.
+func (d *Distribution) reaches(alpha float64) (below, above float64) {
 	t := d.student().quantile(alpha)
-	return max(d.studentReach(t), d.offsets[len(d.offsets)-d.tail(t)])
-}
-
-// reachBelow is the log distance from the lower bound to the estimate.
-func (d *Distribution) reachBelow(alpha float64) float64 {
-	t := d.student().quantile(alpha)
-	return max(d.studentReach(t), -d.offsets[d.tail(t)-1])
+	student, tail := d.studentReach(t), d.tail(t)
+	return max(student, -d.offsets[tail-1]), max(student, d.offsets[len(d.offsets)-tail])
 }
 
 // studentReach is the distance of the t bound, and 0 without noise even where

@@ -65,7 +65,8 @@ func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
 
 // reach is the log distance from the estimate to its farther bound.
 func (d *Distribution) reach(alpha float64) float64 {
-	return max(d.reachAbove(alpha), d.reachBelow(alpha))
+	below, above := d.reaches(alpha)
+	return max(below, above)
 }
 
 // margin is how far beyond the reach of the bound the truth must lie for the
