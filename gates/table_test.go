@@ -61,18 +61,8 @@ func simulateRates(p *policies.Policy, model simulate.Model, runs int) rates {
 			r.withheld++
 		}
 		above := machine{model: model, ratio: simulatedGain, blocks: 20, tick: tick}
-		next := above.run(rand.New(rand.NewPCG(12, uint64(run))))
-		e := evidence("mission")
-		e.Performance = &Performance{}
-		var v *Verdict
-		for _, look := range p.Rules[0].Gates.Performance.Looks {
-			for len(e.Performance.Rounds) < look {
-				e.Performance.Rounds = append(e.Performance.Rounds, next())
-			}
-			if v = judge(p, "test.yaml", e, quick); v.Reason != ReasonInconclusive {
-				break
-			}
-		}
+		// The judge goes by the first look that decides, and does not see the rounds behind it.
+		v := judge(p, "test.yaml", above.measured(rand.New(rand.NewPCG(12, uint64(run))), 20), quick)
 		switch v.Outcome {
 		case Pass:
 			r.passed++

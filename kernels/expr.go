@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -105,6 +106,15 @@ func (e *Expr) UnmarshalStrict(n *strict.Node) {
 	e.read(n, text)
 }
 
+// grammar is the language as the engine's parser reads it, which changes nothing in it.
+var grammar = sync.OnceValue(func() *conf.Config {
+	config := conf.CreateNew()
+	for _, option := range language() {
+		option(config)
+	}
+	return config
+})
+
 // read takes the expression from a text that is a part of what stands at the node.
 func (e *Expr) read(n *strict.Node, text string) {
 	text = strings.TrimSpace(text)
@@ -119,11 +129,7 @@ func (e *Expr) read(n *strict.Node, text string) {
 		n.Errorf("%q is not arithmetic (%s)", text, expressionPrompt)
 		return
 	}
-	config := conf.CreateNew()
-	for _, option := range language() {
-		option(config)
-	}
-	tree, err := parser.ParseWithConfig(text, config)
+	tree, err := parser.ParseWithConfig(text, grammar())
 	if err != nil {
 		n.Errorf("%q is not arithmetic: %s (%s)", text, engineMessage(err), expressionPrompt)
 		return

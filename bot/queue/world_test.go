@@ -212,7 +212,7 @@ func (s *simulation) lease(h *host, j *simJob) {
 func (s *simulation) waitsFor(label string) map[string]int {
 	repos := map[string]int{}
 	for _, i := range s.queue.jobs {
-		if slices.Contains(i.Labels, label) && i.offered == nil && !s.now.Before(i.free) && s.queue.level(i, s.now) == highest {
+		if i.offered == nil && !s.now.Before(i.free) && slices.Contains(i.Labels, label) && s.queue.level(i, s.now) == highest {
 			repos[s.jobs[i.ID].Repo]++
 		}
 	}

@@ -4,10 +4,12 @@ package stricttest
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,7 +87,7 @@ func (l Language) InStep(t *testing.T, page string, update bool) {
 func (l Language) accept(t *testing.T, k strict.Key, value string) {
 	t.Helper()
 	var refused []string
-	for _, file := range l.with(t, k, value) {
+	for file := range l.with(t, k, value) {
 		_, err := l.Parse(file)
 		if err == nil {
 			return
@@ -98,7 +100,7 @@ func (l Language) accept(t *testing.T, k strict.Key, value string) {
 // refuse wants it to be read in none.
 func (l Language) refuse(t *testing.T, k strict.Key, value string) {
 	t.Helper()
-	for _, file := range l.with(t, k, value) {
+	for file := range l.with(t, k, value) {
 		if _, err := l.Parse(file); err == nil {
 			t.Errorf("%s: %s is beyond %s, and is read", k.Path, value, k.Bounds)
 		}
@@ -106,7 +108,7 @@ func (l Language) refuse(t *testing.T, k strict.Key, value string) {
 }
 
 func (l Language) checkDefault(t *testing.T, k strict.Key) {
-	with, without := l.with(t, k, k.Default), l.with(t, k, "")
+	with, without := slices.Collect(l.with(t, k, k.Default)), slices.Collect(l.with(t, k, ""))
 	compared := 0
 	for i := range with {
 		said, err1 := l.Parse(with[i])
@@ -165,32 +167,35 @@ func (l Language) checkBounds(t *testing.T, k strict.Key) {
 }
 
 // with is the files that have the mapping which the key belongs to, with another
-// value for it, or without it where value is empty.
-func (l Language) with(t *testing.T, k strict.Key, value string) [][]byte {
-	t.Helper()
-	var files [][]byte
-	for _, file := range l.Files {
-		var doc yaml.Node
-		if err := yaml.Unmarshal([]byte(file), &doc); err != nil {
-			t.Fatal(err)
+// value for it, or without it where value is empty. Each is made when it is asked for.
+func (l Language) with(t *testing.T, k strict.Key, value string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		t.Helper()
+		made := false
+		for _, file := range l.Files {
+			var doc yaml.Node
+			if err := yaml.Unmarshal([]byte(file), &doc); err != nil {
+				t.Fatal(err)
+			}
+			mapping, err := find(doc.Content[0], strings.TrimSuffix(strings.TrimSuffix(k.Path, k.Name), "."))
+			if err != nil {
+				continue
+			}
+			if err := set(mapping, k.Name, value); err != nil {
+				t.Fatalf("%s: %q: %v", k.Path, value, err)
+			}
+			text, err := yaml.Marshal(&doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made = true; !yield(text) {
+				return
+			}
 		}
-		mapping, err := find(doc.Content[0], strings.TrimSuffix(strings.TrimSuffix(k.Path, k.Name), "."))
-		if err != nil {
-			continue
+		if !made {
+			t.Fatalf("no file has what %s belongs to (add it to Files)", k.Path)
 		}
-		if err := set(mapping, k.Name, value); err != nil {
-			t.Fatalf("%s: %q: %v", k.Path, value, err)
-		}
-		text, err := yaml.Marshal(&doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, text)
 	}
-	if len(files) == 0 {
-		t.Fatalf("no file has what %s belongs to (add it to Files)", k.Path)
-	}
-	return files
 }
 
 // find goes down a path such as rules[].when or variants.NAME, where any element
