@@ -14,8 +14,9 @@ import (
 
 // A gitDir is a bare repository on disk.
 type gitDir struct {
-	path string
-	ctx  context.Context // ends with the hub
+	path  string
+	ctx   context.Context // ends with the hub
+	known *known
 }
 
 const zeroSHA = "0000000000000000000000000000000000000000"
@@ -43,15 +44,14 @@ func (g gitDir) feed(stdin string, env []string, args ...string) (string, error)
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-func initBare(ctx context.Context, path, branch string) (gitDir, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return gitDir{}, fmt.Errorf("make repository %s: %w", path, err)
+func (g gitDir) init(branch string) error {
+	if err := os.MkdirAll(g.path, 0o755); err != nil {
+		return fmt.Errorf("make repository %s: %w", g.path, err)
 	}
-	g := gitDir{path: path, ctx: ctx}
-	if _, err := g.run("init", "--quiet", "--bare", "--initial-branch="+branch, "."); err != nil {
-		return g, err
+	if _, err := g.run("init", "--quiet", "--bare", "--template=", "--initial-branch="+branch, "."); err != nil {
+		return err
 	}
-	return g, g.configure()
+	return g.configure()
 }
 
 // configure lets clients fetch any commit by its SHA, as GitHub does, and keeps
@@ -71,6 +71,9 @@ func (g gitDir) configure() error {
 func (g gitDir) resolve(ref string) (string, bool) {
 	if ref == "" || strings.HasPrefix(ref, "-") {
 		return "", false
+	}
+	if g.known.has(ref) {
+		return ref, true
 	}
 	for _, name := range []string{ref, "refs/" + ref} {
 		if sha, err := g.run("rev-parse", "--quiet", "--verify", name+"^{commit}"); err == nil {
@@ -93,19 +96,6 @@ func (g gitDir) heads() (map[string]string, error) {
 	return heads, nil
 }
 
-func (g gitDir) isAncestor(a, b string) bool {
-	_, err := g.run("merge-base", "--is-ancestor", a, b)
-	return err == nil
-}
-
-func (g gitDir) count(from, to string) int {
-	out, err := g.run("rev-list", "--count", from+".."+to)
-	if err != nil {
-		return 0
-	}
-	return atoiOr(out, 0)
-}
-
 // identity stands as the author and committer of what the hub commits.
 func identity(login string, when time.Time) []string {
 	date := fmt.Sprintf("%d +0000", when.Unix())
@@ -117,7 +107,7 @@ func identity(login string, when time.Time) []string {
 // merge makes the commit that joins head into base, without a work tree. It
 // reports false on a conflict.
 func (g gitDir) merge(base, head, message string, who []string) (string, bool, error) {
-	tree, err := g.run("merge-tree", "--write-tree", "--no-messages", base, head)
+	tree, err := g.always("merge-tree", "--write-tree", "--no-messages", base, head)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return "", false, nil
 	}

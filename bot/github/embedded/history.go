@@ -34,6 +34,7 @@ func (g gitDir) log(most int, span ...string) []gitCommit {
 		commits = append(commits, gitCommit{sha: f[0], tree: f[1], parents: strings.Fields(f[2]), author: f[3], email: f[4],
 			when: time.Unix(seconds, 0).UTC(), message: strings.TrimRight(f[6], "\n")})
 	}
+	g.known.learn(commits)
 	return commits
 }
 
@@ -47,11 +48,11 @@ type changedFile struct {
 
 // diff lists the files that differ between two commits.
 func (r *Repo) diff(from, to string) ([]changedFile, error) {
-	raw, err := r.git.run("diff", "--raw", "-z", "-M", from, to)
+	raw, err := r.git.always("diff", "--raw", "-z", "-M", from, to)
 	if err != nil {
 		return nil, err
 	}
-	text, err := r.git.run("diff", "-M", from, to)
+	text, err := r.git.always("diff", "-M", from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
 	who := &github.CommitAuthor{Name: &c.author, Email: &c.email, Login: orNil(c.author)}
 	h := &github.HeadCommit{ID: &c.sha, TreeID: &c.tree, Message: &c.message, Distinct: ptr(true), Author: who, Committer: who,
 		Timestamp: &github.Timestamp{Time: c.when}, URL: ptr(r.html("/commit/%s", c.sha))}
-	out, err := r.git.run("diff-tree", "--no-commit-id", "--name-status", "--no-renames", "-r", "--root", "-m", "--first-parent", c.sha)
+	out, err := r.git.always("diff-tree", "--no-commit-id", "--name-status", "--no-renames", "-r", "--root", "-m", "--first-parent", c.sha)
 	if err != nil {
 		return h
 	}

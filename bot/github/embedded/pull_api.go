@@ -54,7 +54,7 @@ func getPull(rq *request, pr *PR) error {
 // so that GitHub's answer is the one from before the merge.
 func (pr *PR) fork() string {
 	base := pr.baseSHA
-	sha, err := pr.repo.git.run("merge-base", base, pr.headSHA)
+	sha, err := pr.repo.git.always("merge-base", base, pr.headSHA)
 	if err != nil {
 		return base
 	}

@@ -188,8 +188,8 @@ func (r *Repo) emitGroup(g *mergeGroup, action string, reason *string) {
 	e.Action, e.Repo, e.Sender = &action, r.render(), r.s.user("github-merge-queue[bot]").render(r.s.url)
 	e.MergeGroup.HeadSHA, e.MergeGroup.HeadRef = &g.head, ptr("refs/heads/"+g.branch)
 	e.MergeGroup.BaseSHA, e.MergeGroup.BaseRef = &g.base, ptr("refs/heads/"+g.pr.baseRef)
-	if tip := r.git.log(1, g.head); len(tip) == 1 {
-		e.MergeGroup.HeadCommit = renderSimple(tip[0])
+	if tip, ok := r.git.commit(g.head); ok {
+		e.MergeGroup.HeadCommit = renderSimple(tip)
 	}
 	r.emit("merge_group", action, nil, e)
 }

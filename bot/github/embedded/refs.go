@@ -108,8 +108,8 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 			e.Commits = append(e.Commits, r.renderHeadCommit(c))
 		}
 		slices.Reverse(e.Commits)
-		if tip := r.git.log(1, after); len(tip) == 1 {
-			e.HeadCommit = r.renderHeadCommit(tip[0])
+		if tip, ok := r.git.commit(after); ok {
+			e.HeadCommit = r.renderHeadCommit(tip)
 		}
 	}
 	r.emit("push", "", nil, e)

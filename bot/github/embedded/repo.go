@@ -61,8 +61,7 @@ func (s *Server) CreateRepo(opt RepoOptions) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.git, err = initBare(s.ctx, r.git.path, r.branch)
-	if err != nil {
+	if err := r.git.init(r.branch); err != nil {
 		return nil, fmt.Errorf("create repository %s: %w", r.fullName(), err)
 	}
 	s.repos = append(s.repos, r)
@@ -76,7 +75,7 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 	}
 	return &Repo{s: s, id: s.id(), owner: s.user(opt.Owner), name: opt.Name, private: opt.Private,
 		description: opt.Description, branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
-		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx},
+		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx, known: newKnown()},
 		roles: map[*account]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
 }
 

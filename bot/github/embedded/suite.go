@@ -113,8 +113,8 @@ type checkSuiteEvent struct {
 func (s *checkSuite) entry() suiteEntry {
 	e := suiteEntry{CheckSuite: s.render(), LatestRuns: len(s.runs()),
 		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id)}
-	if tip := s.repo.git.log(1, s.headSHA); len(tip) == 1 {
-		e.HeadCommit = renderSimple(tip[0])
+	if tip, ok := s.repo.git.commit(s.headSHA); ok {
+		e.HeadCommit = renderSimple(tip)
 	}
 	return e
 }
