@@ -128,7 +128,7 @@ func TestRunnerFault(t *testing.T) {
 
 // A comparison that the policy does not ask for is shown and decides nothing.
 func TestMeasureOnTheSide(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("slow", "// speed 1.0001\n", embedded.PROptions{Title: "No gain"})
 	w.concluded(pr.HeadSHA(), "failure")
 	w.reacted(pr, w.comment(pr, "walt", "/rebench vs=self"), "rocket")

@@ -49,7 +49,7 @@ func TestForkWaitsForApproval(t *testing.T) {
 }
 
 func TestMergeQueue(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(pr.HeadSHA(), "success")
@@ -80,7 +80,7 @@ func TestOverrideInTheMergeQueue(t *testing.T) {
 }
 
 func TestClosedWhileRunning(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 	w.until("a running check", func() bool {
 		c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate")
@@ -220,7 +220,7 @@ func TestMergeIsHistory(t *testing.T) {
 
 // What reaches the default branch is measured for the history.
 func TestHistory(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	_, err := w.repo.Push("main", map[string]string{"kernels/scale/scale.c": "// speed 1.2\n"}, "Faster")
 	w.no(err)
 	w.settle()

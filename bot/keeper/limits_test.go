@@ -18,7 +18,7 @@ func TestPlaceInLineIsTold(t *testing.T) {
 		"a line":  {nil, "one job goes first, begins in about "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{absent: true, quota: test.limits})
+			w := newWorld(t, worldOptions{absent: true, quota: test.limits, retold: test.limits != nil})
 			w.propose("first", "// speed 1.5\n", embedded.PROptions{})
 			w.until("a job for the runner", func() bool { return w.asks().Job != "" })
 			second := w.propose("second", "// speed 1.6\n", embedded.PROptions{})

@@ -42,7 +42,7 @@ func TestLinksAreFound(t *testing.T) {
 
 // Whatever the bot writes leads somewhere.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
-	for name, opt := range map[string]worldOptions{"app": {}, "token": {pat: true}} {
+	for name, opt := range map[string]worldOptions{"app": {retold: true}, "token": {pat: true}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, opt)
 			// The first of them is what the second's report tells of.

@@ -62,7 +62,7 @@ func TestRenamedWhileRunning(t *testing.T) {
 	for _, pat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("token=%v", pat), func(t *testing.T) {
 			heard := &wire{}
-			w := newWorld(t, worldOptions{pat: pat, refuse: heard.hear})
+			w := newWorld(t, worldOptions{pat: pat, retold: !pat, refuse: heard.hear})
 			pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 			w.started(pr)
 			w.no(w.repo.Rename("cuda"))

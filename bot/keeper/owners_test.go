@@ -39,7 +39,7 @@ func (w *world) required(sha, conclusion string) {
 func TestCodeOwnersReview(t *testing.T) {
 	for _, pat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("token=%v", pat), func(t *testing.T) {
-			w := newWorld(t, worldOptions{pat: pat})
+			w := newWorld(t, worldOptions{pat: pat, retold: !pat})
 			for login, role := range map[string]embedded.Role{"carl": embedded.Write, "rolf": embedded.Read} {
 				w.hub.CreateUser(login)
 				w.no(w.repo.Grant(login, role))
@@ -109,7 +109,7 @@ func TestCodeOwnersOfTheChange(t *testing.T) {
 // A review is about the rules of then: where the base's are others it is void, and what
 // happened to it while nobody listened is found at the start.
 func TestReviewOfOtherRules(t *testing.T) {
-	w := newWorld(t, worldOptions{})
+	w := newWorld(t, worldOptions{retold: true})
 	w.hub.CreateUser("carl")
 	w.no(w.repo.Grant("carl", embedded.Write))
 	_, err := w.repo.Push("main", map[string]string{"CODEOWNERS": "* @carl\n"}, "Owners")

@@ -150,7 +150,7 @@ func TestForkThatLoosens(t *testing.T) {
 
 // With a personal token the required status is pending until somebody has approved.
 func TestPolicyWithAToken(t *testing.T) {
-	w := newWorld(t, worldOptions{pat: true})
+	w := newWorld(t, worldOptions{pat: true, retold: true})
 	pr := w.edit("easy", ".github/kernelgate.yaml", nothingAsked, embedded.PROptions{})
 	status := func(state string) {
 		t.Helper()

@@ -41,7 +41,7 @@ func TestLimitedInstallation(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			var ahead atomic.Int64
 			now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-			w := newWorld(t, worldOptions{two: true, now: now})
+			w := newWorld(t, worldOptions{two: true, now: now, retold: kind == embedded.TooMany})
 			w.settle()
 			w.hub.SetFaults(embedded.Faults{Rate: 1, Kinds: []embedded.FaultKind{kind}, RetryAfter: time.Hour, Only: func(r *http.Request) bool {
 				return strings.Contains(r.URL.Path, "/otto/") && !strings.HasSuffix(r.URL.Path, "/installation") // which the App asks for itself
@@ -75,7 +75,7 @@ func TestInstallationThatRefusesTokens(t *testing.T) {
 		t.Run(fmt.Sprintf("first=%v", first), func(t *testing.T) {
 			var tokens atomic.Value
 			tokens.Store("")
-			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: func(rq *http.Request) *http.Response {
+			w := newWorld(t, worldOptions{watchful: true, two: true, retold: first, refuse: func(rq *http.Request) *http.Response {
 				if at := tokens.Load().(string); at != "" && strings.HasSuffix(rq.URL.Path, at) {
 					return no(rq, "Resource not accessible by integration")
 				}

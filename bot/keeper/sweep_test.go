@@ -106,7 +106,7 @@ func TestSweep(t *testing.T) {
 // A bot that is killed after it decided on a sweep, and before anything came of it, carries it out when it is back; its job is
 // of the class that goes last.
 func TestSweepIsCarriedOut(t *testing.T) {
-	w, _ := nightly(t, worldOptions{apart: true, absent: true})
+	w, _ := nightly(t, worldOptions{apart: true, absent: true, retold: true})
 	j, err := journal.Open(w.ctx, journal.Options{Dir: filepath.Join(w.dir, "journal")})
 	w.no(err)
 	_, err = j.Append(w.ctx, "sweeps-1001", 0, "swept", map[string]any{

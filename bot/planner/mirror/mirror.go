@@ -195,7 +195,7 @@ func (s *Store) prepare(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	return git(ctx, filepath.Dir(dir), 0, nil, "init", "--quiet", "--bare", "--initial-branch=kernelgate-none", dir)
+	return git(ctx, filepath.Dir(dir), 0, nil, "init", "--quiet", "--bare", "--template=", "--initial-branch=kernelgate-none", dir)
 }
 
 // header is the credential as configuration in the environment: on the command
