@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Bootstrap draws the sampling distribution of the pooled quantile of s.
@@ -100,7 +99,7 @@ func (d *Draws) distribution(estimate float64, rounds, values int, statistic fun
 			out.offsets = append(out.offsets, value)
 		}
 	}
-	slices.Sort(out.offsets)
+	sortFloats(out.offsets)
 	out.StdErr = spread(out.offsets) * smallSample(rounds)
 	return out
 }
