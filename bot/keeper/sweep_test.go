@@ -36,22 +36,26 @@ func (w *world) decisions() (n int) {
 	return n
 }
 
-// sweeps waits until so many were decided on and everything is done, and returns their runs, newest first.
-func (w *world) sweeps(decided int) (all []ledger.RunRow) {
+// sweeps waits until so many were decided on, so many were measured and everything is done, and returns their runs, newest first.
+func (w *world) sweeps(decided, measured int) (all []ledger.RunRow) {
 	w.Helper()
+	done := func() (all []ledger.RunRow) {
+		rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Phase: change.Done})
+		w.no(err)
+		for _, r := range rows {
+			if r.Change.Kind == change.Sweep {
+				all = append(all, r)
+			}
+		}
+		return all
+	}
 	w.poll("the decision on a sweep", func() bool { return w.decisions() >= decided })
+	w.poll("what follows from it", func() bool { return len(done()) >= measured })
 	w.settle()
 	if n := w.decisions(); n != decided {
 		w.Errorf("%d sweeps were decided on, want %d", n, decided)
 	}
-	rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Phase: change.Done})
-	w.no(err)
-	for _, r := range rows {
-		if r.Change.Kind == change.Sweep {
-			all = append(all, r)
-		}
-	}
-	return all
+	return done()
 }
 
 // Every night the default branch is measured against how it was the last time: once, whatever happens to the bot, for several
@@ -59,13 +63,13 @@ func (w *world) sweeps(decided int) (all []ledger.RunRow) {
 func TestSweep(t *testing.T) {
 	w, clock := nightly(t, worldOptions{})
 	first := w.repo.Head("main")
-	if rows := w.sweeps(1); len(rows) != 1 || rows[0].Head != first || rows[0].Runner == "" {
+	if rows := w.sweeps(1, 1); len(rows) != 1 || rows[0].Head != first || rows[0].Runner == "" {
 		t.Fatalf("the first sweep: %+v", rows)
 	}
 	w.no(w.running.stop())
 	w.start()
 	w.settle()
-	if rows := w.sweeps(1); len(rows) != 1 {
+	if rows := w.sweeps(1, 1); len(rows) != 1 {
 		t.Fatalf("after a restart on the same day: %+v", rows)
 	}
 	_, err := w.repo.Push("main", map[string]string{sourceFile: "// speed 0.8\n"}, "Slower")
@@ -74,7 +78,7 @@ func TestSweep(t *testing.T) {
 	w.no(w.running.stop())
 	clock.Add(int64(3 * 24 * time.Hour))
 	w.start()
-	rows := w.sweeps(2)
+	rows := w.sweeps(2, 2)
 	if len(rows) != 2 || rows[0].Head != w.repo.Head("main") || rows[0].Outcome != gates.Defer || rows[0].Reason != gates.ReasonRegression || rows[0].Runner == "" {
 		t.Fatalf("after three nights, of which the last counts: %+v", rows)
 	}
@@ -85,7 +89,7 @@ func TestSweep(t *testing.T) {
 	}
 	clock.Add(int64(13*time.Hour + 59*time.Minute)) // 01:59
 	clock.Add(int64(time.Minute))
-	if rows := w.sweeps(3); len(rows) != 2 {
+	if rows := w.sweeps(3, 2); len(rows) != 2 {
 		t.Errorf("a commit was swept twice: %+v", rows)
 	}
 	points, err := w.running.ledger.History(w.ctx, w.repo.ID(), "kernels/scale", 0)

@@ -25,10 +25,18 @@ const webhooksVersion = "7.6.1" // as in bot/github/webhook/testdata/fetch-examp
 // GitHub's own examples break some of them in places, and where they do, anybody
 // may.
 type Schemas struct {
-	compiled map[string]*jsonschema.Schema // by event, or event$action
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	compiled map[string]*jsonschema.Schema // by event, or event$action; nil until it is asked for
+	forgiven map[string]bool               // for good
+	learnt   func() (lessons, error)       // once something is wrong that is not forgiven for good
+}
+
+// lessons are what GitHub's own examples teach.
+type lessons struct {
 	forgiven map[string]bool
-	examples int // GitHub's own
-	valid    int // and how many of them need no forgiveness
+	examples int
+	valid    int // how many of them need no forgiveness
 }
 
 var template = regexp.MustCompile(`\{[^{}]*\}`)
@@ -80,17 +88,13 @@ func readSchemas() (*Schemas, error) {
 	if err := compiler.AddResource("webhooks.json", doc); err != nil {
 		return nil, fmt.Errorf("read the webhook schemas: %w", err)
 	}
-	s := &Schemas{compiled: map[string]*jsonschema.Schema{}, forgiven: map[string]bool{}}
+	s := &Schemas{compiler: compiler, compiled: map[string]*jsonschema.Schema{}, forgiven: map[string]bool{}}
 	definitions, _ := at(doc, "definitions").(map[string]any)
 	for name := range definitions {
 		if !strings.Contains(name, "$") {
 			continue
 		}
-		schema, err := compiler.Compile("webhooks.json#/definitions/" + name)
-		if err != nil {
-			return nil, fmt.Errorf("compile the schema of %s: %w", name, err)
-		}
-		s.compiled[strings.TrimSuffix(name, "$event")] = schema
+		s.compiled[strings.TrimSuffix(name, "$event")] = nil
 	}
 	for _, rule := range []string{
 		// The lists of events lack one that GitHub's API description has.
@@ -105,35 +109,59 @@ func readSchemas() (*Schemas, error) {
 	} {
 		s.forgiven[rule] = true
 	}
-	return s, s.learn(filepath.Join(cache, "webhooks-examples-"+webhooksVersion, "api.github.com", "index.json"))
+	path := filepath.Join(cache, "webhooks-examples-"+webhooksVersion, "api.github.com", "index.json")
+	s.learnt = sync.OnceValues(func() (lessons, error) { return s.learn(path) })
+	_, err = os.Stat(path)
+	return s, err
+}
+
+// schema compiles a schema, once; nil if there is none of that name.
+func (s *Schemas) schema(name string) (*jsonschema.Schema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	schema, known := s.compiled[name]
+	if schema != nil || !known {
+		return schema, nil
+	}
+	at := name
+	if !strings.Contains(name, "$") {
+		at += "$event"
+	}
+	schema, err := s.compiler.Compile("webhooks.json#/definitions/" + at)
+	if err != nil {
+		return nil, fmt.Errorf("compile the schema of %s: %w", name, err)
+	}
+	s.compiled[name] = schema
+	return schema, nil
 }
 
 // learn finds out where GitHub's own examples break the schemas.
-func (s *Schemas) learn(path string) error {
+func (s *Schemas) learn(path string) (lessons, error) {
+	l := lessons{forgiven: map[string]bool{}}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return l, err
 	}
 	var events []struct {
 		Name     string
 		Examples []json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &events); err != nil {
-		return fmt.Errorf("read GitHub's example webhooks: %w", err)
+		return l, fmt.Errorf("read GitHub's example webhooks: %w", err)
 	}
 	for _, event := range events {
 		for _, example := range event.Examples {
-			s.examples++
+			l.examples++
 			faults, known := s.faults(event.Name, example)
 			if known && len(faults) == 0 {
-				s.valid++
+				l.valid++
 			}
 			for _, f := range faults {
-				s.forgiven[f.rule] = true
+				l.forgiven[f.rule] = true
 			}
 		}
 	}
-	return nil
+	return l, nil
 }
 
 // Check lists what is wrong with a payload that is not wrong in the same way with
@@ -141,7 +169,14 @@ func (s *Schemas) learn(path string) error {
 func (s *Schemas) Check(event string, payload []byte) (wrong []string, known bool) {
 	faults, known := s.faults(event, payload)
 	for _, f := range faults {
-		if !s.forgiven[f.rule] {
+		if s.forgiven[f.rule] {
+			continue
+		}
+		l, err := s.learnt()
+		if err != nil {
+			return []string{err.Error()}, known
+		}
+		if !l.forgiven[f.rule] {
 			wrong = append(wrong, f.text)
 		}
 	}
@@ -150,7 +185,10 @@ func (s *Schemas) Check(event string, payload []byte) (wrong []string, known boo
 }
 
 // Examples is how many examples GitHub has, and how many of them are valid.
-func (s *Schemas) Examples() (all, valid int) { return s.examples, s.valid }
+func (s *Schemas) Examples() (all, valid int, err error) {
+	l, err := s.learnt()
+	return l.examples, l.valid, err
+}
 
 // A fault is one broken rule of a schema, in one place of a payload.
 type fault struct{ rule, text string }
@@ -160,9 +198,12 @@ func (s *Schemas) faults(event string, payload []byte) ([]fault, bool) {
 	if err != nil {
 		return []fault{{"JSON", err.Error()}}, true
 	}
-	schema := s.compiled[event]
-	if action, _ := at(value, "action").(string); action != "" && schema == nil {
-		schema = s.compiled[event+"$"+action]
+	schema, err := s.schema(event)
+	if action, _ := at(value, "action").(string); action != "" && schema == nil && err == nil {
+		schema, err = s.schema(event + "$" + action)
+	}
+	if err != nil {
+		return []fault{{"schema", err.Error()}}, true
 	}
 	if schema == nil {
 		return nil, false
