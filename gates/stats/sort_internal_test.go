@@ -12,11 +12,13 @@ import (
 func TestSortFloats(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	draw := map[string]func() float64{
-		"offsets":      func() float64 { return rng.NormFloat64() / 100 },
-		"few values":   func() float64 { return float64(rng.IntN(5) - 2) },
-		"any bits":     func() float64 { return math.Float64frombits(rng.Uint64()) },
-		"one value":    func() float64 { return -0.25 },
-		"ends and not": func() float64 { return []float64{math.Inf(-1), -math.MaxFloat64, -5e-324, 0, 5e-324, 1, math.Inf(1)}[rng.IntN(7)] },
+		"offsets":    func() float64 { return rng.NormFloat64() / 100 },
+		"few values": func() float64 { return float64(rng.IntN(5) - 2) },
+		"any bits":   func() float64 { return math.Float64frombits(rng.Uint64()) },
+		"one value":  func() float64 { return -0.25 },
+		"ends and not": func() float64 {
+			return []float64{math.Inf(-1), -math.MaxFloat64, -5e-324, 0, 5e-324, 1, math.Inf(1)}[rng.IntN(7)]
+		},
 	}
 	for name, next := range draw {
 		for _, n := range []int{0, 1, 2, 3, 100, 10000} {
