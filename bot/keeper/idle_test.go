@@ -71,16 +71,27 @@ func (w *watch) fault(what string) {
 	w.faults = append(w.faults, fault{time.Now(), what})
 }
 
-// mended waits until every runner for which there is work has begun with some that it was given after a fault.
+// mended waits until no runner is idle for which there is work, and of each label one has begun with some that it was given after a
+// fault.
 func (w *watch) mended() {
 	w.bots.Helper()
 	since := time.Now().Add(time.Second) // what was on its way to a runner has come by then
 	w.bots.poll("runners to work again", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		begun := map[string]bool{}
 		for _, h := range w.hands {
-			waits := false
-			if h.is(func() { waits = h.live && h.began.Before(since) && w.waiting[h.Label] > 0 }); waits {
+			idle := false
+			h.is(func() {
+				idle = h.live && h.at == "" && w.waiting[h.Label] > 0
+				begun[h.Label] = begun[h.Label] || h.began.After(since)
+			})
+			if idle {
+				return false
+			}
+		}
+		for label, n := range w.waiting {
+			if n > 0 && !begun[label] {
 				return false
 			}
 		}
@@ -175,14 +186,14 @@ func (w *watch) look(ctx context.Context) {
 	}
 }
 
-// waits is how many jobs do.
-func (w *watch) waits() (n int) {
+// waits is how many jobs do that come from a branch.
+func (w *watch) waits(branch string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, count := range w.waiting {
-		n += count
+	if branch == "main" {
+		return w.waiting["cpu"]
 	}
-	return n
+	return w.waiting[branch]
 }
 
 // end says what was seen.

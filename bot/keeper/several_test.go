@@ -40,7 +40,7 @@ func TestSeveralBots(t *testing.T) {
 		nodes, members = 3, 3
 		crew = append(crew, runnerSetup{Name: "three", Label: "cpu"}, runnerSetup{Name: "four", Label: "l4"})
 		for i := range crew {
-			crew[i].Takes = time.Second + time.Duration(i)*300*time.Millisecond
+			crew[i].Takes = 3*time.Second + time.Duration(i)*500*time.Millisecond
 		}
 	}
 	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 10 * time.Second, beat: 500 * time.Millisecond, retold: true}), members, nodes, crew...)
@@ -56,10 +56,12 @@ func TestSeveralBots(t *testing.T) {
 	all := append(b.crowd(2, "main"), b.crowd(2, "l4")...)
 	for i := range kills {
 		if long && i%20 == 19 {
-			t.Logf("%d faults, %d pull requests; %d jobs wait", i, len(all), seen.waits())
+			t.Logf("%d faults, %d pull requests; %d jobs wait", i, len(all), seen.waits("main")+seen.waits("l4"))
 		}
-		if long && seen.waits() < 2*len(crew) && i%2 == 0 { // it takes a while until they wait
-			all = append(all, b.crowd(4, []string{"main", "l4"}[i/2%2])...)
+		for _, branch := range []string{"main", "l4"} {
+			if long && seen.waits(branch) < len(crew) { // it takes a while until they wait
+				all = append(all, b.crowd(4, branch)...)
+			}
 		}
 		if long {
 			<-time.After(time.Duration(b.dice(600)) * time.Millisecond)
