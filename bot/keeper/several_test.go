@@ -40,7 +40,7 @@ func TestSeveralBots(t *testing.T) {
 		nodes, members = 3, 3
 		crew = append(crew, runnerSetup{Name: "three", Label: "cpu"}, runnerSetup{Name: "four", Label: "l4"})
 		for i := range crew {
-			crew[i].Takes = 3*time.Second + time.Duration(i)*500*time.Millisecond
+			crew[i].Takes = 2*time.Second + time.Duration(i)*400*time.Millisecond
 		}
 	}
 	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 10 * time.Second, beat: 500 * time.Millisecond, retold: true}), members, nodes, crew...)
