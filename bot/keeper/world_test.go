@@ -171,7 +171,11 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	}
 	if !opt.apart {
 		w.start()
-		w.Cleanup(func() { w.no(w.running.stop()) })
+		w.Cleanup(func() {
+			if w.running != nil { // it could not be started again
+				w.no(w.running.stop())
+			}
+		})
 	}
 	if w.app != nil {
 		w.Cleanup(w.checkWebhooks)
@@ -207,18 +211,29 @@ func TestSchemasAreHere(t *testing.T) {
 	openapi.LoadSchemas(t)
 }
 
-// ports are below those that Linux gives to whoever asks for any: a bot that is
-// started again must get its own back.
-var ports = func() *atomic.Int64 {
-	p := &atomic.Int64{}
-	p.Store(int64(20000 + os.Getpid()%10000))
-	return p
-}()
+// A block of ports is one process's own: a bot that is started again must get its port back. They are below those that Linux
+// gives to whoever asks for any, and the first is held for as long as the process runs.
+type block struct {
+	net.Listener
+	first int
+	given atomic.Int64
+}
+
+const blockSize = 500
+
+var ports = sync.OnceValue(func() *block {
+	for first := 20000; first < 32000; first += blockSize {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first)); err == nil {
+			return &block{Listener: l, first: first}
+		}
+	}
+	panic("all blocks of ports are taken")
+})
 
 func (w *world) freeAddress() string {
 	w.Helper()
 	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", ports.Add(1))
+		addr := fmt.Sprintf("127.0.0.1:%d", ports().first+1+int(ports().given.Add(1))%(blockSize-1))
 		if listener, err := net.Listen("tcp", addr); err == nil {
 			w.no(listener.Close())
 			return addr
