@@ -66,6 +66,7 @@ func TestCluster(t *testing.T) {
 	t.Run("replicas", c.replicas)
 	t.Run("reads what it wrote", c.reads)
 	t.Run("health", c.health)
+	t.Run("tidied up twice", func(t *testing.T) { tidiesUpTwice(t, c.open(t, Options{Replicas: 3})) })
 	t.Run("servers killed", c.killed)
 	t.Run("a silent server", c.silent)
 }

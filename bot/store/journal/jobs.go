@@ -267,10 +267,15 @@ func parseJob(m stored) (*entry, error) {
 func (j *Journal) deleteJob(ctx context.Context, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
-	if err := j.jobs.DeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return err
+	err := j.jobs.DeleteMsg(ctx, seq)
+	if err == nil {
+		return nil
 	}
-	return nil
+	// Another bot may have been faster, of which servers alone and in a cluster speak in different words.
+	if _, there := j.message(ctx, j.jobs, seq); errors.Is(there, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Cancel takes a job out of line; a runner that holds it learns so at its next Extend. It reports whether there was

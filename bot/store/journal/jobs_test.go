@@ -484,3 +484,20 @@ func TestRepositoriesTakeTurns(t *testing.T) {
 	lease(t, j, "l4", "b1", 1)
 	lease(t, j, "l4", "a2", 1)
 }
+
+// Of two bots that tidy up after a job each may find that the other was faster. (On a cluster: see TestCluster.)
+func TestTidiedUpTwice(t *testing.T) {
+	t.Parallel()
+	tidiesUpTwice(t, open(t, Options{}))
+}
+
+func tidiesUpTwice(t *testing.T, j *Journal) {
+	t.Helper()
+	enqueue(t, j, "twice", "l4")
+	seq := j.queue.get("twice").seq
+	for range 2 {
+		if err := j.deleteJob(testContext(t), seq); err != nil {
+			t.Error(err)
+		}
+	}
+}
