@@ -65,7 +65,11 @@ func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uin
 	if err != nil {
 		return page{}, err
 	}
-	return askUntilLed(ctx, func(ctx context.Context) (page, error) { return j.askPage(ctx, "$JS.API.DIRECT.GET."+stream, ask) })
+	once := func(ctx context.Context) (page, error) { return j.askPage(ctx, "$JS.API.DIRECT.GET."+stream, ask) }
+	if !j.external() || stream == "DELIVERIES" {
+		return once(ctx) // deliveries are up to 25 MiB each: asked for again and again, they would never come
+	}
+	return askUntilLed(ctx, once)
 }
 
 // askPage asks for a page, and waits for all of it.
