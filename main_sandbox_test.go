@@ -14,9 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// The whole program, whose packages keep its runtime busier than the sandbox's own
-// tests do, starts a process under a list of calls that the runtime could not live with,
-// and dies of it not once.
+// The whole program starts processes, many at once, under a list of calls that its runtime could not live with, and dies of it not
+// once.
 func TestStartUnderAList(t *testing.T) {
 	var calls []sandbox.Call
 	for n := range uintptr(460) {

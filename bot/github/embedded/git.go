@@ -72,7 +72,7 @@ func (g gitDir) resolve(ref string) (string, bool) {
 	if ref == "" || strings.HasPrefix(ref, "-") {
 		return "", false
 	}
-	if g.known.has(ref) {
+	if _, ok := g.known.commit(ref); ok { // it is the whole id of one
 		return ref, true
 	}
 	for _, name := range []string{ref, "refs/" + ref} {

@@ -23,14 +23,7 @@ func (k *known) learn(commits []gitCommit) {
 	}
 }
 
-// has tells whether a text is the whole id of a commit that was seen.
-func (k *known) has(sha string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.commits[sha]
-	return ok
-}
-
+// commit is one that was seen, by its whole id.
 func (k *known) commit(sha string) (gitCommit, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

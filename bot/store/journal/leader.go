@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,22 +109,19 @@ func askUntilLed[T any](ctx context.Context, ask func(context.Context) (T, error
 			case <-ctx.Done():
 			}
 		}()
-		var a answer
-		pause := time.Duration(0)
 		select {
-		case a = <-answers:
+		case a := <-answers:
 			if a.err == nil || !leaderless(a.err) {
 				return a.value, a.err
 			}
-			pause = reconnectWait
+			select {
+			case <-time.After(reconnectWait):
+			case <-ctx.Done():
+				return a.value, a.err
+			}
 		case <-time.After(askAgain):
 		case <-ctx.Done():
-			return a.value, ctx.Err()
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return a.value, cmp.Or(a.err, ctx.Err())
+			return *new(T), ctx.Err()
 		}
 	}
 }
