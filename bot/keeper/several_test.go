@@ -128,8 +128,16 @@ type faults struct {
 	late   time.Duration // the longest time without a bot that leads
 }
 
-// any is one of all kinds, and most often at the bot that works.
+// any is one of all kinds, and most often at the bot that works. A runner that may not be lost is left, and another thing happens.
 func (f *faults) any() {
+	f.Helper()
+	for happened := false; !happened; {
+		happened = f.one()
+	}
+}
+
+// one tells whether it happened.
+func (f *faults) one() bool {
 	f.Helper()
 	m := f.all[f.dice(len(f.all))]
 	if f.dice(3) > 0 {
@@ -143,10 +151,11 @@ func (f *faults) any() {
 	case 4, 5:
 		f.killServer(f.dice(f.nats.Len()))
 	case 6, 7, 8:
-		f.killRunner(f.hands[f.dice(len(f.hands))])
-	case 9:
-		f.stopRunner(f.hands[f.dice(len(f.hands))])
+		return f.killRunner(f.hands[f.dice(len(f.hands))])
+	default:
+		return f.stopRunner(f.hands[f.dice(len(f.hands))])
 	}
+	return true
 }
 
 // each is the one after the other, where there is no time for many: a kill of the bot that leads and of a runner, and a stop
@@ -189,26 +198,28 @@ func (f *faults) killServer(i int) {
 	f.listens(i)
 }
 
-func (f *faults) killRunner(h *hand) {
+func (f *faults) killRunner(h *hand) bool {
 	f.Helper()
 	if h == f.paused || !f.mayLose(h) {
-		return
+		return false
 	}
 	f.count["runners killed"]++
 	h.kill()
 	f.hire(h)
+	return true
 }
 
 // stopRunner stops one until the next is.
-func (f *faults) stopRunner(h *hand) {
+func (f *faults) stopRunner(h *hand) bool {
 	f.Helper()
 	f.resume()
 	if !f.mayLose(h) {
-		return
+		return false
 	}
 	f.count["runners stopped"]++
 	f.no(h.pause(true))
 	f.paused = h
+	return true
 }
 
 func (f *faults) resume() {
