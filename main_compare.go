@@ -34,7 +34,7 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 					return err
 				}
 			}
-			var runs [2]report.Run
+			var runs [2]report.Result
 			for i, arg := range args {
 				var err error
 				if runs[i], err = readRun(arg, policy, file); err != nil {
@@ -50,25 +50,25 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 }
 
 // readRun reads a folder of results, or a file of evidence, and the verdict beside it unless there is a policy.
-func readRun(path string, policy *policies.Policy, policyFile string) (report.Run, error) {
+func readRun(path string, policy *policies.Policy, policyFile string) (report.Result, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "evidence.json")
 	}
 	e, err := check.ReadEvidence(path)
 	if err != nil {
-		return report.Run{}, err
+		return report.Result{}, err
 	}
 	if policy != nil {
-		return report.Run{Evidence: e, Verdict: gates.Judge(policy, policyFile, e)}, nil
+		return report.Result{Evidence: e, Verdict: gates.Judge(policy, policyFile, e)}, nil
 	}
 	beside := filepath.Join(filepath.Dir(path), "verdict.json")
 	data, err := os.ReadFile(beside)
 	if err != nil {
-		return report.Run{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it anew)", path, err)
+		return report.Result{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it anew)", path, err)
 	}
 	var v gates.Verdict
 	if err := json.Unmarshal(data, &v); err != nil {
-		return report.Run{}, strict.Mistakef("%s is no verdict: %w (--policy judges the evidence anew)", beside, err)
+		return report.Result{}, strict.Mistakef("%s is no verdict: %w (--policy judges the evidence anew)", beside, err)
 	}
-	return report.Run{Evidence: e, Verdict: &v}, nil
+	return report.Result{Evidence: e, Verdict: &v}, nil
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/includes"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 func replayCommand(stdout, stderr io.Writer) *cobra.Command {
-	dir, gpu, sets := "", "", includes.Sets(nil)
+	dir, gpu, sets := "", "", measure.IncludeSets(nil)
 	cmd := &cobra.Command{
 		Use:   "replay RESULTS#CASE",
 		Short: "Repeat one case of a check and show which elements are wrong, on both sides",

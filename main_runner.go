@@ -16,9 +16,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/selftest"
 )
 
 // gpuFlag is one GPU of this host.
@@ -91,10 +91,10 @@ func workers(c agent.Config, here measure.Config, picked []gpus.GPU) []worker {
 }
 
 // selfTest is how a worker tests itself: on its GPU if it has one.
-func (w worker) selfTest() selftest.Test {
+func (w worker) selfTest() doctor.SelfTest {
 	here := w.here
 	here.Log = nil // the runner's log has the end of it
-	t := selftest.Test{Mode: kernels.ModeCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
+	t := doctor.SelfTest{Mode: kernels.ModeCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
 	if here.GPU.UUID != "" {
 		t.Mode, t.Device = kernels.ModeCUDA, here.GPU.UUID
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
@@ -120,7 +119,7 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 }
 
 // includeFlag is the sets of headers that this host has.
-func includeFlag(cmd *cobra.Command, sets *includes.Sets) {
+func includeFlag(cmd *cobra.Command, sets *measure.IncludeSets) {
 	cmd.Flags().StringToStringVar((*map[string]string)(sets), "include", nil, "headers that manifests include by name, cutlass=/opt/cutlass/include for include: [<cutlass>]")
 }
 

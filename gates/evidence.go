@@ -239,7 +239,7 @@ type CorrectnessSummary struct {
 // small inputs.
 type Sanitize struct {
 	Cases   []SanitizedCase `json:"cases,omitempty"` // every tool was given all of them
-	Tools   []SanitizerRun  `json:"tools,omitempty"`
+	Tools   []Sanitized     `json:"tools,omitempty"`
 	Unseen  []string        `json:"unseen,omitempty"`  // what the tools that ran cannot see, for people
 	Skipped string          `json:"skipped,omitempty"` // why none was run, with the remedy
 	Seconds float64         `json:"seconds,omitempty"`
@@ -254,9 +254,9 @@ type SanitizedCase struct {
 	Secret       bool   `json:"secret,omitempty"`
 }
 
-// A SanitizerRun is one tool's part. At most one of NotApplicable, Skipped and
+// Sanitized is one tool's part. At most one of NotApplicable, Skipped and
 // Failure is there.
-type SanitizerRun struct {
+type Sanitized struct {
 	Tool          string    `json:"tool"`                     // memcheck, racecheck, initcheck, synccheck
 	With          string    `json:"with,omitempty"`           // the program behind it, such as compute-sanitizer 2025.3.1
 	Findings      []Finding `json:"findings,omitempty"`       // the like together

@@ -86,13 +86,13 @@ type search struct {
 	lacking []string  // that the runner does not have, with the reason
 	found   []Finding // of all tools; each names its own
 	hidden  int       // more than are listed
-	broken  *SanitizerRun
+	broken  *Sanitized
 }
 
 // tool is one tool's row.
 func (l *search) tool(name string) SanitizerRow {
 	row := SanitizerRow{Tool: name, Status: Missing}
-	i := slices.IndexFunc(l.evidence.Sanitize.Tools, func(r SanitizerRun) bool { return r.Tool == name })
+	i := slices.IndexFunc(l.evidence.Sanitize.Tools, func(r Sanitized) bool { return r.Tool == name })
 	if i < 0 {
 		l.asked = append(l.asked, name)
 		l.lacking = append(l.lacking, name+" was not run")
@@ -283,7 +283,7 @@ func (j *judgement) suspectRace(r GateResult) GateResult {
 func (s *Sanitize) problem() (field, problem string) {
 	for i, run := range s.Tools {
 		at := fmt.Sprintf("tools[%d]", i)
-		if run.Tool == "" || slices.ContainsFunc(s.Tools[:i], func(r SanitizerRun) bool { return r.Tool == run.Tool }) {
+		if run.Tool == "" || slices.ContainsFunc(s.Tools[:i], func(r Sanitized) bool { return r.Tool == run.Tool }) {
 			return at + ".tool", "is empty or named twice"
 		}
 		if run.Hidden < 0 {

@@ -22,7 +22,7 @@ func sanitized() *Evidence {
 			{Shape: "small", Dims: "S=512", Distribution: "normal"},
 			{Shape: "secret1", Dims: "S=77", Seed: 9, Distribution: "normal", Secret: true},
 		},
-		Tools: []SanitizerRun{{Tool: "memcheck", With: "compute-sanitizer 2025.3.1"}, {Tool: "racecheck", With: "compute-sanitizer 2025.3.1"}},
+		Tools: []Sanitized{{Tool: "memcheck", With: "compute-sanitizer 2025.3.1"}, {Tool: "racecheck", With: "compute-sanitizer 2025.3.1"}},
 	}
 	return e
 }
@@ -76,14 +76,14 @@ func TestSanitize(t *testing.T) {
 		{"no tools on the runner", two, skipped, Defer, ReasonInconclusive, Missing, "compute-sanitizer was not found: install it"},
 		{"no tools, and the policy can live with it", lenient, skipped, Pass, "", Informs, "compute-sanitizer was not found: install it"},
 		{"no tools where the gate informs", informs, skipped, Pass, "", Informs, "compute-sanitizer was not found: install it"},
-		{"one tool is missing", two, func(e *Evidence) { e.Sanitize.Tools[1] = SanitizerRun{Tool: "racecheck", Skipped: "no libtsan"} },
+		{"one tool is missing", two, func(e *Evidence) { e.Sanitize.Tools[1] = Sanitized{Tool: "racecheck", Skipped: "no libtsan"} },
 			Defer, ReasonInconclusive, Missing, "memcheck found nothing in 2 cases; not looked for: racecheck: no libtsan"},
 		{"one tool is missing, and the policy can live with it", lenient,
-			func(e *Evidence) { e.Sanitize.Tools[1] = SanitizerRun{Tool: "racecheck", Skipped: "no libtsan"} },
+			func(e *Evidence) { e.Sanitize.Tools[1] = Sanitized{Tool: "racecheck", Skipped: "no libtsan"} },
 			Pass, "", Passed, "memcheck found nothing in 2 cases; not looked for: racecheck: no libtsan"},
 		{"a tool that was asked is not mentioned", two, func(e *Evidence) { e.Sanitize.Tools = e.Sanitize.Tools[:1] },
 			Defer, ReasonInconclusive, Missing, "racecheck was not run"},
-		{"a tool that has nothing to find", two, func(e *Evidence) { e.Sanitize.Tools[1] = SanitizerRun{Tool: "racecheck", NotApplicable: "one thread"} },
+		{"a tool that has nothing to find", two, func(e *Evidence) { e.Sanitize.Tools[1] = Sanitized{Tool: "racecheck", NotApplicable: "one thread"} },
 			Pass, "", Passed, "memcheck found nothing in 2 cases"},
 
 		// What ends a tool while the candidate runs under it is never "missing".
@@ -201,15 +201,15 @@ func TestRacesAreSuspected(t *testing.T) {
 
 func TestSanitizeEvidenceIsChecked(t *testing.T) {
 	for _, c := range []struct {
-		change func(*SanitizerRun)
+		change func(*Sanitized)
 		says   string
 	}{
-		{func(r *SanitizerRun) {}, ""},
-		{func(r *SanitizerRun) { r.Tool = "racecheck" }, "sanitize.tools[1].tool: is empty or named twice"},
-		{func(r *SanitizerRun) { r.Hidden = -1 }, "sanitize.tools[0].hidden: is negative"},
-		{func(r *SanitizerRun) { r.Findings = []Finding{{Kind: KindRace}} }, "sanitize.tools[0].findings[0]: has no kind or no text"},
-		{func(r *SanitizerRun) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Count: -1}} }, "findings[0]: has a negative line or count"},
-		{func(r *SanitizerRun) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Severity: "none"}} }, "severity: is \"none\""},
+		{func(r *Sanitized) {}, ""},
+		{func(r *Sanitized) { r.Tool = "racecheck" }, "sanitize.tools[1].tool: is empty or named twice"},
+		{func(r *Sanitized) { r.Hidden = -1 }, "sanitize.tools[0].hidden: is negative"},
+		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace}} }, "sanitize.tools[0].findings[0]: has no kind or no text"},
+		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Count: -1}} }, "findings[0]: has a negative line or count"},
+		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Severity: "none"}} }, "severity: is \"none\""},
 	} {
 		e := sanitized()
 		c.change(&e.Sanitize.Tools[0])

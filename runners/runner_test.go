@@ -138,7 +138,7 @@ func (s *scripted) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ Pr
 		out.Cases = append(out.Cases, c.Sanitized())
 	}
 	for _, tool := range gate.Tools {
-		out.Tools = append(out.Tools, gates.SanitizerRun{Tool: string(tool)})
+		out.Tools = append(out.Tools, gates.Sanitized{Tool: string(tool)})
 	}
 	return out, s.ask("sanitize")
 }

@@ -17,7 +17,7 @@ import (
 
 // rebench starts further attempts. What was measured of the machine code stays: an
 // attempt adds rounds, so that nobody can roll the dice until they please. A comparison that
-// the policy does not ask for is measured on the side and decides nothing.
+// the policy does not ask for is an extra and decides nothing.
 func (d Decider) rebench(ctx context.Context, s *change.State, policy *policies.Policy, r command.Rebench) (change.Answered, error) {
 	beside := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
 	switch {
@@ -129,9 +129,9 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 		}
 		one := r
 		one.Kernels = []string{run.Folder}
-		effect.Side = append(effect.Side, change.OnTheSide{Folder: run.Folder, Bundle: bundle, Rebench: one})
+		effect.Extra = append(effect.Extra, change.Extra{Folder: run.Folder, Bundle: bundle, Rebench: one})
 	}
-	return granted(effect, "Measuring on the side, for information: it changes no verdict, since it is not what the policy asks.")
+	return granted(effect, "Measuring an extra, for information: it changes no verdict, since it is not what the policy asks.")
 }
 
 // badRequest tells the author of a command what does not exist.

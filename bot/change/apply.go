@@ -69,8 +69,8 @@ func (s *State) seen(at time.Time, f Facts) {
 	}
 	if headMoved || !f.Open {
 		s.abandon(at, s.Runs)
-		s.abandon(at, s.Side)
-		s.Side = nil
+		s.abandon(at, s.Extra)
+		s.Extra = nil
 	}
 	if headMoved {
 		s.retire(s.Runs...)
@@ -178,13 +178,13 @@ func (s *State) answered(at time.Time, e Answered) {
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
 		s.Cancelled = effect.Cancel
 		s.abandon(at, s.Runs)
-		s.abandon(at, s.Side)
+		s.abandon(at, s.Extra)
 	}
 	for _, again := range effect.Rebench {
 		s.again(at, again)
 	}
-	for _, side := range effect.Side {
-		s.onTheSide(at, side)
+	for _, a := range effect.Extra {
+		s.extra(at, a)
 	}
 }
 
@@ -206,15 +206,15 @@ func (s *State) again(at time.Time, a Again) {
 	s.Runs[i] = next
 }
 
-func (s *State) onTheSide(at time.Time, a OnTheSide) {
+func (s *State) extra(at time.Time, a Extra) {
 	i := s.place(a.Folder, a.Kernel)
 	if i < 0 {
 		return
 	}
 	run := s.Runs[i]
-	s.Side = append(s.Side, Run{
-		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, Side: &a.Rebench,
-		Attempt: 1, Job: s.jobID(run.Kernel, len(s.Side), 1), Phase: Queued, Asked: at,
+	s.Extra = append(s.Extra, Run{
+		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, Extra: &a.Rebench,
+		Attempt: 1, Job: s.jobID(run.Kernel, len(s.Extra), 1), Phase: Queued, Asked: at,
 	})
 }
 

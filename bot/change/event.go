@@ -157,7 +157,7 @@ type Effect struct {
 	Override     *Override      `json:"override,omitempty"`
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
 	Rebench      []Again        `json:"rebench,omitempty"`
-	Side         []OnTheSide    `json:"side,omitempty"`
+	Extra        []Extra        `json:"side,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -178,9 +178,9 @@ type Again struct {
 	Bundle string `json:"bundle"`
 }
 
-// OnTheSide is a measurement for information: against another baseline, or of other
+// Extra is a measurement for information: against another baseline, or of other
 // shapes or seeds than the policy's. It changes no verdict.
-type OnTheSide struct {
+type Extra struct {
 	Folder  string          `json:"folder,omitempty"`
 	Kernel  string          `json:"kernel,omitempty"` // as in Again
 	Bundle  string          `json:"bundle"`
@@ -358,9 +358,9 @@ func decodeAnswered(kind string, data []byte) (Event, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
 	}
-	for i, side := range e.Effect.Side {
-		if r, ok := command.Read(side.Text).Command.(command.Rebench); ok {
-			e.Effect.Side[i].Rebench, e.Effect.Side[i].Text = r, ""
+	for i, a := range e.Effect.Extra {
+		if r, ok := command.Read(a.Text).Command.(command.Rebench); ok {
+			e.Effect.Extra[i].Rebench, e.Effect.Extra[i].Text = r, ""
 		}
 	}
 	return e, nil

@@ -18,7 +18,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // anyJob is mostly a job that the state knows, at times one long gone.
 func anyJob(r *rand.Rand, s *State, ever []string) string {
-	known := slices.Concat(s.Runs, s.Side, s.Past)
+	known := slices.Concat(s.Runs, s.Extra, s.Past)
 	switch {
 	case len(known) > 0 && r.IntN(4) > 0:
 		return pick(r, known...).Job
@@ -41,7 +41,7 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 	case 3:
 		return Effect{Rebench: []Again{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Kernel: kernel(), Bundle: "r2"}}}
 	case 4:
-		return Effect{Side: []OnTheSide{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Kernel: kernel(), Bundle: "s2"}}}
+		return Effect{Extra: []Extra{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Kernel: kernel(), Bundle: "s2"}}}
 	}
 	return Effect{}
 }
@@ -161,9 +161,9 @@ func TestAnySequence(t *testing.T) {
 // one stays as it is, none that was wanted is forgotten without being dropped.
 func checkJobs(t *testing.T, s, before *State, ever []string) []string {
 	t.Helper()
-	earlier := slices.Concat(before.Runs, before.Side, before.Past)
+	earlier := slices.Concat(before.Runs, before.Extra, before.Past)
 	seen := map[string]bool{}
-	for _, now := range slices.Concat(s.Runs, s.Side, s.Past) {
+	for _, now := range slices.Concat(s.Runs, s.Extra, s.Past) {
 		if seen[now.Job] {
 			t.Errorf("job %s is there twice", now.Job)
 		}

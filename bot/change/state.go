@@ -20,7 +20,7 @@ type State struct {
 	Facts Facts     `json:"facts"`
 	Plan  *Plan     `json:"plan,omitempty"` // the newest, perhaps of earlier facts: see NeedsPlan
 	Runs  []Run     `json:"runs,omitempty"` // of the plan, a kernel each
-	Side  []Run     `json:"side,omitempty"` // for information
+	Extra []Run     `json:"side,omitempty"` // for information
 	Past  []Run     `json:"past,omitempty"` // attempts before, oldest first
 
 	Approved      []string          `json:"approved,omitempty"`       // commits of a fork that may be run
@@ -71,8 +71,8 @@ type Run struct {
 	Result  *Result   `json:"result,omitempty"`
 	// Compiled is what came of compiling it ahead; nil before that, and where nobody does.
 	Compiled *Compiled `json:"compiled,omitempty"`
-	// Side is what somebody asked for beside the policy; nil for a run in line.
-	Side *command.Rebench `json:"side,omitempty"`
+	// Extra is what somebody asked for beside the policy; nil for a run in line.
+	Extra *command.Rebench `json:"side,omitempty"`
 }
 
 // ManifestName is the kernel's name without the folder that tells it from another of that
@@ -164,7 +164,7 @@ func (s *State) Wanted() []Run {
 	if s.Held() || s.Current() == nil || !s.Facts.Open {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Concat(s.Runs, s.Side), func(r Run) bool { return !r.Unfinished() })
+	return slices.DeleteFunc(slices.Concat(s.Runs, s.Extra), func(r Run) bool { return !r.Unfinished() })
 }
 
 // Unanswered is the commands that nobody has looked at.
@@ -183,7 +183,7 @@ func (s *State) Settled() bool {
 	return !s.Dirty && !s.NeedsPlan() && len(s.Dropping) == 0 && len(s.Unanswered()) == 0 && len(s.Wanted()) == 0
 }
 
-// Run finds the run of a job, in line or on the side.
+// Run finds the run of a job, in line or extra.
 func (s *State) Run(job string) (Run, bool) {
 	if r := s.find(job); r != nil {
 		return *r, true
@@ -192,7 +192,7 @@ func (s *State) Run(job string) (Run, bool) {
 }
 
 func (s *State) find(job string) *Run {
-	for _, list := range [][]Run{s.Runs, s.Side} {
+	for _, list := range [][]Run{s.Runs, s.Extra} {
 		if i := slices.IndexFunc(list, func(r Run) bool { return r.Job == job }); i >= 0 {
 			return &list[i]
 		}
@@ -239,7 +239,7 @@ func (s *State) ChecksOf(sha string) []Posted {
 // Clone is a copy that shares nothing which Apply changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Runs, c.Side, c.Past = slices.Clone(s.Runs), slices.Clone(s.Side), slices.Clone(s.Past)
+	c.Runs, c.Extra, c.Past = slices.Clone(s.Runs), slices.Clone(s.Extra), slices.Clone(s.Past)
 	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
 	c.Checks = maps.Clone(s.Checks)
 	return &c

@@ -99,7 +99,7 @@ func (s *story) tells(want ...string) *story {
 		}
 	}
 	describe("run", s.Runs)
-	describe("side", s.Side)
+	describe("extra", s.Extra)
 	describe("past", s.Past)
 	for flag, on := range map[string]bool{
 		"needs plan": s.NeedsPlan(), "held": s.Held(), "settled": s.Settled(), "overridden": s.Override != nil, "cancelled": s.Cancelled != "",
@@ -216,14 +216,14 @@ func TestForkIsHeld(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).finish("a", gates.Pass).start("b")
-	s.command("side", Effect{Side: []OnTheSide{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
-	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "side a@1 #1 queued", "wanted 2")
-	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "side a@1 #1 abandoned", "dropping 2", "cancelled")
+	s.command("extra", Effect{Extra: []Extra{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
+	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "extra a@1 #1 queued", "wanted 2")
+	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "extra a@1 #1 abandoned", "dropping 2", "cancelled")
 
 	t.Run("lasts when the plan is made anew", func(t *testing.T) {
 		after := &story{State: s.Clone(), t: t, seq: s.seq}
 		after.seen(facts(headOne, "perf")).dropped().plan(kept("a"), kernel("b")).tells(
-			"run a@1 #1 done PASS", "run b@1 #1 abandoned", "past b@1 #1 abandoned", "side a@1 #1 abandoned", "cancelled")
+			"run a@1 #1 done PASS", "run b@1 #1 abandoned", "past b@1 #1 abandoned", "extra a@1 #1 abandoned", "cancelled")
 	})
 	t.Run("ends with the next head", func(t *testing.T) {
 		after := &story{State: s.Clone(), t: t, seq: s.seq}
@@ -232,7 +232,7 @@ func TestCancel(t *testing.T) {
 	t.Run("ends with another attempt", func(t *testing.T) {
 		after := &story{State: s.Clone(), t: t, seq: s.seq}
 		after.dropped().command("again", Effect{Rebench: []Again{{Folder: "kernels/b", Bundle: "y"}}}).tells(
-			"run a@1 #1 done PASS", "run b@1 #2 queued", "past b@1 #1 abandoned", "side a@1 #1 abandoned", "wanted 1")
+			"run a@1 #1 done PASS", "run b@1 #2 queued", "past b@1 #1 abandoned", "extra a@1 #1 abandoned", "wanted 1")
 	})
 }
 
@@ -260,11 +260,11 @@ func TestPastIsBounded(t *testing.T) {
 }
 
 func TestSideRunsChangeNothing(t *testing.T) {
-	side := Effect{Side: []OnTheSide{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
-	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("side", side)
-	s.tells("run a@1 #1 done PASS", "side a@1 #1 queued", "side a@1 #1 queued", "wanted 2")
-	s.then(Finished{Job: s.Side[1].Job, Result: Result{Outcome: gates.Defer}})
-	s.tells("run a@1 #1 done PASS", "side a@1 #1 queued", "side a@1 #1 done DEFER", "wanted 1")
+	extra := Effect{Extra: []Extra{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
+	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("extra", extra)
+	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 queued", "wanted 2")
+	s.then(Finished{Job: s.Extra[1].Job, Result: Result{Outcome: gates.Defer}})
+	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 done DEFER", "wanted 1")
 	s.seen(facts(headTwo)).tells("past a@1 #1 done PASS", "needs plan", "dropping 1")
 }
 
@@ -363,8 +363,8 @@ func TestOldEvents(t *testing.T) {
 	if b, _ := s.ByFolder("kernels/b"); b.Bundle != "more" || b.Attempt != 2 || s.Runs[0].Attempt != 1 {
 		t.Errorf("the second attempt is of %+v", s.Runs)
 	}
-	if len(s.Side) != 1 || s.Side[0].Folder != "kernels/a" || !slices.Equal(s.Side[0].Labels, Labels{"l4"}) || s.Side[0].Side.Versus != command.Self {
-		t.Errorf("on the side: %+v", s.Side)
+	if len(s.Extra) != 1 || s.Extra[0].Folder != "kernels/a" || !slices.Equal(s.Extra[0].Labels, Labels{"l4"}) || s.Extra[0].Extra.Versus != command.Self {
+		t.Errorf("extra: %+v", s.Extra)
 	}
 }
 

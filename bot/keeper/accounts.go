@@ -14,7 +14,7 @@ import (
 )
 
 // Earlier tells a runner what is known of the machine code that it has built, for
-// whatever commit that was measured. A measurement on the side goes by itself, and so does a sweep.
+// whatever commit that was measured. An extra goes by itself, and so does a sweep.
 func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.EarlierAnswer, error) {
 	s, run, err := k.atWork(ctx, job, token)
 	if err != nil || byItself(s.ID, run) {
@@ -68,7 +68,7 @@ func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.
 }
 
 // byItself tells whether a run neither hears of what was measured before nor counts as an attempt.
-func byItself(id change.ID, run change.Run) bool { return run.Side != nil || id.Kind == change.Sweep }
+func byItself(id change.ID, run change.Run) bool { return run.Extra != nil || id.Kind == change.Sweep }
 
 // atWork is the run that a runner works at.
 func (k *Keeper) atWork(ctx context.Context, job string, token uint64) (*change.State, change.Run, error) {

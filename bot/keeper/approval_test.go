@@ -32,7 +32,7 @@ func TestVersusOfAHeldFork(t *testing.T) {
 	w.settle()
 	said := 0
 	for _, c := range pr.Comments() {
-		if strings.Contains(c.Body, "Measuring on the side") {
+		if strings.Contains(c.Body, "Measuring an extra") {
 			t.Errorf("the bot says %s", c.Body)
 		}
 		said += strings.Count(c.Body, "is on no branch and under no tag of this repository")

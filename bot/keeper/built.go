@@ -93,8 +93,8 @@ func (k *Keeper) staticEvidence(ctx context.Context, s *change.State, run change
 	if err != nil {
 		return nil, unavailable{err}
 	}
-	if run.Side != nil {
-		narrow(policy, *run.Side, e)
+	if run.Extra != nil {
+		narrow(policy, *run.Extra, e)
 	}
 	if v := change.Judge(policy, s.Plan.PolicyFile, e, run.Rules); v.Outcome == gates.Error {
 		return nil, errors.New(v.Summary)

@@ -127,15 +127,15 @@ func TestRunnerFault(t *testing.T) {
 }
 
 // A comparison that the policy does not ask for is shown and decides nothing.
-func TestMeasureOnTheSide(t *testing.T) {
+func TestMeasureExtra(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("slow", "// speed 1.0001\n", embedded.PROptions{Title: "No gain"})
 	w.concluded(pr.HeadSHA(), "failure")
 	w.reacted(pr, w.comment(pr, "walt", "/rebench vs=self"), "rocket")
 	w.reacted(pr, w.comment(pr, "walt", "/rebench shapes=small seeds=4"), "rocket")
-	w.golden("side", []*embedded.PR{pr})
+	w.golden("extra", []*embedded.PR{pr})
 	if c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate"); c.Conclusion != "failure" {
-		t.Errorf("the required check became %s by a measurement on the side", c.Conclusion)
+		t.Errorf("the required check became %s by an extra", c.Conclusion)
 	}
 }
 

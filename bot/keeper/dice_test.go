@@ -18,7 +18,7 @@ func (w *world) attempts(sha string) string {
 	rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Folder: "kernels/scale", Limit: 100})
 	w.no(err)
 	for _, row := range rows {
-		if row.Head != sha || row.Side || row.Evidence == "" {
+		if row.Head != sha || row.Extra || row.Evidence == "" {
 			continue
 		}
 		r, _, err := w.running.journal.Artifacts.Get(w.ctx, row.Evidence)
@@ -190,7 +190,7 @@ func TestCodeThatKeepsTheTime(t *testing.T) {
 	w.expect("documents", w.attempts(w.push(pr, "clock", "README.md", "Better.\n", "failure")), "33333333")
 }
 
-// What is measured on the side is no attempt, and a policy that changes takes the
+// An extra is no attempt, and a policy that changes takes the
 // attempts along with the evidence that it judges.
 func TestAttemptsAcrossPolicies(t *testing.T) {
 	w := newWorld(t, worldOptions{})

@@ -31,7 +31,7 @@ func (k *Keeper) hindsight(ctx context.Context, id change.ID, p *planner.Proposa
 		return fmt.Errorf("asking the ledger: %w", err)
 	}
 	for _, row := range rows {
-		if row.Side || row.Evidence == "" {
+		if row.Extra || row.Evidence == "" {
 			continue
 		}
 		e, err := k.evidence(ctx, change.Result{Evidence: row.Evidence})

@@ -81,7 +81,7 @@ func (k *Keeper) merged(ctx context.Context, repo int64, kernel change.Kernel) (
 		return change.Run{}, false, fmt.Errorf("asking the ledger: %w", err)
 	}
 	for _, row := range rows {
-		if row.Side || row.Change.Kind != change.Pull {
+		if row.Extra || row.Change.Kind != change.Pull {
 			continue
 		}
 		s, err := k.states.load(ctx, row.Change)

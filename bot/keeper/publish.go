@@ -71,7 +71,7 @@ func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, er
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
 		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Pages: map[string]present.Page{},
 	}
-	for _, run := range slices.Concat(s.Runs, s.Side) {
+	for _, run := range slices.Concat(s.Runs, s.Extra) {
 		if page := k.RunPage(s.Facts.Repo, run.Job); page.URL != "" {
 			v.Pages[run.Job] = page
 		}
@@ -83,7 +83,7 @@ func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, er
 			k.places.Add(run.Job, place)
 		}
 	}
-	for _, run := range slices.Concat(s.Runs, s.Side) {
+	for _, run := range slices.Concat(s.Runs, s.Extra) {
 		if run.Result == nil {
 			continue
 		}

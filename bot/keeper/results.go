@@ -145,8 +145,8 @@ func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run,
 			Fault:      err.Error(),
 		}
 	}
-	if run.Side != nil {
-		narrow(policy, *run.Side, e)
+	if run.Extra != nil {
+		narrow(policy, *run.Extra, e)
 	}
 	return k.judge(ctx, s.Plan.PolicyFile, policy, e, run.Rules)
 }
@@ -168,7 +168,7 @@ func (k *Keeper) answers(ctx context.Context, run change.Run, earlier int, e *ga
 	return testimony.Check(job, earlier, e)
 }
 
-// narrow makes the policy ask what a measurement on the side was asked for.
+// narrow makes the policy ask what an extra was asked for.
 func narrow(policy *policies.Policy, r command.Rebench, e *gates.Evidence) {
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		for _, s := range e.Shapes {

@@ -103,7 +103,7 @@ func concluded(s *change.State) bool {
 	}
 	ended := func(r change.Run) bool { return !r.Unfinished() }
 	unread := func(c change.Command) bool { return c.Answered && c.Comment != 0 && c.Replied == 0 }
-	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.Side, ended) || slices.ContainsFunc(s.Commands, unread)
+	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.Extra, ended) || slices.ContainsFunc(s.Commands, unread)
 }
 
 // Progress is told by a runner through package fleet. It is shown, and not

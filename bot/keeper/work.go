@@ -110,7 +110,7 @@ func classOf(kind change.Kind, r change.Run) queue.Class {
 		return queue.Push
 	case kind == change.Sweep:
 		return queue.Sweep
-	case r.Side != nil || r.Attempt > 1:
+	case r.Extra != nil || r.Attempt > 1:
 		return queue.Command
 	}
 	return queue.PullRequest

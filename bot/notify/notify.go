@@ -214,7 +214,7 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 		n.Page = t.Page(row.Repo, row.Job)
 	}
 	switch {
-	case row.Side || row.Outcome == "":
+	case row.Extra || row.Outcome == "":
 		return nil, nil // it decides nothing
 	case row.Change.Kind.OnMain() && (row.Outcome != gates.Defer || !row.Reason.ProvenWrong()):
 		return nil, nil

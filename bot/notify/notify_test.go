@@ -162,7 +162,7 @@ func TestTells(t *testing.T) {
 	main := change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat("b", 40)}
 	night := change.ID{Kind: change.Sweep, Repo: 1, SHA: strings.Repeat("b", 40)}
 	side := row(pull, gates.Pass, "")
-	side.Side = true
+	side.Extra = true
 	other := row(pull, gates.Pass, "")
 	other.Repo = "org/other"
 	for _, r := range []ledger.RunRow{

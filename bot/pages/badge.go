@@ -33,7 +33,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	}
 	word, colour := "no verdict", "#57606a"
 	for _, run := range runs {
-		if run.Outcome == "" || run.Side {
+		if run.Outcome == "" || run.Extra {
 			continue
 		}
 		sign := outcomeOf(run.Outcome, run.Reason)

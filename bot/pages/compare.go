@@ -36,7 +36,7 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 		return p, nil
 	}
 	var rows [2]ledger.RunRow
-	var measured [2]report.Run
+	var measured [2]report.Result
 	for i, asked := range []string{p.AskedA, p.AskedB} {
 		kernel := p.Kernel
 		if i == 1 && kernel == "" {
@@ -96,7 +96,7 @@ func (s *Server) ofCommit(ctx context.Context, v *visit, commit, kernel string) 
 	var found *ledger.RunRow
 	for _, r := range rows {
 		name, mine := repos[r.Change.Repo]
-		if !mine || r.Phase != change.Done || r.Side {
+		if !mine || r.Phase != change.Done || r.Extra {
 			continue
 		}
 		r.Repo = name
@@ -113,9 +113,9 @@ func (s *Server) ofCommit(ctx context.Context, v *visit, commit, kernel string) 
 	return *found, nil
 }
 
-func (s *Server) measured(ctx context.Context, r ledger.RunRow) report.Run {
+func (s *Server) measured(ctx context.Context, r ledger.RunRow) report.Result {
 	p := s.drawn(ctx, r)
-	return report.Run{Verdict: p.Verdict, Evidence: p.Evidence}
+	return report.Result{Verdict: p.Verdict, Evidence: p.Evidence}
 }
 
 // caveats is why the two may not be comparable.

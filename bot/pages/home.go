@@ -116,7 +116,7 @@ func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
 	}
 	var rows []KernelRow
 	for _, device := range devices {
-		its := slices.DeleteFunc(slices.Clone(runs), func(r ledger.RunRow) bool { return r.Device != device || r.Phase != change.Done || r.Side })
+		its := slices.DeleteFunc(slices.Clone(runs), func(r ledger.RunRow) bool { return r.Device != device || r.Phase != change.Done || r.Extra })
 		if len(its) == 0 {
 			continue
 		}

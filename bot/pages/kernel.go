@@ -103,7 +103,7 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	}
 	if len(main) == 0 {
 		p.Branch = false
-		main = slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Side })
+		main = slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Extra })
 	}
 	p.Rivals = s.rivals(ctx, main)
 	p.Variants = s.variants(ctx, append(slices.Clone(latest), main...))

@@ -34,7 +34,7 @@ type Row struct {
 	Line    string             `json:"line,omitempty"`
 	Device  string             `json:"device,omitempty"`
 	Runner  string             `json:"runner,omitempty"`
-	Side    bool               `json:"on_the_side,omitempty"`
+	Extra   bool               `json:"on_the_side,omitempty"`
 	Asked   time.Time          `json:"asked,omitzero"`
 	Begun   time.Time          `json:"begun,omitzero"`
 	Ended   time.Time          `json:"ended,omitzero"`
@@ -45,7 +45,7 @@ type Row struct {
 func rowOf(r ledger.RunRow, repo string) Row {
 	row := Row{
 		Job: r.Job, Repo: repo, Kernel: r.Kernel, Folder: r.Folder, Title: r.Title, Attempt: r.Attempt, Head: r.Head, Rule: r.Rule, Phase: r.Phase,
-		Outcome: r.Outcome, Reason: r.Reason, Line: r.Line, Device: r.Device, Runner: r.Runner, Side: r.Side, Asked: r.Asked, Begun: r.Begun,
+		Outcome: r.Outcome, Reason: r.Reason, Line: r.Line, Device: r.Device, Runner: r.Runner, Extra: r.Extra, Asked: r.Asked, Begun: r.Begun,
 		Ended: r.Ended, P50: r.P50, Speedup: r.Speedups,
 	}
 	if r.Change.Kind != "" {

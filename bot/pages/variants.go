@@ -65,7 +65,7 @@ func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTa
 	said := map[[3]string][]Word{} // by device and step, newest first
 	seen := map[string]bool{}
 	for _, r := range runs {
-		if r.Phase != change.Done || r.Side || seen[r.Job] {
+		if r.Phase != change.Done || r.Extra || seen[r.Job] {
 			continue
 		}
 		seen[r.Job] = true
@@ -148,7 +148,7 @@ func (s *Server) negatives(ctx context.Context, runs []ledger.RunRow, repo strin
 	var list []Negative
 	told := map[string]bool{}
 	for _, r := range runs {
-		if r.Phase != change.Done || r.Side || r.Change.Kind == change.Push || r.Change.Kind == change.Group {
+		if r.Phase != change.Done || r.Extra || r.Change.Kind == change.Push || r.Change.Kind == change.Group {
 			continue
 		}
 		d := s.digest(ctx, r.Verdict)

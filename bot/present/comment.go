@@ -29,13 +29,13 @@ func CommentDigest(v View) string {
 	case text == "":
 		return ""
 	case v.Measuring():
-		return digest([]any{"measuring", v.State.Facts.Head, v.override(), sidesDone(v.State)})
+		return digest([]any{"measuring", v.State.Facts.Head, v.override(), extrasDone(v.State)})
 	}
 	return digest(text)
 }
 
-func sidesDone(s *change.State) (n int) {
-	for _, r := range s.Side {
+func extrasDone(s *change.State) (n int) {
+	for _, r := range s.Extra {
 		if r.Phase == change.Done {
 			n++
 		}
@@ -71,8 +71,8 @@ type composition struct {
 	reports []*folded
 	open    bool // the one report stands by itself: its gates are folds of their own
 	tried   string
-	side    string
-	sides   []*folded
+	extra   string
+	extras  []*folded
 	past    string
 	audit   string
 	foot    string
@@ -92,7 +92,7 @@ func (v View) compose() *composition {
 	c := &composition{
 		always: joined(Marker(s.ID)+"\n### "+at.sign+" "+report.Escape(at.heading)+"\n", at.lead, v.inSight()),
 		open:   v.alone() != nil,
-		tried:  v.tried(s.Runs), side: v.sideTable(), past: v.past(), audit: v.audit(), foot: v.foot(),
+		tried:  v.tried(s.Runs), extra: v.extraTable(), past: v.past(), audit: v.audit(), foot: v.foot(),
 	}
 	done := slices.DeleteFunc(v.inOrder(), func(r change.Run) bool { return r.Phase != change.Done })
 	if len(done) > maxReports {
@@ -108,9 +108,9 @@ func (v View) compose() *composition {
 				return joined(v.done(r).whole(), v.about(r), v.again(r), v.reportBelow(r, limit))
 			})
 	}
-	for _, r := range s.Side {
+	for _, r := range s.Extra {
 		if r.Phase == change.Done {
-			c.sides = v.fold(c.sides, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+onTheSide(r), 200)),
+			c.extras = v.fold(c.extras, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+extraOf(r), 200)),
 				func(limit int) string { return v.reportOf(r, report.Whole, limit) })
 		}
 	}
@@ -199,7 +199,7 @@ func (c *composition) cuts(yield func(func()) bool) {
 	}
 	all := func(*folded) bool { return true }
 	if !yield(drop(&c.audit, "the commands")) || !yield(drop(&c.past, "the earlier attempts")) ||
-		!last(&c.sides, "reports for information", all) || !yield(drop(&c.side, "what was measured for information")) ||
+		!last(&c.extras, "reports for information", all) || !yield(drop(&c.extra, "what was measured for information")) ||
 		!last(&c.reports, "reports of kernels that passed", func(f *folded) bool { return f.pass && !c.open }) {
 		return
 	}
@@ -237,8 +237,8 @@ func (c *composition) join() string {
 		reports = []string{details(fmt.Sprintf("Reports of %d kernels", len(reports)), joined(reports...))}
 	}
 	parts := append([]string{c.always}, reports...)
-	parts = append(parts, c.tried, c.side)
-	for _, f := range c.sides {
+	parts = append(parts, c.tried, c.extra)
+	for _, f := range c.extras {
 		parts = append(parts, f.details())
 	}
 	parts = append(parts, c.past, c.audit)

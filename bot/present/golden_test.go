@@ -179,7 +179,7 @@ func overridden(t testing.TB, slow *gates.Verdict) *story {
 }
 
 // history has a first head that was superseded while it ran, a second attempt,
-// and measurements on the side.
+// and extras.
 func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow)
 	s.do(change.Published{Checks: map[string]change.Posted{"kernelgate@" + sha1: {ID: 1, Done: true}}})
@@ -189,8 +189,8 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s.commanded("comment-8", "ada", "Once more, please.\n\n/rebench sdpa_fp8 rounds=40", true, change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa_fp8", Bundle: "b2"}}})
 	s.finished("sdpa_fp8", slow)
 	s.commanded("comment-9", "mallory", "/override `|` @everyone", false, change.Effect{})
-	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
-	s.finishedJob(s.state.Side[0].Job, "sdpa_fp8", pass)
+	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Extra: []change.Extra{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
+	s.finishedJob(s.state.Extra[0].Job, "sdpa_fp8", pass)
 	s.do(change.Asked{ID: "comment-10", By: "ada", Request: command.Read("/rebench vs=v1.0 shapes=long")})
 	s.view.Tried["kernels/sdpa_fp8"] = []Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
 		Line: "DEFER (too-slow) sdpa_fp8: +0.16 % on mission, goal ≥ +10 %", At: time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC)}}

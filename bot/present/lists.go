@@ -129,15 +129,15 @@ func (v View) tried(runs []change.Run) string {
 	return details(fmt.Sprintf("Tried before in other pull requests (%d)", len(items)), list(items, 8000, "attempts"))
 }
 
-// sideTable is what was measured for information.
-func (v View) sideTable() string {
+// extraTable is what was measured for information.
+func (v View) extraTable() string {
 	var rows []string
-	for _, r := range slices.Backward(v.State.Side) {
+	for _, r := range slices.Backward(v.State.Extra) {
 		found := v.ofRun(r).title
 		if r.Phase == change.Done {
 			found = v.finding(r)
 		}
-		rows = append(rows, row(report.EscapeCode(report.Clip(onTheSide(r), 120)), kernelCode(r), report.Escape(report.Clip(found, 200)), measuredOn(r)))
+		rows = append(rows, row(report.EscapeCode(report.Clip(extraOf(r), 120)), kernelCode(r), report.Escape(report.Clip(found, 200)), measuredOn(r)))
 	}
 	if rows == nil {
 		return ""
@@ -146,12 +146,12 @@ func (v View) sideTable() string {
 		table([]string{"asked", "kernel", "found", "measured on"}, rows, 8000, "measurements"))
 }
 
-// onTheSide is what was asked of a kernel beside the policy.
-func onTheSide(r change.Run) string {
-	if r.Side == nil {
+// extraOf is what was asked of a kernel beside the policy.
+func extraOf(r change.Run) string {
+	if r.Extra == nil {
 		return ""
 	}
-	asked := *r.Side
+	asked := *r.Extra
 	asked.Kernels = []string{r.Kernel}
 	return report.Plain(asked.String())
 }

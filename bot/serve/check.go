@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/includes"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // A checker tells every mistake at the place where it was made.
@@ -186,7 +186,7 @@ func (c *checker) checkLocal() {
 			c.item("runner.labels", i, "%q does not go with builds: %v (a runner that builds takes build-nvcc and build-triton, and no other does)", label, r.Builds)
 		}
 	}
-	for _, name := range includes.Sets(r.Includes).Names() {
+	for _, name := range measure.IncludeSets(r.Includes).Names() {
 		if !kernels.IsIncludeSet(name) {
 			c.at("runner.includes", "%q is no name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)
 		} else if !filepath.IsAbs(r.Includes[name]) {

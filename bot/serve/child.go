@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernelgate/kernelgate/runners/includes"
+	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // A child is the local runner: a process that gets a socket, a token and a folder,
@@ -23,7 +23,7 @@ type child struct {
 	server, name  string
 	labels        []string
 	gpus          string // "" is all
-	includes      includes.Sets
+	includes      measure.IncludeSets
 	toolchains    []string
 	builds        bool
 	level, format string

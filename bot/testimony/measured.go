@@ -150,7 +150,7 @@ func (c checker) sanitize() error {
 		return nil
 	}
 	for _, tool := range gate.Tools {
-		if !slices.ContainsFunc(found.Tools, func(r gates.SanitizerRun) bool { return r.Tool == string(tool) }) {
+		if !slices.ContainsFunc(found.Tools, func(r gates.Sanitized) bool { return r.Tool == string(tool) }) {
 			return fmt.Errorf("sanitize.tools: there is no word of %s", tool)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // CompareRuns is two runs side by side in a terminal: the times of B as a speedup over A's, drawn against no change, with what is
 // not by chance first; then what was counted and differs.
-func CompareRuns(a, b Run, opt TerminalOptions) string {
+func CompareRuns(a, b Result, opt TerminalOptions) string {
 	w := terminalWriter{width: opt.Width, colour: opt.Colour}
 	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
 	var drawn []gates.Comparison
@@ -28,7 +28,7 @@ func CompareRuns(a, b Run, opt TerminalOptions) string {
 			same++
 		}
 	}
-	for i, r := range []Run{a, b} {
+	for i, r := range []Result{a, b} {
 		say(string("AB"[i]) + "  " + clean(r.title()))
 	}
 	w.b.WriteString("\n")
@@ -120,7 +120,7 @@ func (d Difference) figure(x *float64) string {
 }
 
 // title is a run in one line.
-func (r Run) title() string {
+func (r Result) title() string {
 	e, v := r.Evidence, r.Verdict
 	text := e.Kernel
 	if e.Provenance.Head.Variant != "" {

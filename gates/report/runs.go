@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// A Run is what a measurement left to compare with another.
-type Run struct {
+// A Result is what a measurement left to compare with another.
+type Result struct {
 	Verdict  *gates.Verdict
 	Evidence *gates.Evidence
 }
@@ -40,11 +40,11 @@ func (d Difference) Significant() bool { return d.Class != "none" }
 
 // Differences pairs up all figures that either run has. First comes what is not by chance, times before what was counted, and of
 // each the least likely, then the largest.
-func Differences(a, b Run) []Difference {
+func Differences(a, b Result) []Difference {
 	var list []Difference
 	ta, tb := a.times(), b.times()
 	var shapes []string
-	for _, m := range []Run{a, b} {
+	for _, m := range []Result{a, b} {
 		if m.Verdict != nil {
 			for _, c := range m.Verdict.Comparisons {
 				if !slices.Contains(shapes, c.Shape) {
@@ -71,7 +71,7 @@ func Differences(a, b Run) []Difference {
 
 // times is the candidate's median of each round, by shape: a round is the unit of
 // evidence, since samples within one have much in common.
-func (r Run) times() map[string][]float64 {
+func (r Result) times() map[string][]float64 {
 	all := map[string][]float64{}
 	if r.Evidence == nil || r.Evidence.Performance == nil {
 		return all
@@ -133,11 +133,11 @@ func logs(values []float64) (mean, variance float64) {
 }
 
 // counted is what does not vary: a difference is one.
-func counted(a, b Run) []Difference {
+func counted(a, b Result) []Difference {
 	type key struct{ kind, name, unit string }
 	var order []key
 	values := map[key][2]*float64{}
-	for i, m := range []Run{a, b} {
+	for i, m := range []Result{a, b} {
 		if m.Verdict == nil {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // recorded is evidence from an H200, judged by a policy.
-func recorded(t *testing.T, name string) Run {
+func recorded(t *testing.T, name string) Result {
 	t.Helper()
 	folder := filepath.Join("..", "..", "kernels", "sdpa_fp8")
 	data, err := os.ReadFile(filepath.Join(folder, "evidence", "all", name+".json"))
@@ -32,7 +32,7 @@ func recorded(t *testing.T, name string) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run{Evidence: e, Verdict: gates.Judge(p, "showcase.yaml", e)}
+	return Result{Evidence: e, Verdict: gates.Judge(p, "showcase.yaml", e)}
 }
 
 // Two runs beside each other, in a terminal: faster, slower, other resources, a shape that one of them lacks.

@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 )
 
-// RivalRun says how a rival is timed.
-type RivalRun struct {
+// RivalOptions says how a rival is timed.
+type RivalOptions struct {
 	Dir       string          // folder of the base's kernel, which the rival's files lie in
 	Shapes    []kernels.Shape // that it is asked for
 	Unit      kernels.Unit    // of "times"; default us
@@ -29,7 +29,7 @@ type RivalTime struct {
 // RunRival times a rival of a manifest of any mode the way a round times a
 // side. A rival prints times as bench does, and no figures; shapes that it does
 // not print are left out, for a rival need not support all.
-func RunRival(ctx context.Context, rival kernels.Rival, run RivalRun, config Config) ([]RivalTime, error) {
+func RunRival(ctx context.Context, rival kernels.Rival, run RivalOptions, config Config) ([]RivalTime, error) {
 	config, err := config.filled()
 	if err != nil {
 		return nil, err

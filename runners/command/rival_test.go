@@ -14,7 +14,7 @@ import (
 func TestRival(t *testing.T) {
 	t.Parallel()
 	job, config := trial{}.job(t)
-	run := RivalRun{Dir: job.Trusted, Shapes: job.Manifest.Shapes, Processes: 2}
+	run := RivalOptions{Dir: job.Trusted, Shapes: job.Manifest.Shapes, Processes: 2}
 	got, err := RunRival(t.Context(), job.Manifest.Rivals[0], run, config)
 	if err != nil {
 		t.Fatal(err)

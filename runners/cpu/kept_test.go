@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,7 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -41,22 +41,19 @@ func keep(t testing.TB, c compiler, stamp string) keeping {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return keeping{compiler: c, dir: dir, stamp: stamp}
+	return keeping{compiler: c, builds: toolchain.Cache{Dir: dir, MaxBytes: 256 << 20}, stamp: stamp}
 }
 
 // keeping is a compiler that is called once for the same sources, flags and machine, from one run of the tests to the next. What it
-// made is found by a hash of all that, in a folder with no more than maxKept bytes. A refusal is not kept.
+// made is found by a hash of all that. A refusal is not kept.
 type keeping struct {
 	compiler
-	dir   string // where it is kept
-	stamp string // who compiles
-	only  string // of a worker's folders the one whose builds are kept; empty for all
+	builds toolchain.Cache
+	stamp  string // who compiles
+	only   string // of a worker's folders the one whose builds are kept; empty for all
 }
 
-const (
-	maxKept = 256 << 20
-	logKept = ".log"
-)
+const logKept = ".log"
 
 // building has a lock for every build, so that tests side by side wait for the first of them.
 var building sync.Map
@@ -67,57 +64,55 @@ func (k keeping) Run(ctx context.Context, call toolchain.Compile) (string, error
 	if traced || k.only != "" && filepath.Base(filepath.Dir(call.Out)) != k.only {
 		return k.compiler.Run(ctx, call)
 	}
-	place, err := k.place(call)
-	if err != nil {
-		return "", err
-	}
-	lock, _ := building.LoadOrStore(place, &sync.Mutex{})
-	lock.(*sync.Mutex).Lock()
-	defer lock.(*sync.Mutex).Unlock()
-	if log, err := os.ReadFile(filepath.Join(place, logKept)); err == nil {
-		made, err := contents(place)
-		delete(made, logKept)
-		now := time.Now()
-		return strings.ReplaceAll(string(log), "$OUT", call.Out), errors.Join(err, os.Chtimes(place, now, now), put(place, call.Out, slices.Collect(maps.Keys(made))...))
-	}
 	before, err := contents(call.Out)
 	if err != nil {
 		return "", err
+	}
+	key, err := k.key(call, before)
+	if err != nil {
+		return "", err
+	}
+	lock, _ := building.LoadOrStore(key, &sync.Mutex{})
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	if made, ok := k.builds.Files(key); ok {
+		log := string(made[logKept])
+		delete(made, logKept)
+		return strings.ReplaceAll(log, "$OUT", call.Out), put(made, call.Out)
 	}
 	log, err := k.compiler.Run(ctx, call)
 	if err != nil {
 		return log, err
 	}
 	made, err := contents(call.Out)
-	maps.DeleteFunc(made, func(name, sum string) bool { return before[name] == sum })
-	return log, errors.Join(err, k.store(call, log, place, slices.Collect(maps.Keys(made))))
+	if err != nil {
+		return "", err
+	}
+	maps.DeleteFunc(made, func(name string, data []byte) bool { old, ok := before[name]; return ok && bytes.Equal(old, data) })
+	made[logKept] = []byte(strings.ReplaceAll(log, call.Out, "$OUT"))
+	return log, k.builds.Keep(key, made)
 }
 
-// contents is the files of a folder with their sums.
-func contents(dir string) (map[string]string, error) {
-	all := map[string]string{}
+// contents is the files of a folder.
+func contents(dir string) (map[string][]byte, error) {
+	all := map[string][]byte{}
 	return all, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		text, err := os.ReadFile(path)
 		name, _ := filepath.Rel(dir, path)
-		all[name] = fmt.Sprintf("%x", sha256.Sum256(text))
+		all[name], err = os.ReadFile(path)
 		return err
 	})
 }
 
-// place is where a build is kept, named by all that it depends on.
-func (k keeping) place(call toolchain.Compile) (string, error) {
+// key names all that a build depends on.
+func (k keeping) key(call toolchain.Compile, beside map[string][]byte) (string, error) {
 	args := slices.Clone(call.Args)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], call.Out, "$OUT")
 	}
 	sources, err := contents(call.Dir)
-	if err != nil {
-		return "", err
-	}
-	beside, err := contents(call.Out)
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +124,7 @@ func (k keeping) place(call toolchain.Compile) (string, error) {
 	if err := json.NewEncoder(h).Encode([]any{k.stamp, system(), cpuName(), args, sources, beside, path}); err != nil {
 		return "", err
 	}
-	return filepath.Join(k.dir, hex.EncodeToString(h.Sum(nil))), nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // system tells one state of the compiler's own files, headers and libraries from another.
@@ -146,77 +141,17 @@ var system = sync.OnceValue(func() string {
 	return all.String()
 })
 
-// store moves a whole entry into its place. Another process may have been quicker.
-func (k keeping) store(call toolchain.Compile, log, place string, made []string) error {
-	temp, err := os.MkdirTemp(filepath.Dir(place), "unfinished-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(temp)
-	log = strings.ReplaceAll(log, call.Out, "$OUT")
-	if err := errors.Join(put(call.Out, temp, made...), os.WriteFile(filepath.Join(temp, logKept), []byte(log), 0o600)); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, place); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return makeRoom(filepath.Dir(place))
-}
-
-// put brings files from a folder into another. No process is forked meanwhile: a child that still had a program open for writing would
-// keep others from running it.
-func put(from, to string, names ...string) error {
+// put writes files into a folder, so that they can be run. No process is forked meanwhile: a child that still had a program open for
+// writing would keep others from running it.
+func put(files map[string][]byte, to string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, name), data, info.Mode().Perm()); err != nil {
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o755); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// makeRoom removes the builds that were used longest ago.
-func makeRoom(cache string) error {
-	type entry struct {
-		path  string
-		used  time.Time
-		bytes int64
-	}
-	var all []entry
-	var total int64
-	folders, err := filepath.Glob(filepath.Join(cache, "*"))
-	for _, path := range folders {
-		info, err := os.Stat(path)
-		if err != nil {
-			continue // another process was quicker
-		}
-		e := entry{path: path, used: info.ModTime()}
-		files, _ := os.ReadDir(path)
-		for _, f := range files {
-			if info, err := f.Info(); err == nil {
-				e.bytes += info.Size()
-			}
-		}
-		total += e.bytes
-		all = append(all, e)
-	}
-	slices.SortFunc(all, func(a, b entry) int { return a.used.Compare(b.used) })
-	for _, e := range all {
-		if total > maxKept {
-			total -= e.bytes
-			err = errors.Join(err, os.RemoveAll(e.path))
-		}
-	}
-	return err
 }
 
 // counted is a compiler that writes down its words, and refuses a source that says so.
@@ -254,7 +189,7 @@ func TestKeptBuilds(t *testing.T) {
 		if err := errors.Join(os.WriteFile(filepath.Join(dir, "k.c"), []byte(c.source), 0o644), os.WriteFile(filepath.Join(dir, "k.h"), []byte(c.header), 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		k := keeping{compiler: counted{&calls}, dir: kept, stamp: c.stamp}
+		k := keeping{compiler: counted{&calls}, builds: toolchain.Cache{Dir: kept}, stamp: c.stamp}
 		log, err := k.Run(t.Context(), toolchain.Compile{Dir: dir, Out: out, Args: []string{c.flag, "-o", filepath.Join(out, "kernel")}})
 		if calls != c.calls || (err != nil) != (c.source == "refuse") || log != "made in "+out {
 			t.Errorf("%s: %d calls, %q, %v", c.name, calls, log, err)

@@ -38,7 +38,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 		return round, err
 	}
 	for _, s := range t.settings {
-		if err := s.run.Alone(); err != nil {
+		if err := s.timing.Alone(); err != nil {
 			return round, fmt.Errorf("timing the baseline alone on %s: %w", s.series.Shape, err)
 		}
 	}
@@ -50,9 +50,9 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 	}
 	for _, s := range t.settings {
 		p.Report(runners.Event{Text: s.series.Shape})
-		err := s.run.Measure()
+		err := s.timing.Measure()
 		if err == nil {
-			err = s.run.Check()
+			err = s.timing.Check()
 		}
 		if round.Failure, err = interleave.Failure(err); err != nil {
 			return round, fmt.Errorf("timing %s: %w", s.series.Shape, err)
@@ -88,7 +88,7 @@ type seat struct {
 // A setting is one shape of a round.
 type setting struct {
 	series *gates.Series
-	run    *interleave.Run
+	timing *interleave.Timing
 }
 
 func (t *table) close() {

@@ -47,19 +47,19 @@ func (w *Worker) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p ru
 }
 
 // sanitizeWith is one tool's part.
-func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, cases []runners.Case) (gates.SanitizerRun, error) {
+func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, cases []runners.Case) (gates.Sanitized, error) {
 	if tool == policies.Synccheck {
-		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread, which waits at no barrier"}, nil
+		return gates.Sanitized{NotApplicable: "a CPU kernel has one thread, which waits at no barrier"}, nil
 	}
 	s, ok := inspect.ForC(tool, w.cc.Version)
 	if !ok {
-		return gates.SanitizerRun{Skipped: fmt.Sprintf("%s has no sanitizer for reads of unwritten memory (set CC=clang, which has one)", w.cc.Version)}, nil
+		return gates.Sanitized{Skipped: fmt.Sprintf("%s has no sanitizer for reads of unwritten memory (set CC=clang, which has one)", w.cc.Version)}, nil
 	}
-	run := gates.SanitizerRun{With: filepath.Base(w.cc.Path) + " " + s.Flag()}
+	run := gates.Sanitized{With: filepath.Base(w.cc.Path) + " " + s.Flag()}
 	err := w.look(ctx, tool, s, runners.Candidate, cases, &run)
 	if err == nil && len(run.Findings) > 0 && w.job.Baseline != nil {
 		// What the baseline has as well, the change has not brought.
-		var before gates.SanitizerRun
+		var before gates.Sanitized
 		if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
 			return inspect.Late(ctx, run, err)
 		}
@@ -76,7 +76,7 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 		return inspect.Late(ctx, run, err)
 	case why != "" && tool == policies.Racecheck && w.job.Manifest.Threads < 2:
 		// Nothing is lost: the sandbox allows no second thread.
-		return gates.SanitizerRun{NotApplicable: "a CPU kernel has one thread (and " + why + ")"}, nil
+		return gates.Sanitized{NotApplicable: "a CPU kernel has one thread (and " + why + ")"}, nil
 	case why != "":
 		run.Skipped, run.Failure = why, nil
 	}
@@ -84,7 +84,7 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 }
 
 // look builds a side with the sanitizer and runs it on the cases.
-func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, cases []runners.Case, run *gates.SanitizerRun) error {
+func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, cases []runners.Case, run *gates.Sanitized) error {
 	var all inspect.Report
 	whole, built := w.sideOf(role), map[string]string{}
 	files := inspect.FilesOf(whole.Dir)

@@ -218,7 +218,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	var cases []worker.Case
 	asked := runners.Cases(b.job, gate, b.rng)
 	for _, c := range asked {
-		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, EndToEnd: c.EndToEnd(m)})
+		cases = append(cases, worker.Case{Case: c, Unquantised: c.EndToEnd(m)})
 	}
 	report := func() {
 		if done := len(result.Cases); done < len(cases) {
@@ -239,7 +239,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 
 // Look runs one case and keeps what both sides made of it. Both are built.
 func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
-	cases := []worker.Case{{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret, Look: true}}
+	cases := []worker.Case{{Case: c, Look: true}}
 	if failure, err := b.cover(ctx, cases); err != nil {
 		return nil, err
 	} else if failure != nil {

@@ -178,6 +178,5 @@ func (b *Backend) uncovered(cases []worker.Case) gates.Case {
 		_, err := k.at(b.job.Of(k.side), c.Shape.Dims)
 		return err != nil
 	}))
-	c := cases[i]
-	return runners.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret}.Evidence()
+	return cases[i].Evidence()
 }

@@ -89,7 +89,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, name string
 	if len(entries) > 1 && !slices.Contains(metrics, gates.MetricDuration) {
 		metrics = append(slices.Clone(metrics), gates.MetricDuration)
 	}
-	request.Cases = []worker.Case{{Shape: shape, Seed: 1, Distribution: kernels.Normal}}
+	request.Cases = []worker.Case{{Case: runners.Case{Shape: shape, Seed: 1, Distribution: kernels.Normal}}}
 	request.Launch = warmLaunches + 1
 	text, err := json.Marshal(request)
 	if err != nil {

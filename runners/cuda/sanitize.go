@@ -47,12 +47,12 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 	program, request := t.program, t.request
 	for i, tool := range gate.Tools {
 		if t.failure != nil {
-			result.Tools = append(result.Tools, gates.SanitizerRun{Tool: string(tool), With: "compute-sanitizer " + program.Version, Failure: t.failure})
+			result.Tools = append(result.Tools, gates.Sanitized{Tool: string(tool), With: "compute-sanitizer " + program.Version, Failure: t.failure})
 			continue
 		}
 		var err error
 		o := t.outcomes[i]
-		run := gates.SanitizerRun{Findings: o.report.Findings, Hidden: o.report.Hidden}
+		run := gates.Sanitized{Findings: o.report.Findings, Hidden: o.report.Hidden}
 		if o.err != nil || o.report.Found() || o.report.Trouble == "" {
 			run, err = inspect.Late(ctx, run, o.err)
 		} else {
@@ -105,7 +105,7 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 	var cases []worker.Case
 	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
 		t.cases = append(t.cases, c.Sanitized())
-		cases = append(cases, worker.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret})
+		cases = append(cases, worker.Case{Case: c})
 	}
 	if t.failure, err = b.cover(ctx, cases); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 // troubled tells a tool that does not work from a kernel that cannot be looked at.
 // Whether the tool works on this host at all, the base's reference tells: the
 // candidate has no say in that.
-func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.SanitizerRun, trouble string) (gates.SanitizerRun, error) {
+func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.Sanitized, trouble string) (gates.Sanitized, error) {
 	reference, err := b.reference(ctx)
 	if err != nil {
 		return inspect.Late(ctx, run, err)

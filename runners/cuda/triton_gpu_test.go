@@ -155,7 +155,7 @@ func TestTritonToolsOnGPU(t *testing.T) {
 		if err != nil || s.Skipped != "" {
 			t.Fatal(err, s.Skipped)
 		}
-		found := slices.ContainsFunc(s.Tools, func(run gates.SanitizerRun) bool {
+		found := slices.ContainsFunc(s.Tools, func(run gates.Sanitized) bool {
 			return run.Tool == "memcheck" && slices.ContainsFunc(run.Findings, func(f gates.Finding) bool {
 				return f.Kind == gates.KindOutOfBounds && f.File == "kernel.py" && f.Line == line
 			})
@@ -170,7 +170,7 @@ func TestTritonToolsOnGPU(t *testing.T) {
 // toolsLooked tells whether all tools ran and found nothing, and whether the profiler counted.
 func toolsLooked(e *gates.Evidence) bool {
 	return e.Sanitize != nil && len(e.Sanitize.Tools) == 4 && e.Profile != nil && len(e.Profile.Metrics) > 0 &&
-		!slices.ContainsFunc(e.Sanitize.Tools, func(run gates.SanitizerRun) bool {
+		!slices.ContainsFunc(e.Sanitize.Tools, func(run gates.Sanitized) bool {
 			return run.Skipped != "" || run.Failure != nil || len(run.Findings) > 0
 		})
 }

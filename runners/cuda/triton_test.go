@@ -111,7 +111,7 @@ func TestTritonCover(t *testing.T) {
 	small := func(text string) string {
 		return strings.NewReplacer("secret: {C: 900..1100}\n", "", "  mission: {R: 6144, C: 8192}\n", "").Replace(text)
 	}
-	drawn := []worker.Case{{Shape: kernels.Shape{Name: "ragged", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}, {Shape: kernels.Shape{Name: "secret1", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}
+	drawn := []worker.Case{{Case: runners.Case{Shape: kernels.Shape{Name: "ragged", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}}, {Case: runners.Case{Shape: kernels.Shape{Name: "secret1", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}}
 	for name, edit := range map[string]func(string) string{
 		"compiles": nil,
 		"does not compile": func(s string) string {

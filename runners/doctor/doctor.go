@@ -1,12 +1,12 @@
-// Package doctor finds out what this host can do for kernelgate: what it has, what it lacks, and what to do about
-// each lack. It changes nothing on the host and measures nothing.
+// Package doctor finds out what this host can do for kernelgate: what it has, what it lacks, and what to do about each lack;
+// and, by a kernel that is known, whether it measures rightly. It changes nothing on the host.
 package doctor
 
 import (
 	"context"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/runners/includes"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -47,7 +47,7 @@ type Host struct {
 	DriverParams func() (string, error) // the text of /proc/driver/nvidia/params
 	Admin        func() bool            // the process has CAP_SYS_ADMIN
 
-	Includes   includes.Sets // of headers that manifests include by name
+	Includes   measure.IncludeSets // of headers that manifests include by name
 	Toolchains toolchain.Installed
 	Compilers  func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) // those that a policy can pin
 }

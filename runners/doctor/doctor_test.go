@@ -15,8 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
-	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/inspect"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -276,7 +276,7 @@ func TestIncludeSets(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(lib, "a.h"), []byte("// a\n"), 0o644), os.WriteFile(filepath.Join(lib, "VERSION"), []byte("4.2\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	sets := includes.Sets{"lib": lib, "none": "/nowhere/at/all"}
+	sets := measure.IncludeSets{"lib": lib, "none": "/nowhere/at/all"}
 	if f := includeFinding("lib", sets); f.Status != OK || !strings.HasPrefix(f.Detail, "4.2, "+lib+", 2 files, sha256 ") {
 		t.Errorf("%+v", f)
 	}

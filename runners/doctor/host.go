@@ -17,8 +17,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
-	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/inspect"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -33,7 +33,7 @@ func DefaultHost() Host {
 		Toolchains: installed,
 		Compilers:  func(ctx context.Context, i toolchain.Installed) ([]toolchain.Compiler, error) { return i.List(ctx) },
 		Sandbox:    sandbox.Probe,
-		Includes:   includes.Sets{},
+		Includes:   measure.IncludeSets{},
 		CC: func(ctx context.Context) (string, error) {
 			cc, err := toolchain.FindCC(ctx, os.Getenv, false)
 			return cc.Version, err

@@ -88,7 +88,7 @@ func raceOf(a, b access, of string) gates.Finding {
 
 // Late is how a tool ends that the gate's time limit stopped: that is evidence,
 // for the candidate was running. A cancelled run is none.
-func Late(ctx context.Context, run gates.SanitizerRun, err error) (gates.SanitizerRun, error) {
+func Late(ctx context.Context, run gates.Sanitized, err error) (gates.Sanitized, error) {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
 		return run, nil

@@ -82,8 +82,8 @@ type Plan struct {
 	References int // outputs, picked at random, that are compared with the reference
 }
 
-// A Run is one shape's series on its way.
-type Run struct {
+// A Timing is one shape's series on its way.
+type Timing struct {
 	bench   Bench
 	series  *gates.Series
 	plan    Plan
@@ -93,16 +93,16 @@ type Run struct {
 }
 
 // New prepares a series, whose shape, batch, seed and distributions are set.
-func New(b Bench, s *gates.Series, plan Plan, rng *rand.Rand) *Run {
-	return &Run{bench: b, series: s, plan: plan, rng: rng, draws: map[string]int{}}
+func New(b Bench, s *gates.Series, plan Plan, rng *rand.Rand) *Timing {
+	return &Timing{bench: b, series: s, plan: plan, rng: rng, draws: map[string]int{}}
 }
 
 // draw gives the sides fresh inputs.
-func (r *Run) draw(phase string, dist kernels.Distribution, launches int) error {
+func (r *Timing) draw(phase string, dist kernels.Distribution, launches int) error {
 	return r.drawOn(r.bench, phase, dist, launches)
 }
 
-func (r *Run) drawOn(b Bench, phase string, dist kernels.Distribution, launches int) error {
+func (r *Timing) drawOn(b Bench, phase string, dist kernels.Distribution, launches int) error {
 	n := r.draws[phase]
 	r.draws[phase]++
 	seeds := make([]uint64, launches)
@@ -116,12 +116,12 @@ func (r *Run) drawOn(b Bench, phase string, dist kernels.Distribution, launches 
 }
 
 // distribution is the n-th of the policy's, round and round.
-func (r *Run) distribution(n int) kernels.Distribution {
+func (r *Timing) distribution(n int) kernels.Distribution {
 	return kernels.Distribution(r.series.Distributions[n%len(r.series.Distributions)])
 }
 
 // warm launches sides until the clocks have risen.
-func (r *Run) warm(sides ...rune) error {
+func (r *Timing) warm(sides ...rune) error {
 	for range r.plan.Warm {
 		if err := r.draw("warm", r.distribution(r.draws["warm"]), r.series.Batch); err != nil {
 			return err
@@ -140,7 +140,7 @@ func perLaunch(t time.Duration, launches int) float64 {
 }
 
 // Alone times the baseline before the candidate is there.
-func (r *Run) Alone() error {
+func (r *Timing) Alone() error {
 	if err := r.warm(gates.SideBaseline); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (r *Run) Alone() error {
 // Measure takes the series, whose outputs Check compares with the reference. When
 // the candidate fails the series ends with the last whole block, so that what was
 // measured can still be read.
-func (r *Run) Measure() (err error) {
+func (r *Timing) Measure() (err error) {
 	defer func() {
 		if err != nil && r.witness != nil {
 			r.witness.drop()
@@ -194,13 +194,13 @@ func (r *Run) Measure() (err error) {
 }
 
 // Check compares outputs of what Measure timed with the reference's.
-func (r *Run) Check() error {
+func (r *Timing) Check() error {
 	defer r.witness.drop()
 	return r.witness.check()
 }
 
 // block is one block's two halves, each on inputs of its own.
-func (r *Run) block(k int, block string) error {
+func (r *Timing) block(k int, block string) error {
 	for half := range 2 {
 		if err := r.draw("timed", r.distribution(k), r.series.Batch); err != nil {
 			return err
@@ -236,7 +236,7 @@ const maxBefore = 8
 // leaves its own to the next, for none comes. Nobody knows how many come before,
 // nor the place. Those before have the code brought in, which a whole batch brings
 // in once: standing alone costs a large kernel no more than a small one.
-func (r *Run) singles() error {
+func (r *Timing) singles() error {
 	count := r.plan.Singles(r.series.Batch)
 	if count == 0 {
 		return nil
@@ -271,7 +271,7 @@ func (r *Run) singles() error {
 
 // kept times the candidate with the state that it left itself, on fresh inputs,
 // and sees to it that it is still right: so it will be used.
-func (r *Run) kept() error {
+func (r *Timing) kept() error {
 	for range max(r.plan.Pairs/4, 4) {
 		dist := r.distribution(r.draws["kept"])
 		if err := r.draw("kept", dist, r.series.Batch); err != nil {

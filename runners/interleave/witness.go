@@ -14,7 +14,7 @@ import (
 // wrong now and then is farthest from it then, or bad in most places where what
 // should be small is wrong.
 type witness struct {
-	run      *Run
+	timing   *Timing
 	chosen   map[int]bool // launches, counted over the series
 	seen     int
 	kept     []Kept
@@ -35,8 +35,8 @@ type outlier struct {
 	kept     Kept
 }
 
-func newWitness(r *Run) *witness {
-	w := &witness{run: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
+func newWitness(r *Timing) *witness {
+	w := &witness{timing: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
 	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.Singles(r.series.Batch) // as many as there are at least
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
@@ -75,10 +75,10 @@ func (w *witness) see(b Bench, dist kernels.Distribution, launches int) error {
 			}
 			w.kept = append(w.kept, k)
 		}
-		runners.Worse(w.run.series.Beside, &d.Errors)
+		runners.Worse(w.timing.series.Beside, &d.Errors)
 	}
 	w.seen += len(all)
-	w.run.series.Verified += len(all)
+	w.timing.series.Verified += len(all)
 	for m, measure := range measures {
 		if err := w.seeFarthest(b, extreme{dist, m}, measure, all); err != nil {
 			return err
@@ -121,8 +121,8 @@ func (w *witness) check() error {
 		if err != nil {
 			return err
 		}
-		runners.Worse(w.run.series.Worst, e)
-		w.run.series.Referenced++
+		runners.Worse(w.timing.series.Worst, e)
+		w.timing.series.Referenced++
 	}
 	return nil
 }

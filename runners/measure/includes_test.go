@@ -9,7 +9,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -59,7 +58,7 @@ launch: {grid: ["N/128"], block: [128]}
 	write("lib/include/lib/value.h", "#define VALUE 1.5f\n")
 	write("lib/VERSION", "7.1\n")
 	cache := t.TempDir()
-	measured := func(name string, sets includes.Sets) runners.Measured {
+	measured := func(name string, sets IncludeSets) runners.Measured {
 		t.Helper()
 		job := runners.Job{Key: "k/fill.kernel.yaml", Manifest: m, ManifestText: manifest, Policy: p, Trusted: filepath.Join(root, "head"), Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default"}}
 		out, err := Config{Static: true, Arch: "sm_89", Name: "gpu1", Cache: cache, Includes: sets}.Measure(t.Context(), job, t.TempDir(), silent{})
@@ -68,7 +67,7 @@ launch: {grid: ["N/128"], block: [128]}
 		}
 		return out
 	}
-	sets := includes.Sets{"lib": filepath.Join(root, "lib/include")}
+	sets := IncludeSets{"lib": filepath.Join(root, "lib/include")}
 	first := measured("first", sets).Evidence
 	if first.Candidate == nil || !first.Candidate.OK || first.Candidate.Cached || first.Candidate.Source != "fill.cu" {
 		t.Fatalf("%+v %s", first.Candidate, first.Fault)

@@ -19,7 +19,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cpu"
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/gpus"
-	"github.com/kernelgate/kernelgate/runners/includes"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -41,7 +40,7 @@ type Config struct {
 	Cache  string   // folder of the build cache; "" keeps none
 	Name   string   // of the runner, for messages; "" is this host
 
-	Includes includes.Sets // headers that manifests include by name: <cutlass>
+	Includes IncludeSets // headers that manifests include by name: <cutlass>
 
 	Toolchains []string // further compilers of this host, which policies may pin, see toolchain.Installed
 
@@ -113,7 +112,7 @@ func (c Config) layIn(job runners.Job) (map[string]string, error) {
 	if c.Name != "" {
 		name = "the runner " + c.Name
 	}
-	return c.Includes.LayIn(job, name)
+	return c.Includes.layIn(job, name)
 }
 
 // both tells whoever asked, and the log.

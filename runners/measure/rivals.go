@@ -31,7 +31,7 @@ func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.C
 	var all []gates.Rival
 	for i, r := range job.Manifest.Rivals {
 		p.Report(runners.Event{Gate: "rivals", Text: "timing " + r.Name, Done: i, Total: len(job.Manifest.Rivals), Unit: "rivals"})
-		run := command.RivalRun{Dir: job.Trusted, Shapes: shapes, Processes: rivalProcesses}
+		run := command.RivalOptions{Dir: job.Trusted, Shapes: shapes, Processes: rivalProcesses}
 		times, err := command.RunRival(ctx, r, run, c)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("timing the rivals of %s: %w", job.Manifest.Name, context.Cause(ctx))

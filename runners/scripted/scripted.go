@@ -212,7 +212,7 @@ func (b backend) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ runn
 		out.Cases = append(out.Cases, c.Sanitized())
 	}
 	for _, tool := range gate.Tools {
-		run := gates.SanitizerRun{Tool: string(tool), With: "scripted 1"}
+		run := gates.Sanitized{Tool: string(tool), With: "scripted 1"}
 		if tool == policies.Racecheck && strings.Contains(b.script(b.job.Candidate), "RACE") {
 			run.Findings = []gates.Finding{{
 				Kind: gates.KindRace, Text: "a race between write and read of shared memory", File: b.file(b.job.Candidate), Line: 1, Count: 6144,

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -90,38 +92,67 @@ func (c *Cache) warn(doing string, err error) {
 	}
 }
 
-// outputRecord is the part of an entry that has no file of its own.
+// outputRecord is the part of an nvccOutput that has no file of its own.
 type outputRecord struct {
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// The files of an entry. sums lists the others' checksums in the form of sha256sum.
+// The files of an entry that is an nvccOutput.
 const (
 	cubinFileName  = "kernel.cubin"
 	logFileName    = "log.txt"
 	usageFileName  = "usage.txt"
 	recordFileName = "build.json"
-	sumsFileName   = "sums"
 )
-
-var entryFiles = []string{recordFileName, cubinFileName, logFileName, usageFileName}
 
 // load returns an entry if it is there and whole.
 func (c *Cache) load(key string) (nvccOutput, bool) {
+	files, ok := c.Files(key)
+	if !ok {
+		return nvccOutput{}, false
+	}
+	var r outputRecord
+	if err := json.Unmarshal(files[recordFileName], &r); err != nil {
+		c.discard(key, fmt.Errorf("reading %s: %w", recordFileName, err))
+		return nvccOutput{}, false
+	}
+	return nvccOutput{
+		Image: files[cubinFileName], Log: string(files[logFileName]), Usage: string(files[usageFileName]),
+		Refusal: r.Refusal, Final: r.Refusal != "",
+	}, true
+}
+
+func (c *Cache) store(key string, o nvccOutput) error {
+	record, err := json.Marshal(outputRecord{Refusal: o.Refusal})
+	if err != nil {
+		return err
+	}
+	return c.Keep(key, map[string][]byte{recordFileName: record, cubinFileName: o.Image, logFileName: []byte(o.Log), usageFileName: []byte(o.Usage)})
+}
+
+// sumsFileName is the file of an entry that lists the others' checksums in the form of sha256sum.
+const sumsFileName = "sums"
+
+// Files returns the files of an entry if it is there and whole.
+func (c *Cache) Files(key string) (map[string][]byte, bool) {
 	dir := filepath.Join(c.Dir, key)
-	o, err := loadEntry(dir)
+	files, err := readEntry(dir)
 	if errors.Is(err, fs.ErrNotExist) && !exists(dir) {
-		return o, false
+		return nil, false
 	}
 	if err != nil {
-		c.warn("throwing away the broken entry "+key, errors.Join(err, os.RemoveAll(dir)))
-		return o, false
+		c.discard(key, err)
+		return nil, false
 	}
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil {
 		c.warn("noting the use of "+key, err)
 	}
-	return o, true
+	return files, true
+}
+
+func (c *Cache) discard(key string, why error) {
+	c.warn("throwing away the broken entry "+key, errors.Join(why, os.RemoveAll(filepath.Join(c.Dir, key))))
 }
 
 func exists(path string) bool {
@@ -129,56 +160,50 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func loadEntry(dir string) (nvccOutput, error) {
+func readEntry(dir string) (map[string][]byte, error) {
 	sums, err := os.ReadFile(filepath.Join(dir, sumsFileName))
 	if err != nil {
-		return nvccOutput{}, err
+		return nil, err
 	}
-	content := map[string][]byte{}
-	for _, name := range entryFiles {
-		if content[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return nvccOutput{}, err
+	files := map[string][]byte{}
+	for line := range strings.Lines(string(sums)) {
+		_, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("it has a file %q", name)
+		}
+		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return nil, err
 		}
 	}
-	if string(sums) != checksums(content) {
-		return nvccOutput{}, errors.New("its checksums do not hold")
+	if len(files) == 0 || string(sums) != checksums(files) {
+		return nil, errors.New("its checksums do not hold")
 	}
-	var r outputRecord
-	if err := json.Unmarshal(content[recordFileName], &r); err != nil {
-		return nvccOutput{}, fmt.Errorf("reading %s: %w", recordFileName, err)
-	}
-	return nvccOutput{
-		Image: content[cubinFileName], Log: string(content[logFileName]), Usage: string(content[usageFileName]),
-		Refusal: r.Refusal, Final: r.Refusal != "",
-	}, nil
+	return files, nil
 }
 
-func checksums(content map[string][]byte) string {
+func checksums(files map[string][]byte) string {
 	var lines strings.Builder
-	for _, name := range entryFiles {
-		sum := sha256.Sum256(content[name])
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		sum := sha256.Sum256(files[name])
 		fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), name)
 	}
 	return lines.String()
 }
 
-// store writes an entry beside its place and moves it there. Where another process was quicker, its entry stays.
-func (c *Cache) store(key string, o nvccOutput) error {
-	record, err := json.Marshal(outputRecord{Refusal: o.Refusal})
-	if err != nil {
-		return err
-	}
+// Keep writes an entry beside its place and moves it there. Where another process was quicker, its entry stays.
+func (c *Cache) Keep(key string, files map[string][]byte) error {
 	temp, err := os.MkdirTemp(c.Dir, unfinished)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp) // there only if something went wrong
-	content := map[string][]byte{recordFileName: record, cubinFileName: o.Image, logFileName: []byte(o.Log), usageFileName: []byte(o.Usage)}
-	content[sumsFileName] = []byte(checksums(content))
-	for name, data := range content {
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(temp, name), data, 0o600); err != nil {
 			return err
 		}
+	}
+	if err := os.WriteFile(filepath.Join(temp, sumsFileName), []byte(checksums(files)), 0o600); err != nil {
+		return err
 	}
 	if err := os.Rename(temp, filepath.Join(c.Dir, key)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

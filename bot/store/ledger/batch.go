@@ -59,7 +59,7 @@ type head struct {
 type run struct {
 	change.Run
 	change change.ID
-	side   bool
+	extra  bool
 	shapes bool // its result is new
 }
 
@@ -101,14 +101,14 @@ func (b *batch) add(ctx context.Context, e journal.Event) error {
 	}
 	at := e.At.UTC()
 	before, given := s.Facts.Head, s.Override
-	runs, side := slices.Clone(s.Runs), slices.Clone(s.Side)
+	runs, extra := slices.Clone(s.Runs), slices.Clone(s.Extra)
 	s.Apply(e.Seq, at, event)
 	b.states.set(id, touched{State: s, at: at})
 
 	if s.Facts.Head != before {
 		b.heads = append(b.heads, head{change: id, sha: s.Facts.Head})
 	}
-	b.noteRuns(s, at, runs, side)
+	b.noteRuns(s, at, runs, extra)
 	switch event := event.(type) {
 	case change.Asked:
 		b.noteCommand(s, event.ID)
@@ -165,8 +165,8 @@ func readState(ctx context.Context, db *sql.DB, id change.ID) (*change.State, er
 }
 
 // noteRuns notes the runs that an event has made, changed or ended.
-func (b *batch) noteRuns(s *change.State, at time.Time, runs, side []change.Run) {
-	note := func(before []change.Run, now change.Run, side bool) {
+func (b *batch) noteRuns(s *change.State, at time.Time, runs, extra []change.Run) {
+	note := func(before []change.Run, now change.Run, extra bool) {
 		var old change.Run
 		if i := indexJob(before, now.Job); i >= 0 {
 			old = before[i]
@@ -178,9 +178,9 @@ func (b *batch) noteRuns(s *change.State, at time.Time, runs, side []change.Run)
 		if noted := b.runs.values[now.Job]; noted != nil {
 			shapes = shapes || noted.shapes
 		}
-		b.runs.set(now.Job, &run{Run: now, change: s.ID, side: side, shapes: shapes})
+		b.runs.set(now.Job, &run{Run: now, change: s.ID, extra: extra, shapes: shapes})
 	}
-	gone := func(before, now []change.Run, side bool) {
+	gone := func(before, now []change.Run, extra bool) {
 		for _, r := range before {
 			if indexJob(now, r.Job) >= 0 {
 				continue
@@ -190,17 +190,17 @@ func (b *batch) noteRuns(s *change.State, at time.Time, runs, side []change.Run)
 			} else if r.Unfinished() {
 				r.Phase, r.Ended = change.Abandoned, at
 			}
-			note(before, r, side)
+			note(before, r, extra)
 		}
 	}
 	for _, r := range s.Runs {
 		note(runs, r, false)
 	}
-	for _, r := range s.Side {
-		note(side, r, true)
+	for _, r := range s.Extra {
+		note(extra, r, true)
 	}
 	gone(runs, s.Runs, false)
-	gone(side, s.Side, true)
+	gone(extra, s.Extra, true)
 }
 
 func indexJob(runs []change.Run, job string) int {

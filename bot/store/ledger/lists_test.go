@@ -66,7 +66,7 @@ func TestLists(t *testing.T) {
 			latest, err := l.Latest(ctx, repo.ID, kernel, 7)
 			same("latest", its[:min(7, len(its))], latest, err)
 			main := slices.DeleteFunc(slices.Clone(its), func(r RunRow) bool {
-				return r.Change.Kind != change.Push || r.Side || r.Outcome != "PASS" && r.Outcome != "DEFER"
+				return r.Change.Kind != change.Push || r.Extra || r.Outcome != "PASS" && r.Outcome != "DEFER"
 			})
 			got, err := l.OnMain(ctx, repo.ID, kernel, 5)
 			if len(main) > 5 {

@@ -110,9 +110,9 @@ func TestTriedBefore(t *testing.T) {
 	w.tell(pull(7), sha("9")).finish("gemm", gates.Defer, 9).push(sha("a"))                                           // nothing newer yet
 	w.tell(pushed("b"), sha("b")).finish("gemm", gates.Defer, 9)                                                      // no pull request
 	w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 8}, sha("c")).finish("gemm", gates.Defer, 9)                 // another repository
-	side := w.tell(pull(9), sha("d")).finish("gemm", gates.Pass, 9)                                                   // for information
-	side.command("side", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/gemm"}}})
-	side.write(side.State, change.Finished{Job: side.Side[0].Job, Result: change.Result{Outcome: gates.Defer}})
+	extra := w.tell(pull(9), sha("d")).finish("gemm", gates.Pass, 9)                                                  // for information
+	extra.command("extra", true, change.Effect{Extra: []change.Extra{{Folder: "kernels/gemm"}}})
+	extra.write(extra.State, change.Finished{Job: extra.Extra[0].Job, Result: change.Result{Outcome: gates.Defer}})
 	w.tell(pull(10), sha("e")).finish("gemm", gates.Defer, 9) // who asks
 	l := filled(t, w)
 
@@ -222,7 +222,7 @@ func TestRuns(t *testing.T) {
 func TestRunsOutliveTheirState(t *testing.T) {
 	w := newWorld(0)
 	one := w.tell(pull(1), sha("1")).finish("gemm", gates.Pass, 8)
-	one.command("side", true, change.Effect{Side: []change.OnTheSide{{Folder: "kernels/gemm"}}})
+	one.command("extra", true, change.Effect{Extra: []change.Extra{{Folder: "kernels/gemm"}}})
 	labelled := one.Facts
 	labelled.Labels = []string{"perf"}
 	w.write(one.State, change.Seen{Facts: labelled})
@@ -233,14 +233,14 @@ func TestRunsOutliveTheirState(t *testing.T) {
 	l := filled(t, w)
 	var got []string
 	for _, r := range must[[]RunRow](t)(l.Runs(t.Context(), RunFilter{})) {
-		got = append(got, fmt.Sprintf("%s %.1s side=%v %s %v ended=%v", r.Kernel, r.Head, r.Side, r.Phase, r.P50, !r.Ended.IsZero()))
+		got = append(got, fmt.Sprintf("%s %.1s extra=%v %s %v ended=%v", r.Kernel, r.Head, r.Extra, r.Phase, r.P50, !r.Ended.IsZero()))
 	}
 	equal(t, "runs", []string{
-		"softmax 2 side=false queued map[] ended=false",
-		"gemm 2 side=false queued map[] ended=false",
-		"gemm 1 side=true abandoned map[] ended=true",
-		"softmax 1 side=false abandoned map[] ended=true",
-		"gemm 1 side=false done map[s:8] ended=true",
+		"softmax 2 extra=false queued map[] ended=false",
+		"gemm 2 extra=false queued map[] ended=false",
+		"gemm 1 extra=true abandoned map[] ended=true",
+		"softmax 1 extra=false abandoned map[] ended=true",
+		"gemm 1 extra=false done map[s:8] ended=true",
 	}, got)
 }
 

@@ -59,7 +59,7 @@ type RunRow struct {
 	Ended    time.Time
 	Evidence string // blob
 	Verdict  string // blob
-	Side     bool   // for information
+	Extra    bool   // for information
 	Speedups map[string]float64
 	P50      map[string]float64 // microseconds
 }
@@ -91,7 +91,7 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 func scanRun(rows *sql.Rows) (r RunRow, err error) {
 	return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Folder, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
 		&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
-		&r.Evidence, &r.Verdict, &r.Side)
+		&r.Evidence, &r.Verdict, &r.Extra)
 }
 
 // addShapes gives runs their figures.

@@ -131,7 +131,7 @@ func (w *world) result() change.Result {
 
 // next adds an event to a change: most often the one that is due.
 func (w *world) next(s *change.State) {
-	unfinished := slices.DeleteFunc(slices.Concat(s.Runs, s.Side), func(r change.Run) bool { return !r.Unfinished() })
+	unfinished := slices.DeleteFunc(slices.Concat(s.Runs, s.Extra), func(r change.Run) bool { return !r.Unfinished() })
 	kernels := []string{"gemm", "softmax", "attention"}
 	switch n := w.r.IntN(20); {
 	case n == 0:
@@ -157,7 +157,7 @@ func (w *world) next(s *change.State) {
 		case 3:
 			a.Effect.Rebench = []change.Again{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b2"}}
 		default:
-			a.Effect.Side = []change.OnTheSide{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
+			a.Effect.Extra = []change.Extra{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
 		}
 		w.write(s, a)
 	case len(s.Dropping) > 0:

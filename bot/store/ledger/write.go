@@ -112,7 +112,7 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 			var n int64
 			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Kernel, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
 				result.Outcome, result.Reason, result.Line, result.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),
-				result.Evidence, result.Verdict, r.side).Scan(&n); err != nil {
+				result.Evidence, result.Verdict, r.extra).Scan(&n); err != nil {
 				return fmt.Errorf("run %s: %w", r.Job, err)
 			}
 			if r.shapes {

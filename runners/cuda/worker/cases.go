@@ -6,7 +6,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -32,17 +31,13 @@ func (s *session) cases() error {
 		err = s.send(Reply{Case: &evidence})
 	}
 	if failure, fault := interleave.Failure(err); failure != nil && len(s.request.Cases) > 0 {
-		first := s.request.Cases[0].evidence()
+		first := s.request.Cases[0].Evidence()
 		first.Failure = failure
 		return s.send(Reply{Case: &first})
 	} else if fault != nil {
 		return fault
 	}
 	return s.calibrate(d)
-}
-
-func (c Case) evidence() gates.Case {
-	return runners.Case{Shape: c.Shape, Seed: c.Seed, Distribution: c.Distribution, Secret: c.Secret}.Evidence()
 }
 
 // rooms that each side needs for a case.
@@ -172,7 +167,7 @@ func (d *desk) launch(p *side.Process, room int, reset bool) error {
 }
 
 func (d *desk) compare(c Case) (gates.Case, error) {
-	evidence := c.evidence()
+	evidence := c.Evidence()
 	p, err := d.outline(c.Shape)
 	if err != nil {
 		return evidence, err
@@ -246,7 +241,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 			return evidence, err
 		}
 	}
-	if c.EndToEnd {
+	if c.Unquantised {
 		if err := d.expect(reference, sheet, c.Shape.Dims, true); err != nil {
 			return evidence, err
 		}

@@ -53,12 +53,9 @@ type Start struct{}
 
 // A Case is one input that outputs are compared on.
 type Case struct {
-	Shape        kernels.Shape        `json:"shape"`
-	Seed         uint64               `json:"seed"`
-	Distribution kernels.Distribution `json:"distribution"`
-	Secret       bool                 `json:"secret,omitempty"`
-	EndToEnd     bool                 `json:"end_to_end,omitempty"` // compare with the inputs before quantisation as well
-	Look         bool                 `json:"look,omitempty"`       // send the outputs themselves as well
+	runners.Case
+	Unquantised bool `json:"unquantised,omitempty"` // compare with the inputs before quantisation as well
+	Look        bool `json:"look,omitempty"`        // send the outputs themselves as well
 }
 
 // A Plan is how one shape is measured: so many launches a sample.

@@ -36,7 +36,7 @@ func (s *session) round() error {
 		p.Kill() // all that is left to compare lies in this process's own memory
 	}
 	for i := 0; i < len(benches) && err == nil; i++ {
-		err = benches[i].run.Check()
+		err = benches[i].timing.Check()
 	}
 	for _, b := range benches {
 		round.Series = append(round.Series, *b.series)
@@ -79,7 +79,7 @@ func (s *session) measure() (measured []*bench, err error) {
 		return nil, err
 	}
 	for _, b := range benches {
-		if err := b.run.Alone(); err != nil {
+		if err := b.timing.Alone(); err != nil {
 			return nil, fmt.Errorf("timing the baseline alone on %s: %w", b.series.Shape, err)
 		}
 	}
@@ -98,7 +98,7 @@ func (s *session) measure() (measured []*bench, err error) {
 			return measured, err
 		}
 		measured = append(measured, b)
-		if err := b.run.Measure(); err != nil {
+		if err := b.timing.Measure(); err != nil {
 			return measured, fmt.Errorf("timing %s: %w", b.series.Shape, err)
 		}
 	}
@@ -111,7 +111,7 @@ type bench struct {
 	id      int
 	problem *tensor.Problem
 	series  *gates.Series
-	run     *interleave.Run
+	timing  *interleave.Timing
 
 	sheet *oracle.Sheet
 	places
@@ -134,7 +134,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 		b.series.Distributions = append(b.series.Distributions, string(d))
 	}
 	protocol := interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}
-	b.run = interleave.New(b, b.series, protocol, s.rng)
+	b.timing = interleave.New(b, b.series, protocol, s.rng)
 	if b.sheet, err = s.oracle.NewSheet(p, plan.Batch); err != nil {
 		return nil, err
 	}

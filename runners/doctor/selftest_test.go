@@ -1,4 +1,4 @@
-package selftest
+package doctor
 
 import (
 	"cmp"
@@ -26,9 +26,9 @@ import (
 )
 
 // This host's CPU passes, measured for real, and its time is kept.
-func TestCPU(t *testing.T) {
+func TestSelfTest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "times.json")
-	r := Test{Mode: kernels.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
+	r := SelfTest{Mode: kernels.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
 	if !r.Passed || r.Kernel != "known_cpu" || !(r.Micros > 0) || !(r.Low <= r.Difference && r.Difference <= r.High) {
 		t.Fatalf("%+v", r)
 	}
@@ -108,7 +108,7 @@ func TestBadHosts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := Test{Mode: c.mode, Device: device, History: file, Measure: c.fake.measure}.Run(t.Context(), t.TempDir())
+			r := SelfTest{Mode: c.mode, Device: device, History: file, Measure: c.fake.measure}.Run(t.Context(), t.TempDir())
 			if r.Passed != (c.why == "") || !strings.Contains(r.Why, c.why) {
 				t.Errorf("%+v", r)
 			}
@@ -120,33 +120,33 @@ func TestBadHosts(t *testing.T) {
 }
 
 // A host without a compiler is not tested; with one it is.
-func TestPossible(t *testing.T) {
+func TestSelfTestIsPossible(t *testing.T) {
 	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
-	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
+	if err := (SelfTest{Mode: kernels.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
 		t.Errorf("no C compiler: %v", err)
 	}
-	if err := (Test{Mode: kernels.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
+	if err := (SelfTest{Mode: kernels.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
 		t.Error(err)
 	}
-	if err := (Test{Mode: kernels.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
+	if err := (SelfTest{Mode: kernels.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
 		t.Errorf("no nvcc: %v", err)
 	}
 }
 
 // A test that does not end is one that failed.
-func TestTimeout(t *testing.T) {
-	r := Test{Mode: kernels.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
+func TestSelfTestTimeout(t *testing.T) {
+	r := SelfTest{Mode: kernels.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
 	if r.Passed || !strings.Contains(r.Why, "deadline") {
 		t.Errorf("%+v", r)
 	}
 }
 
 // The history is of each device alone, bounded, and a damaged file is none.
-func TestHistory(t *testing.T) {
+func TestSelfTestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.json")
 	for i := range keptTimes + 10 {
 		r := protocol.SelfTest{Micros: 100 + float64(i)/10}
-		if err := (Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
+		if err := (SelfTest{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
 			t.Fatalf("test %d: %+v, %v", i, r, err)
 		}
 	}
@@ -154,22 +154,22 @@ func TestHistory(t *testing.T) {
 	if err != nil || len(all["GPU-a"]) != keptTimes || all["GPU-a"][0] > all["GPU-a"][keptTimes-1] {
 		t.Errorf("%d are kept, %v", len(all["GPU-a"]), err)
 	}
-	if r := (Test{Mode: kernels.ModeCUDA, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+	if r := (SelfTest{Mode: kernels.ModeCUDA, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 		t.Errorf("another GPU of the host: %+v", r)
 	}
 	for _, text := range []string{"", "{", "null", "[]", `{"GPU-a":[1,"x"]}`, `{"GPU-a":[-1,0,100,100]}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := (Test{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+		if r := (SelfTest{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 			t.Errorf("after %q: %+v", text, r)
 		}
 	}
 }
 
 // The known kernel is for every GPU that a kernel may be for: others would fail for want of an architecture.
-func TestEveryArchitecture(t *testing.T) {
-	job, err := Test{Mode: kernels.ModeCUDA}.job(t.TempDir())
+func TestKnownKernelsArchitectures(t *testing.T) {
+	job, err := SelfTest{Mode: kernels.ModeCUDA}.job(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,14 +190,14 @@ func TestEveryArchitecture(t *testing.T) {
 }
 
 // The known kernel for GPUs compiles for every architecture that it names and the compiler has.
-func TestCUDACompiles(t *testing.T) {
+func TestKnownKernelCompiles(t *testing.T) {
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)
 		}
 		t.Skip(err)
 	}
-	job, err := Test{Mode: kernels.ModeCUDA}.job(t.TempDir())
+	job, err := SelfTest{Mode: kernels.ModeCUDA}.job(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package includes_test
+package measure
 
 import (
 	"os"
@@ -8,10 +8,9 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/includes"
 )
 
-const manifest = `version: 1
+const including = `version: 1
 name: scale
 mode: cpu
 entry: scale
@@ -40,7 +39,7 @@ func write(t *testing.T, dir string, files map[string]string) string {
 
 func job(t *testing.T) runners.Job {
 	t.Helper()
-	m, err := kernels.Parse("k/kernel.yaml", []byte(manifest))
+	m, err := kernels.Parse("k/kernel.yaml", []byte(including))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +54,8 @@ func TestLayIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, j.Baseline.Dir, map[string]string{".sets/lib/b.h": "// the base's own, which is nobody's set\n"})
-	sets := includes.Sets{"lib": filepath.Join(lib, "include")}
-	first, err := sets.LayIn(j, "the runner gpu1")
+	sets := IncludeSets{"lib": filepath.Join(lib, "include")}
+	first, err := sets.layIn(j, "the runner gpu1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +76,15 @@ func TestLayIn(t *testing.T) {
 	}
 	alike := j
 	alike.Baseline = &runners.Side{Dir: j.Candidate.Dir, Variant: "default"}
-	if same, err := sets.LayIn(alike, ""); err != nil || same["<lib>"] != first["<lib>"] {
+	if same, err := sets.layIn(alike, ""); err != nil || same["<lib>"] != first["<lib>"] {
 		t.Errorf("two variants of one folder: %v (%v)", same, err)
 	}
-	again, err := sets.LayIn(j, "")
+	again, err := sets.layIn(j, "")
 	if err != nil || again["<lib>"] != first["<lib>"] {
 		t.Errorf("%v, then %v (%v)", first, again, err)
 	}
 	write(t, lib, map[string]string{"include/lib/a.h": "// another\n"})
-	if other, err := sets.LayIn(j, ""); err != nil || other["<lib>"] == first["<lib>"] {
+	if other, err := sets.layIn(j, ""); err != nil || other["<lib>"] == first["<lib>"] {
 		t.Errorf("another header is the same set: %v (%v)", other, err)
 	}
 }
@@ -93,7 +92,7 @@ func TestLayIn(t *testing.T) {
 // A runner without the set says which, whose and what to add; nothing leads out of a set.
 func TestSetsThatCannotBeHad(t *testing.T) {
 	j := job(t)
-	_, err := includes.Sets{"other": "/opt/other"}.LayIn(j, "the runner gpu1")
+	_, err := IncludeSets{"other": "/opt/other"}.layIn(j, "the runner gpu1")
 	want := "k/kernel.yaml includes the set <lib>, which the runner gpu1 does not have (it has other): install the headers there and add --include lib=FOLDER to its command, or in the bot's configuration runner: {includes: {lib: FOLDER}}"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -104,14 +103,14 @@ func TestSetsThatCannotBeHad(t *testing.T) {
 		if err := os.Symlink(link, filepath.Join(lib, "link.h")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (includes.Sets{"lib": lib}).LayIn(j, "x"); err == nil || !strings.Contains(err.Error(), "link.h") {
+		if _, err := (IncludeSets{"lib": lib}).layIn(j, "x"); err == nil || !strings.Contains(err.Error(), "link.h") {
 			t.Errorf("%s: a link out of the set is followed (%v)", name, err)
 		}
 	}
-	if _, err := (includes.Sets{"lib": t.TempDir()}).LayIn(j, "x"); err == nil || !strings.Contains(err.Error(), "the folder is empty") {
+	if _, err := (IncludeSets{"lib": t.TempDir()}).layIn(j, "x"); err == nil || !strings.Contains(err.Error(), "the folder is empty") {
 		t.Errorf("an empty set: %v", err)
 	}
-	for name, sets := range map[string]includes.Sets{"no folder": {"lib": "/nowhere/at/all"}, "a path from here": {"lib": "include"}, "a name with steps": {"../lib": "/tmp"}, "a file": {"lib": secret + "/secret.h"}} {
+	for name, sets := range map[string]IncludeSets{"no folder": {"lib": "/nowhere/at/all"}, "a path from here": {"lib": "include"}, "a name with steps": {"../lib": "/tmp"}, "a file": {"lib": secret + "/secret.h"}} {
 		if err := sets.Check(); err == nil {
 			t.Errorf("%s is taken", name)
 		}
@@ -119,13 +118,13 @@ func TestSetsThatCannotBeHad(t *testing.T) {
 }
 
 // A set without a version has none; git's counts where there is no file.
-func TestVersions(t *testing.T) {
+func TestIncludeSetVersions(t *testing.T) {
 	bare := write(t, t.TempDir(), map[string]string{"include/a.h": "// a\n"})
-	if set, err := includes.Look(filepath.Join(bare, "include")); err != nil || set.Version != "" || !strings.HasPrefix(set.String(), "sha256 ") || set.Files != 1 {
+	if set, err := ReadIncludeSet(filepath.Join(bare, "include")); err != nil || set.Version != "" || !strings.HasPrefix(set.String(), "sha256 ") || set.Files != 1 {
 		t.Errorf("%+v (%v)", set, err)
 	}
 	odd := write(t, t.TempDir(), map[string]string{"a.h": "// a\n", "VERSION": "\x1b[31m1\n"})
-	if set, err := includes.Look(odd); err != nil || set.Version != "" {
+	if set, err := ReadIncludeSet(odd); err != nil || set.Version != "" {
 		t.Errorf("%+v (%v)", set, err)
 	}
 }

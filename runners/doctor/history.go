@@ -1,4 +1,4 @@
-package selftest
+package doctor
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ const (
 type times map[string][]float64
 
 // compare holds a time against those before it on the same device, and adds it to them if it is like them.
-func (t Test) compare(factor float64, r *protocol.SelfTest) error {
+func (t SelfTest) compare(factor float64, r *protocol.SelfTest) error {
 	all, err := readTimes(t.History)
 	if err != nil {
 		return err

@@ -1,7 +1,4 @@
-// Package selftest has a runner measure what is known, in the way in which it measures everything else: a kernel that comes
-// with the program, against itself. Its result must be right, its two sides must not differ (A/A), and it must take about as
-// long as it took on this host before. A host that fails this would tell wrong things of other people's kernels.
-package selftest
+package doctor
 
 import (
 	"context"
@@ -26,8 +23,10 @@ import (
 //go:embed known
 var known embed.FS
 
-// A Test is how one runner tests itself.
-type Test struct {
+// A SelfTest has a runner measure what is known, in the way in which it measures everything else: a kernel that comes with the
+// program, against itself. Its result must be right, its two sides must not differ (A/A), and it must take about as long as it
+// took on this host before. A host that fails this would tell wrong things of other people's kernels.
+type SelfTest struct {
 	Mode    kernels.Mode  // cpu or cuda
 	Device  string        // whose history it is: the GPU's UUID; "" is the CPU
 	History string        // file of earlier times
@@ -38,7 +37,7 @@ type Test struct {
 
 // Possible says what a host lacks to be tested. One that measures by harnesses of their own alone needs no compiler, and is none
 // the worse for it.
-func (t Test) Possible(ctx context.Context, getenv func(string) string) error {
+func (t SelfTest) Possible(ctx context.Context, getenv func(string) string) error {
 	var err error
 	if t.Mode == kernels.ModeCUDA {
 		_, err = toolchain.FindCUDA(ctx, getenv)
@@ -63,7 +62,7 @@ var bound = map[kernels.Mode]bounds{
 }
 
 // Run tests the host, with scratch as a folder of its own. When that was is for the caller to add.
-func (t Test) Run(ctx context.Context, scratch string) protocol.SelfTest {
+func (t SelfTest) Run(ctx context.Context, scratch string) protocol.SelfTest {
 	if t.Timeout == 0 {
 		t.Timeout = 10 * time.Minute
 	}
@@ -78,7 +77,7 @@ func (t Test) Run(ctx context.Context, scratch string) protocol.SelfTest {
 	return result
 }
 
-func (t Test) run(ctx context.Context, scratch string, r *protocol.SelfTest) error {
+func (t SelfTest) run(ctx context.Context, scratch string, r *protocol.SelfTest) error {
 	job, err := t.job(filepath.Join(scratch, "kernel"))
 	if err != nil {
 		return fmt.Errorf("preparing the known kernel: %w", err)
@@ -98,7 +97,7 @@ func (t Test) run(ctx context.Context, scratch string, r *protocol.SelfTest) err
 }
 
 // job writes the known kernel into a folder.
-func (t Test) job(dir string) (runners.Job, error) {
+func (t SelfTest) job(dir string) (runners.Job, error) {
 	files, err := fs.Sub(known, "known/"+string(t.Mode))
 	if err != nil {
 		return runners.Job{}, err
