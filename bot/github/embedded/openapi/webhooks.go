@@ -28,6 +28,7 @@ type Schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 	compiled map[string]*jsonschema.Schema // by event, or event$action; nil until it is asked for
+	found    map[uint64][]fault            // in payloads, by their form
 	forgiven map[string]bool               // for good
 	learnt   func() (lessons, error)       // once something is wrong that is not forgiven for good
 }
@@ -88,7 +89,7 @@ func readSchemas() (*Schemas, error) {
 	if err := compiler.AddResource("webhooks.json", doc); err != nil {
 		return nil, fmt.Errorf("read the webhook schemas: %w", err)
 	}
-	s := &Schemas{compiler: compiler, compiled: map[string]*jsonschema.Schema{}, forgiven: map[string]bool{}}
+	s := &Schemas{compiler: compiler, compiled: map[string]*jsonschema.Schema{}, found: map[uint64][]fault{}, forgiven: map[string]bool{}}
 	definitions, _ := at(doc, "definitions").(map[string]any)
 	for name := range definitions {
 		if !strings.Contains(name, "$") {
@@ -208,8 +209,18 @@ func (s *Schemas) faults(event string, payload []byte) ([]fault, bool) {
 	if schema == nil {
 		return nil, false
 	}
-	problem, _ := schema.Validate(value).(*jsonschema.ValidationError)
-	return leaves(problem, nil), true
+	form := formOf(event, value)
+	s.mu.Lock()
+	found, known := s.found[form]
+	s.mu.Unlock()
+	if !known {
+		problem, _ := schema.Validate(value).(*jsonschema.ValidationError)
+		found = leaves(problem, nil)
+		s.mu.Lock()
+		s.found[form] = found
+		s.mu.Unlock()
+	}
+	return found, true
 }
 
 // leaves are the rules at the ends of a tree of complaints, one for each property.

@@ -1,0 +1,88 @@
+package openapi
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+)
+
+var formSeed = maphash.MakeSeed()
+
+// formOf is the same for payloads that no schema tells apart: the same properties of the same types, whose words and numbers are
+// the same or too long to be on a list, and whose addresses and times are such.
+func formOf(event string, payload any) uint64 {
+	var h maphash.Hash
+	h.SetSeed(formSeed)
+	h.WriteString(event)
+	writeForm(&h, payload)
+	return h.Sum64()
+}
+
+func writeForm(h *maphash.Hash, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		h.WriteByte('{')
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			h.WriteString(name)
+			h.WriteByte(0)
+			writeForm(h, v[name])
+		}
+		h.WriteByte('}')
+	case []any:
+		h.WriteByte('[')
+		for _, element := range v {
+			writeForm(h, element)
+		}
+		h.WriteByte(']')
+	case json.Number:
+		h.WriteByte('0')
+		if len(v) < 3 {
+			h.WriteString(v.String())
+		} else if _, err := v.Int64(); err != nil || v[0] == '-' {
+			h.WriteByte('f')
+		}
+	case string:
+		h.WriteString(formOfText(v))
+		h.WriteByte(0)
+	case bool:
+		if v {
+			h.WriteByte('t')
+		}
+		h.WriteByte('b')
+	default:
+		h.WriteByte('n')
+	}
+}
+
+// formOfText is the text itself where it may be on a list.
+func formOfText(text string) string {
+	const longestOnAList, longest = 45, 75
+	if _, err := time.Parse(time.RFC3339, text); err == nil {
+		return "\x01time"
+	}
+	if u, err := url.Parse(text); err == nil && u.IsAbs() && u.Host != "" {
+		return "\x01address"
+	}
+	if len(text) > longest {
+		return "\x01long"
+	}
+	if len(text) > longestOnAList {
+		return "\x01text"
+	}
+	if len(text) == 40 && hexadecimal(text) {
+		return "\x01commit"
+	}
+	return text
+}
+
+func hexadecimal(text string) bool {
+	for _, r := range text {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
+			return false
+		}
+	}
+	return true
+}
