@@ -28,7 +28,7 @@ func mirrorOf(ctx context.Context, scratch, checkout, repo string, origin mirror
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("making a mirror: %w", err)
 	}
-	if out, err := exec.CommandContext(ctx, "git", "init", "--quiet", "--bare", "--initial-branch=kernelgate-none", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "git", "init", "--quiet", "--bare", "--template=", "--initial-branch=kernelgate-none", dir).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("making a mirror: git init: %w: %s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "objects", "info", "alternates"), []byte(objects+"\n"), 0o644); err != nil {

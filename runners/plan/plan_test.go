@@ -43,28 +43,47 @@ rules:
 // A tree is a repository that a test writes.
 type tree struct {
 	*testing.T
-	dir string
+	dir  string
+	repo *checkout.Repo // once it was planned from
 }
 
+// newTree makes what git init makes, without a process: there are a hundred of them.
 func newTree(t *testing.T) *tree {
 	r := &tree{T: t, dir: t.TempDir()}
-	r.git("init", "--quiet", "--initial-branch=main")
+	for _, folder := range []string{"objects", "refs/heads"} {
+		if err := os.MkdirAll(filepath.Join(r.dir, ".git", folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write(".git/HEAD", "ref: refs/heads/main\n")
+	r.write(".git/config", "[user]\nname = t\nemail = t@t.invalid\n[commit]\ngpgsign = false\n[maintenance]\nauto = false\n")
 	return r
 }
 
 func (r *tree) git(args ...string) string {
 	r.Helper()
-	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@t.invalid", "-c", "commit.gpgsign=false"}, args...)...)
-	out, err := cmd.CombinedOutput()
+	out, err := exec.Command("git", append([]string{"-C", r.dir}, args...)...).CombinedOutput()
 	if err != nil {
 		r.Fatalf("git %s: %v: %s", args[0], err, out)
 	}
 	return strings.TrimSpace(string(out))
 }
 
+func (r *tree) write(name, text string) {
+	r.Helper()
+	file := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		r.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // commit writes files, or deletes those without content, and returns the commit.
 func (r *tree) commit(files map[string]string) string {
 	r.Helper()
+	fresh := len(files) == 0 // or what git commit -a does not take
 	for name, text := range files {
 		file := filepath.Join(r.dir, name)
 		if text == "" {
@@ -73,25 +92,30 @@ func (r *tree) commit(files map[string]string) string {
 			}
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			r.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			r.Fatal(err)
-		}
+		_, err := os.Lstat(file)
+		fresh = fresh || err != nil
+		r.write(name, text)
 	}
-	r.git("add", "--all")
-	r.git("commit", "--quiet", "-m", "x")
-	return r.git("rev-parse", "HEAD")
+	if fresh {
+		r.git("add", "--all")
+	}
+	r.git("commit", "--quiet", "-am", "x")
+	head := strings.TrimSpace(r.read(r.dir, ".git/HEAD"))
+	if branch, ok := strings.CutPrefix(head, "ref: "); ok {
+		return strings.TrimSpace(r.read(r.dir, ".git/"+branch))
+	}
+	return head
 }
 
 func (r *tree) plan(opt plan.Options) *plan.Plan {
 	r.Helper()
 	var err error
-	if opt.Repo, err = checkout.Open(r.Context(), r.dir); err != nil {
-		r.Fatal(err)
+	if r.repo == nil {
+		if r.repo, err = checkout.Open(r.Context(), r.dir); err != nil {
+			r.Fatal(err)
+		}
 	}
-	opt.Scratch = r.TempDir()
+	opt.Repo, opt.Scratch = r.repo, r.TempDir()
 	p, err := plan.New(r.Context(), opt)
 	if err != nil {
 		r.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,21 +45,27 @@ func (g gitDir) feed(stdin string, env []string, args ...string) (string, error)
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
+// init makes what git init makes of a bare repository, without a process.
 func (g gitDir) init(branch string) error {
-	if err := os.MkdirAll(g.path, 0o755); err != nil {
-		return fmt.Errorf("make repository %s: %w", g.path, err)
+	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(g.path, folder), 0o755); err != nil {
+			return fmt.Errorf("make repository %s: %w", g.path, err)
+		}
 	}
-	if _, err := g.run("init", "--quiet", "--bare", "--template=", "--initial-branch="+branch, "."); err != nil {
-		return err
+	for file, text := range map[string]string{"HEAD": "ref: refs/heads/" + branch + "\n", "config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"} {
+		if err := os.WriteFile(filepath.Join(g.path, file), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("make repository %s: %w", g.path, err)
+		}
 	}
 	return g.configure()
 }
 
 // configure lets clients fetch any commit by its SHA, as GitHub does, and keeps
-// them out of the refs that GitHub makes itself.
+// them out of the refs that GitHub makes itself. What is pushed stays in the pack that it
+// came in: to take it apart is one more process.
 func (g gitDir) configure() error {
 	const settings = "[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n" +
-		"[receive]\n\thideRefs = refs/pull\n[gc]\n\tauto = 0\n[core]\n\tlogAllRefUpdates = false\n"
+		"[receive]\n\thideRefs = refs/pull\n[gc]\n\tauto = 0\n[fastimport]\n\tunpackLimit = 1\n[core]\n\tlogAllRefUpdates = false\n"
 	f, err := os.OpenFile(filepath.Join(g.path, "config"), os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("configure %s: %w", g.path, err)
@@ -83,15 +90,38 @@ func (g gitDir) resolve(ref string) (string, bool) {
 	return "", false
 }
 
+// heads are the branches, read as git keeps them: one file each, over those that it has packed into one. To ask
+// git takes a hundred times longer, and it is asked after every push.
 func (g gitDir) heads() (map[string]string, error) {
-	out, err := g.run("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
-	if err != nil {
-		return nil, err
-	}
 	heads := map[string]string{}
-	for line := range strings.Lines(out) {
-		sha, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		heads[name] = sha
+	top := filepath.Join(g.path, "refs", "heads")
+	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile, or packed
+			return nil
+		}
+		if err != nil || d.IsDir() || strings.HasSuffix(file, ".lock") {
+			return err
+		}
+		sha, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		heads[filepath.ToSlash(file[len(top)+1:])] = strings.TrimSpace(string(sha))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the branches of %s: %w", g.path, err)
+	}
+	packed, err := os.ReadFile(filepath.Join(g.path, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the branches of %s: %w", g.path, err)
+	}
+	for line := range strings.Lines(string(packed)) {
+		sha, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, ok := strings.CutPrefix(ref, "refs/heads/")
+		if _, newer := heads[name]; ok && !newer {
+			heads[name] = sha
+		}
 	}
 	return heads, nil
 }

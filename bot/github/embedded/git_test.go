@@ -117,3 +117,45 @@ func TestForcePush(t *testing.T) {
 		t.Errorf("the old head is a %s", out)
 	}
 }
+
+// The hub finds the branches that git has, whether git keeps them in a file each or all in one, and in a repository
+// that is git's own in every respect.
+func TestBranchesAreGits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, embedded.Options{})
+	dir := w.repo.Dir()
+	if got := w.mustGit(dir, "rev-parse", "--is-bare-repository", "--symbolic-full-name", "HEAD"); got != "true\nrefs/heads/main" {
+		t.Errorf("git says of the repository: %s", got)
+	}
+	push := func(branch, text string) {
+		t.Helper()
+		if _, err := w.repo.Push(branch, map[string]string{"a.cu": text}, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	push("of/two/parts", "1")
+	push("gone", "1")
+	push("moved", "1")
+	w.mustGit(dir, "pack-refs", "--all")
+	push("moved", "2")
+	push("young", "1")
+	w.mustGit(dir, "update-ref", "-d", "refs/heads/gone")
+	w.no(os.WriteFile(filepath.Join(dir, "refs", "heads", "young.lock"), nil, 0o644)) // somebody is about to move it
+	push("main", "2")
+	for _, name := range []string{"main", "of/two/parts", "gone", "moved", "young", "young.lock"} {
+		want, _ := w.git(dir, "rev-parse", "--quiet", "--verify", "refs/heads/"+name)
+		if got := w.repo.Head(name); got != want {
+			t.Errorf("%s is at %q, and git says %q", name, got, want)
+		}
+	}
+	fork, err := w.repo.Fork("bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fork.Head("of/two/parts"); got == "" || got != w.repo.Head("of/two/parts") {
+		t.Errorf("the fork's is at %q", got)
+	}
+	if out := w.mustGit(dir, "fsck", "--strict"); strings.Contains(out, "error") {
+		t.Error(out)
+	}
+}

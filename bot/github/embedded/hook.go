@@ -86,10 +86,22 @@ func (r *Repo) emit(event, action string, only *App, payload any) {
 		return
 	}
 	for _, h := range r.hooks {
-		if slices.Contains(h.events, event) || slices.Contains(h.events, "*") {
+		if h.wants(event) {
 			h.send(event, action, r, payload)
 		}
 	}
+}
+
+// heard tells whether emit would send an event to anybody.
+func (r *Repo) heard(event string) bool {
+	return slices.ContainsFunc(r.hooks, func(h *Hook) bool { return h.wants(event) }) || slices.ContainsFunc(r.s.apps, func(app *App) bool {
+		in := app.installationFor(r)
+		return in != nil && !in.suspended() && slices.Contains(app.opt.Events, event)
+	})
+}
+
+func (h *Hook) wants(event string) bool {
+	return slices.Contains(h.events, event) || slices.Contains(h.events, "*")
 }
 
 // Deliveries reads the hook's deliveries, newest first.

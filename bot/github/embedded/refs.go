@@ -89,6 +89,9 @@ type pushEvent struct {
 
 // emitPush tells of a push with the commits that are new on the branch.
 func (r *Repo) emitPush(who *account, branch, before, after string) {
+	if !r.heard("push") { // what it tells takes git several processes
+		return
+	}
 	e := pushEvent{Repo: r.render()}
 	e.PushEvent = github.PushEvent{
 		Ref: ptr("refs/heads/" + branch), Before: ptr(orZero(before)), After: ptr(orZero(after)),
