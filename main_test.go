@@ -29,6 +29,10 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			env.Setenv("GIT_TEMPLATE_DIR", "") // hooks that nobody asked for
+			env.Setenv("GIT_CONFIG_COUNT", "1")
+			env.Setenv("GIT_CONFIG_KEY_0", "maintenance.auto")
+			env.Setenv("GIT_CONFIG_VALUE_0", "false")
 			env.Setenv("GIT_AUTHOR_NAME", "someone")
 			env.Setenv("GIT_AUTHOR_EMAIL", "someone@example.org")
 			env.Setenv("GIT_COMMITTER_NAME", "someone")

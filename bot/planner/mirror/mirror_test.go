@@ -122,7 +122,7 @@ func TestCredentialLeavesNoTrace(t *testing.T) {
 func TestLargePullRequest(t *testing.T) {
 	hub, repo, o := world(t)
 	s := &mirror.Store{Dir: t.TempDir(), Origin: o, Most: 1 << 20}
-	noise := make([]byte, 3<<20) // does not compress
+	noise := make([]byte, 5<<18) // more than Most, and does not compress
 	rand.NewChaCha8([32]byte{1}).Read(noise)
 	if _, err := repo.Push("main", map[string]string{"own.bin": string(noise)}, "large"); err != nil {
 		t.Fatal(err)
