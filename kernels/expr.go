@@ -13,6 +13,8 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+	types "github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
@@ -115,6 +117,14 @@ var grammar = sync.OnceValue(func() *conf.Config {
 	return config
 })
 
+// engine is the same as its compiler has it, without the words that are disabled. Whoever compiles takes a copy, for the names
+// that are known there: to set it up takes ten times as long as an expression.
+var engine = sync.OnceValue(func() conf.Config {
+	config := *grammar()
+	config.Builtins = nil // all of them are
+	return config
+})
+
 // read takes the expression from a text that is a part of what stands at the node.
 func (e *Expr) read(n *strict.Node, text string) {
 	text = strings.TrimSpace(text)
@@ -197,7 +207,13 @@ func (e *Expr) compile(known []string) error {
 	if e.condition {
 		text = "(" + text + ") ? 1 : 0"
 	}
-	program, err := expr.Compile(text, append(language(), expr.Env(env))...)
+	language := engine()
+	language.WithEnv(env)
+	tree, err := types.ParseCheck(text, &language)
+	var program *vm.Program
+	if err == nil {
+		program, err = compiler.Compile(tree, &language)
+	}
 	switch {
 	case err != nil && e.condition:
 		return &fault{expr: e, what: "is no condition", fix: "write e.g. S >= 1024"}

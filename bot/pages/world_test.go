@@ -3,6 +3,7 @@ package pages_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -219,11 +220,20 @@ func (w *world) open(id change.ID, repo, title, kernel string) *change.State {
 // finish ends the change's run with evidence.
 func (w *world) finish(s *change.State, e *gates.Evidence, v *gates.Verdict) string {
 	w.Helper()
+	evidence, err := json.Marshal(e)
+	w.no(err)
+	verdict, err := json.Marshal(v)
+	w.no(err)
+	return w.finishAs(s, record{evidence, verdict, change.NewResult(v)})
+}
+
+func (w *world) finishAs(s *change.State, r record) string {
+	w.Helper()
 	run := s.Runs[0]
 	w.write(s, change.Started{Job: run.Job, Token: 1, Runner: "gpu1"})
-	result := change.NewResult(v)
-	result.Evidence, result.Verdict = w.blob("evidence-"+run.Job, e), w.blob("verdict-"+run.Job, v)
-	w.write(s, change.Finished{Job: run.Job, Token: 1, Runner: "gpu1", Result: result})
+	r.result.Evidence, r.result.Verdict = "evidence-"+run.Job, "verdict-"+run.Job
+	w.blobs[r.result.Evidence], w.blobs[r.result.Verdict] = r.evidence, r.verdict
+	w.write(s, change.Finished{Job: run.Job, Token: 1, Runner: "gpu1", Result: r.result})
 	return run.Job
 }
 
@@ -233,9 +243,20 @@ func (w *world) ask(s *change.State, text string, e change.Effect) {
 	w.write(s, change.Answered{ID: id, OK: true, Reply: "as asked", Effect: e})
 }
 
-// recorded is evidence of a real GPU, judged by the policy that is shipped for it.
-func recorded(t testing.TB, name string) (*gates.Evidence, *gates.Verdict) {
+// A record is evidence of a real GPU and the verdict of the policy that is shipped for it, as they are stored.
+type record struct {
+	evidence, verdict []byte
+	result            change.Result
+}
+
+// records are read, judged and written once for all tests, by the name of their evidence.
+var records sync.Map
+
+func recordOf(t testing.TB, name string) record {
 	t.Helper()
+	if r, ok := records.Load(name); ok {
+		return r.(record)
+	}
 	file := filepath.Join("..", "..", "kernels", "sdpa_fp8", "evidence", name+".json")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -245,30 +266,35 @@ func recorded(t testing.TB, name string) (*gates.Evidence, *gates.Verdict) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, ok := judged.Load(name)
-	if !ok {
-		shipped, err := policies.Shipped("h200")
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy, err := policies.Parse("h200.yaml", shipped)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err = json.Marshal(gates.Judge(policy, "h200.yaml", e)); err != nil {
-			t.Fatal(err)
-		}
-		judged.Store(name, text)
+	shipped, err := policies.Shipped("h200")
+	if err != nil {
+		t.Fatal(err)
 	}
-	v := &gates.Verdict{}
-	if err := json.Unmarshal(text.([]byte), v); err != nil {
+	policy, err := policies.Parse("h200.yaml", shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gates.Judge(policy, "h200.yaml", e)
+	r := record{result: change.NewResult(v)}
+	if r.evidence, err = json.Marshal(e); err != nil {
+		t.Fatal(err)
+	}
+	if r.verdict, err = json.Marshal(v); err != nil {
+		t.Fatal(err)
+	}
+	records.Store(name, r)
+	return r
+}
+
+// recorded is the same for a test that changes it.
+func recorded(t testing.TB, name string) (*gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	r, e, v := recordOf(t, name), &gates.Evidence{}, &gates.Verdict{}
+	if err := errors.Join(json.Unmarshal(r.evidence, e), json.Unmarshal(r.verdict, v)); err != nil {
 		t.Fatal(err)
 	}
 	return e, v
 }
-
-// judged is verdicts as JSON, by the name of their evidence: each is found once.
-var judged sync.Map
 
 // site serves the world's pages.
 func (w *world) site(access pages.Access) *httptest.Server {
@@ -316,16 +342,13 @@ func story(w *world) (jobs map[string]string) {
 	w.Helper()
 	jobs = map[string]string{}
 	for i, name := range []string{"stage1", "stage2", "stage3b"} {
-		e, v := recorded(w, name)
 		s := w.open(change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat(fmt.Sprint(i+1), 40)}, "org/kernels", "", "sdpa")
-		jobs[name] = w.finish(s, e, v)
+		jobs[name] = w.finishAs(s, recordOf(w, name))
 	}
-	e, v := recorded(w, "stage6_fp8")
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 7}, "org/kernels", "FP8 everywhere", "sdpa")
-	jobs["first"] = w.finish(s, e, v)
+	jobs["first"] = w.finishAs(s, recordOf(w, "stage6_fp8"))
 	w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa", Bundle: "b2"}}})
-	e, v = recorded(w, "broken")
-	jobs["broken"] = w.finish(s, e, v)
+	jobs["broken"] = w.finishAs(s, recordOf(w, "broken"))
 	w.ask(s, "/override it is late", change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: "carol", Reason: "it is late", At: "2026-03-01T00:00:00Z"}})
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
 	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: "gpu1"})

@@ -27,11 +27,16 @@ func (i *item) giveUpBuild() { i.built = i.built || i.building() }
 
 // wants is the labels of those who may have it, most wanted first. Those who compile never measure, whatever a policy says.
 func (i *item) wants() []string {
-	measure := slices.DeleteFunc(slices.Clone(i.Labels), runners.IsBuildLabel)
 	if i.unbuilt() && !i.building() {
-		return append([]string{i.Build}, measure...)
+		return i.labels
 	}
-	return measure
+	return i.labels[1:]
+}
+
+// labelsOf is the label of those who compile the job, and then those of who may measure it. Every asker is held against them, for
+// every job that waits: they are put together once.
+func labelsOf(j Job) []string {
+	return append([]string{j.Build}, slices.DeleteFunc(slices.Clone(j.Labels), runners.IsBuildLabel)...)
 }
 
 // keptUntil is until when a job is kept for those who compile; zero where it is not.

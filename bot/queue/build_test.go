@@ -7,9 +7,7 @@ import (
 
 // putCUDA queues a job that may be compiled before it is measured.
 func (d *desk) putCUDA(class Class, repo, author string) string {
-	id := d.put(class, repo, author, "l4")
-	d.byID[id].Build = "build-nvcc"
-	return id
+	return d.putJob(Job{Class: class, Repo: repo, Author: author, Labels: []string{"l4"}, Build: "build-nvcc"})
 }
 
 // built hands a job on that was compiled.

@@ -43,18 +43,19 @@ type Use struct {
 
 // spent is what a repository has used on one day.
 type spent struct {
-	day  string
+	day  int64
 	time time.Duration
 }
 
-const day = "2006-01-02"
+// dayOf is the day of a time by UTC.
+func dayOf(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // Book counts a lease that is over.
 func (q *Queue) Book(u Use) {
 	if free(u.Label) {
 		return
 	}
-	repo, on := strings.ToLower(u.Repo), u.Ended.UTC().Format(day)
+	repo, on := strings.ToLower(u.Repo), dayOf(u.Ended)
 	switch was := q.spent[repo]; {
 	case was.day == on:
 		q.spent[repo] = spent{on, was.time + u.Took}
@@ -114,6 +115,9 @@ func (q *Queue) inUse(now time.Time) inUse {
 
 // held is why a job that waits must wait for more than a runner, or nil.
 func (q *Queue) held(i *item, used inUse, now time.Time) *Held {
+	if len(q.Limits) == 0 {
+		return nil
+	}
 	limit := q.Limits.Of(i.Repo)
 	if limit == (Limit{}) {
 		return nil
@@ -124,7 +128,7 @@ func (q *Queue) held(i *item, used inUse, now time.Time) *Held {
 		return &h
 	}
 	h.Used = used[repo].time
-	if was := q.spent[repo]; was.day == now.UTC().Format(day) {
+	if was := q.spent[repo]; was.day == dayOf(now) {
 		h.Used += was.time
 	}
 	needsNone := len(i.Labels) == 1 && i.Labels[0] == noGPU

@@ -30,7 +30,7 @@ const (
 
 // level is the job's class and how long it has waited.
 func (q *Queue) level(i *item, now time.Time) level {
-	l := highest // also of a job of before there were classes
+	var l level
 	switch i.Class {
 	case MergeQueue:
 		return urgent
@@ -40,6 +40,8 @@ func (q *Queue) level(i *item, now time.Time) level {
 		l = 3
 	case Sweep:
 		l = lowest
+	default:
+		return highest // also of a job of before there were classes
 	}
 	return max(highest, l-level(max(0, now.Sub(i.Queued))/q.Rise))
 }
@@ -47,9 +49,8 @@ func (q *Queue) level(i *item, now time.Time) level {
 // othersAfter is how many jobs in a row the merge queue gets while others wait.
 const othersAfter = 7
 
-// next is the job whose turn it is for a runner with these labels, or nil. It changes nothing.
-func (q *Queue) next(labels []string, now time.Time) *item {
-	kind := kindOf(labels)
+// next is the job whose turn it is for a runner with these labels, which are of that kind, or nil. It changes nothing.
+func (q *Queue) next(labels []string, kind string, now time.Time) *item {
 	tired := q.streak[kind] >= othersAfter
 	used := q.inUse(now)
 	var best *item

@@ -91,6 +91,7 @@ type Place struct {
 // A runner is one in a forecast.
 type runner struct {
 	labels []string
+	kind   string
 	free   time.Time
 }
 
@@ -107,13 +108,13 @@ func (q *Queue) Places(now time.Time) map[string]Place {
 	var runners []runner
 	for _, a := range p.asking {
 		if len(a.Labels) > 0 {
-			runners = append(runners, runner{a.Labels, now})
+			runners = append(runners, runner{a.Labels, a.kind, now})
 		}
 	}
 	for _, i := range q.jobs {
 		if i.lease != nil && i.lease.holder != "" && now.Before(i.free) {
 			left := i.lease.since.Add(i.lease.expected).Sub(now)
-			runners = append(runners, runner{i.lease.labels, now.Add(max(left, time.Minute))}) // one that takes longer than expected is soon done, as far as anybody knows
+			runners = append(runners, runner{i.lease.labels, kindOf(i.lease.labels), now.Add(max(left, time.Minute))}) // one that takes longer than expected is soon done, as far as anybody knows
 		}
 	}
 	begun := map[string]int{} // by kind
@@ -125,7 +126,7 @@ func (q *Queue) Places(now time.Time) map[string]Place {
 			}
 		}
 		r := &runners[at]
-		i := p.next(r.labels, r.free)
+		i := p.next(r.labels, r.kind, r.free)
 		if i == nil {
 			runners = slices.Delete(runners, at, at+1) // what is given back for later, or held, is left out
 			continue
@@ -134,8 +135,8 @@ func (q *Queue) Places(now time.Time) map[string]Place {
 		if places[i.ID].Held == nil {
 			places[i.ID] = Place{Ahead: ahead(i, begun), Wait: r.free.Sub(now), Took: took}
 		}
-		begun[kindOf(r.labels)]++
-		p.took(i, kindOf(r.labels), r.free)
+		begun[r.kind]++
+		p.took(i, r.kind, r.free)
 		p.charge(i, r.labels, r.free)
 		p.forget(i)
 		r.free = r.free.Add(cmp.Or(took, unknown))

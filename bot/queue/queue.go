@@ -38,6 +38,7 @@ type Job struct {
 // An Asker waits for a job of one of the labels or, with none, for one that was lost too often.
 type Asker struct {
 	Labels []string
+	kind   string // of them, once it asks
 }
 
 // An Offer is a job for somebody who asked. It is nobody else's until Lease or Decline.
@@ -67,6 +68,7 @@ type Queue struct {
 // An item is a job and who has it.
 type item struct {
 	Job
+	labels  []string  // see labelsOf
 	offered *charge   // nil while nobody decides on an offer of it
 	free    time.Time // nobody gets it before: the lease lasts, or it was given back for later
 	lease   *lease    // nil while nobody has it
@@ -116,7 +118,7 @@ func (q *Queue) Add(j Job) {
 	if q.Has(j.ID) {
 		return
 	}
-	i := &item{Job: j}
+	i := &item{Job: j, labels: labelsOf(j)}
 	q.byID[j.ID] = i
 	q.jobs = append(q.jobs, i)
 }
@@ -147,7 +149,10 @@ func (q *Queue) forget(i *item) {
 }
 
 // Ask has somebody wait for a job, until an offer or Leave.
-func (q *Queue) Ask(a *Asker) { q.asking = append(q.asking, a) }
+func (q *Queue) Ask(a *Asker) {
+	a.kind = kindOf(a.Labels)
+	q.asking = append(q.asking, a)
+}
 
 // Leave ends that.
 func (q *Queue) Leave(a *Asker) {
@@ -271,7 +276,7 @@ type Standing struct {
 func (q *Queue) Standings(now time.Time) []Standing {
 	var all []Standing
 	for _, i := range q.jobs {
-		s := Standing{Job: i.Job, Wants: i.wants(), Waits: i.waits(now), Free: i.free}
+		s := Standing{Job: i.Job, Wants: slices.Clone(i.wants()), Waits: i.waits(now), Free: i.free}
 		if i.lease != nil {
 			s.Label = i.lease.label
 		}
@@ -320,12 +325,12 @@ func (q *Queue) Match(now time.Time) (offers []Offer, again time.Time) {
 	nothing := map[string]bool{} // for runners of this kind
 	q.noteBuilders(now)
 	for n := 0; n < len(q.asking); {
-		kind := kindOf(q.asking[n].Labels)
+		kind := q.asking[n].kind
 		if nothing[kind] {
 			n++
 			continue
 		}
-		i := q.next(q.asking[n].Labels, now)
+		i := q.next(q.asking[n].Labels, kind, now)
 		if i == nil {
 			nothing[kind] = true
 			n++

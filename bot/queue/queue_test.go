@@ -23,14 +23,18 @@ func newDesk(t *testing.T, limits Limits) *desk { return &desk{T: t, Queue: New(
 
 // put queues a job: class, repository, author and labels, l4 unless given.
 func (d *desk) put(class Class, repo, author string, labels ...string) string {
-	d.n++
-	id := fmt.Sprintf("%s-%s-%d", repo, author, d.n)
 	if len(labels) == 0 {
 		labels = []string{"l4"}
 	}
+	return d.putJob(Job{Class: class, Repo: repo, Author: author, Labels: labels})
+}
+
+func (d *desk) putJob(j Job) string {
+	d.n++
 	d.now = d.now.Add(time.Millisecond)
-	d.Add(Job{ID: id, Class: class, Repo: repo, Author: author, Kernel: "k", Labels: labels, Queued: d.now})
-	return id
+	j.ID, j.Kernel, j.Queued = fmt.Sprintf("%s-%s-%d", j.Repo, j.Author, d.n), "k", d.now
+	d.Add(j)
+	return j.ID
 }
 
 // take hands a job to a runner, or "" if there is none.

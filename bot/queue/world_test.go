@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -19,7 +18,8 @@ type simulation struct {
 	events  events
 	runners []*host
 	jobs    map[string]*simJob
-	blind   bool // the queue is not told whose a job is
+	queued  [len(fleet)][]*simJob // by kind of runner: those that are not done
+	blind   bool                  // the queue is not told whose a job is
 
 	again    time.Time // when the queue is asked again though nothing happens
 	lastMark time.Time
@@ -27,12 +27,13 @@ type simulation struct {
 	busy     time.Duration // of runners with a job, while such a job waits
 	lostTime time.Duration // at jobs that were lost with their runner, at any time
 	crashes  int
-	left     int                    // jobs that are not done
-	both     map[[2]string]*contest // repositories that waited for the same kind at the same time
+	left     int                                                       // jobs that are not done
+	both     [len(fleet)][len(repositories)][len(repositories)]contest // of repositories, the earlier first, that waited for the same kind at the same time
 }
 
 type host struct {
 	name   string
+	kind   int // in fleet
 	labels []string
 	slow   time.Duration // how many times as long it takes
 	up     bool
@@ -43,6 +44,8 @@ type host struct {
 
 type simJob struct {
 	Job
+	repo   int           // in repositories
+	item   *item         // in the queue, once it came
 	need   time.Duration // on a host that is not slow
 	first  time.Time     // when it was first handed out
 	leases int
@@ -94,20 +97,25 @@ func (s *simulation) after(d time.Duration, run func()) {
 }
 
 // fleet is 50 runners of three kinds, every tenth of which is slow.
-var fleet = []struct {
+var fleet = [...]struct {
 	label string
 	count int
 }{{"l4", 24}, {"a100", 16}, {"h200", 10}}
 
+// repositories are eight, by how much they send: one sends as much as the next four.
+var repositories = [...]struct {
+	name   string
+	weight int
+}{{"giant", 40}, {"large", 16}, {"second", 14}, {"third", 12}, {"fourth", 8}, {"fifth", 5}, {"sixth", 3}, {"small", 2}}
+
 func newSimulation(seed uint64) *simulation {
 	s := &simulation{
 		queue: New(nil), rand: rand.New(rand.NewPCG(seed, 17)), now: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC), jobs: map[string]*simJob{},
-		both: map[[2]string]*contest{},
 	}
 	s.lastMark = s.now
-	for _, kind := range fleet {
+	for k, kind := range fleet {
 		for n := range kind.count {
-			h := &host{name: fmt.Sprintf("%s-%d", kind.label, n), labels: []string{kind.label, "gpu"}, slow: 1, up: true}
+			h := &host{name: fmt.Sprintf("%s-%d", kind.label, n), kind: k, labels: []string{kind.label, "gpu"}, slow: 1, up: true}
 			if n%10 == 9 {
 				h.slow = 2
 			}
@@ -141,6 +149,12 @@ func (s *simulation) arrives(at time.Duration, j *simJob) {
 			told.Repo, told.Author = "", ""
 		}
 		s.queue.Add(told)
+		j.item = s.queue.byID[j.ID]
+		for k, kind := range fleet {
+			if slices.Contains(j.Labels, kind.label) {
+				s.queued[k] = append(s.queued[k], j)
+			}
+		}
 	})
 }
 
@@ -199,6 +213,9 @@ func (s *simulation) lease(h *host, j *simJob) {
 		}
 		s.left--
 		s.queue.Remove(j.ID, true, s.now)
+		for k, all := range s.queued {
+			s.queued[k] = slices.DeleteFunc(all, func(other *simJob) bool { return other == j })
+		}
 		h.job = nil
 		s.after(simAsk, func() {
 			if h.turn == turn {
@@ -209,43 +226,31 @@ func (s *simulation) lease(h *host, j *simJob) {
 }
 
 // waitsFor is how many jobs of the pull requests' level wait for runners of a kind, by repository.
-func (s *simulation) waitsFor(label string) map[string]int {
-	repos := map[string]int{}
-	for _, i := range s.queue.jobs {
-		if i.offered == nil && !s.now.Before(i.free) && slices.Contains(i.Labels, label) && s.queue.level(i, s.now) == highest {
-			repos[s.jobs[i.ID].Repo]++
+func (s *simulation) waitsFor(kind int) (waits [len(repositories)]int) {
+	for _, j := range s.queued[kind] {
+		if i := j.item; i.offered == nil && !s.now.Before(i.free) && s.queue.level(i, s.now) == highest {
+			waits[j.repo]++
 		}
 	}
-	return repos
+	return waits
 }
 
 // award counts a job that was handed out in the contests that its repository was in.
 func (s *simulation) award(h *host, j *simJob, took time.Duration) {
-	if s.queue.level(s.queue.byID[j.ID], s.now) != highest {
+	if s.queue.level(j.item, s.now) != highest {
 		return
 	}
-	kind := h.labels[0]
-	waits := s.waitsFor(kind)
-	waits[j.Repo]++
-	for other := range waits {
-		if waits[j.Repo] < 2 || other == j.Repo {
-			continue
-		}
-		c, first := s.contest(kind, j.Repo, other)
-		if first {
-			c.got[0] += took
-		} else {
-			c.got[1] += took
+	waits := s.waitsFor(h.kind)
+	if waits[j.repo] < 1 {
+		return
+	}
+	for other, n := range waits {
+		if n > 0 && other < j.repo {
+			s.both[h.kind][other][j.repo].got[1] += took
+		} else if n > 0 && other > j.repo {
+			s.both[h.kind][j.repo][other].got[0] += took
 		}
 	}
-}
-
-func (s *simulation) contest(kind, repo, other string) (c *contest, first bool) {
-	pair := [2]string{kind + " " + min(repo, other), kind + " " + max(repo, other)}
-	if s.both[pair] == nil {
-		s.both[pair] = &contest{}
-	}
-	return s.both[pair], repo < other
 }
 
 // mark counts what the time until then was used for.
@@ -255,13 +260,13 @@ func (s *simulation) mark(then time.Time) {
 	if d <= 0 {
 		return
 	}
-	for _, kind := range fleet {
+	for k, kind := range fleet {
 		labels := []string{kind.label, "gpu"}
 		if !slices.ContainsFunc(s.queue.jobs, func(i *item) bool { return s.queue.available(i, labels, nil, s.now) }) {
 			continue
 		}
 		for _, h := range s.runners {
-			if !h.up || h.labels[0] != kind.label {
+			if !h.up || h.kind != k {
 				continue
 			}
 			if h.job == nil {
@@ -270,51 +275,47 @@ func (s *simulation) mark(then time.Time) {
 				s.busy += d
 			}
 		}
-		repos := s.waitsFor(kind.label)
-		for a := range repos {
-			for b := range repos {
-				if a < b {
-					c, _ := s.contest(kind.label, a, b)
-					c.lasted += d
+		waits := s.waitsFor(k)
+		for a := range waits {
+			for b := a + 1; b < len(waits); b++ {
+				if waits[a] > 0 && waits[b] > 0 {
+					s.both[k][a][b].lasted += d
 				}
 			}
 		}
 	}
 }
 
-// busyDay is 5,000 jobs of eight repositories: one sends as much as the next four, one sweeps a thousand kernels at night, and
+// busyDay is 5,000 jobs of eight repositories: one sweeps a thousand kernels at night, and
 // there is more to do in the afternoon than the fleet can.
 func (s *simulation) busyDay() {
-	repos := []struct {
-		name   string
-		weight int
-	}{{"giant", 40}, {"large", 16}, {"second", 14}, {"third", 12}, {"fourth", 8}, {"fifth", 5}, {"sixth", 3}, {"small", 2}}
 	total := 0
-	for _, r := range repos {
+	for _, r := range repositories {
 		total += r.weight
 	}
-	const all, swept = 5000, 1000
+	const all, swept, sweeper = 5000, 1000, 3
 	for n := range all {
 		j := &simJob{Job: Job{ID: fmt.Sprint("j", n)}}
 		var at time.Duration
 		if n < swept {
-			j.Class, j.Repo, j.Author = Sweep, "third", "nightly"
+			j.Class, j.repo, j.Author = Sweep, sweeper, "nightly"
 			at = 2*time.Hour + time.Duration(n)*time.Second
 		} else {
 			pick := s.rand.IntN(total)
-			for _, r := range repos {
+			for n, r := range repositories {
 				if pick -= r.weight; pick < 0 {
-					j.Repo = r.name
+					j.repo = n
 					break
 				}
 			}
-			j.Author = fmt.Sprintf("%s-%d", j.Repo, min(s.rand.IntN(6), s.rand.IntN(6)))
+			j.Author = fmt.Sprintf("%s-%d", repositories[j.repo].name, min(s.rand.IntN(6), s.rand.IntN(6)))
 			j.Class = []Class{MergeQueue, PullRequest, PullRequest, PullRequest, PullRequest, PullRequest, PullRequest, Command, Command, Push}[s.rand.IntN(10)]
 			at = 8*time.Hour + max(s.within(10*time.Hour), s.within(10*time.Hour)) // more and more until six
 			if s.rand.IntN(4) == 0 {
 				at = s.within(24 * time.Hour)
 			}
 		}
+		j.Repo = repositories[j.repo].name
 		kernel := s.rand.IntN(12)
 		j.Kernel = fmt.Sprintf("%s/k%d", j.Repo, kernel)
 		j.Labels = [][]string{{"l4"}, {"l4"}, {"l4"}, {"a100"}, {"a100"}, {"h200"}, {"h200", "a100"}, {"gpu"}}[s.rand.IntN(8)]
@@ -338,15 +339,19 @@ func (s *simulation) waits(c Class) []time.Duration {
 
 // unfair is by how much the shares of two repositories differed, at worst, where both waited for long enough to tell.
 func (s *simulation) unfair() (worst float64, lines []string) {
-	for pair, c := range s.both {
-		mean := (c.got[0] + c.got[1]) / 2
-		if c.lasted < 2*time.Hour || mean < 10*time.Hour {
-			continue
+	for k, pairs := range s.both {
+		for a := range pairs {
+			for b, c := range pairs[a] {
+				mean := (c.got[0] + c.got[1]) / 2
+				if c.lasted < 2*time.Hour || mean < 10*time.Hour {
+					continue
+				}
+				off := float64((c.got[0] - c.got[1]).Abs()) / float64(mean) / 2
+				worst = max(worst, off)
+				lines = append(lines, fmt.Sprintf("%s %s and %s, %.1f h: %.1f and %.1f GPU hours, %.1f %% off",
+					fleet[k].label, repositories[a].name, repositories[b].name, c.lasted.Hours(), c.got[0].Hours(), c.got[1].Hours(), 100*off))
+			}
 		}
-		off := float64((c.got[0] - c.got[1]).Abs()) / float64(mean) / 2
-		worst = max(worst, off)
-		_, other, _ := strings.Cut(pair[1], " ")
-		lines = append(lines, fmt.Sprintf("%s and %s, %.1f h: %.1f and %.1f GPU hours, %.1f %% off", pair[0], other, c.lasted.Hours(), c.got[0].Hours(), c.got[1].Hours(), 100*off))
 	}
 	slices.Sort(lines)
 	return worst, lines

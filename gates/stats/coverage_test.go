@@ -16,6 +16,31 @@ import (
 // and the noise of the resampling with them.
 const simulationResamples = 1_500
 
+// resamples are shared by ten trials, one after the other: what they have in common averages out over the next ones, and to
+// draw them takes longer than to use them.
+type resamples struct{ draws *stats.Draws }
+
+func (r *resamples) of(t testing.TB, trial int) *stats.Draws {
+	t.Helper()
+	if trial%10 == 0 {
+		var err error
+		if r.draws, err = stats.NewDraws(simulationResamples, uint64(trial)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r.draws
+}
+
+// quantile is what the draws say about the median.
+func quantile(t testing.TB, s stats.Sample, draws *stats.Draws) *stats.Distribution {
+	t.Helper()
+	d, err := draws.Quantile(s, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // trials scales the number of simulated runs down where each costs more.
 func trials(full int) int {
 	if raceEnabled || testing.Short() {
@@ -60,10 +85,12 @@ func TestCoverage(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			var covered, naiveCovered, falseAbove, falseBelow int
 			var width float64
+			var shared resamples
 			for trial := range n {
 				s := c.noise.Ratios(rng, truth, c.rounds, c.pairs)
-				d := bootstrap(t, s, stats.Options{Resamples: simulationResamples, Seed: uint64(trial)})
-				if holds(d.Interval(0.95), truth) {
+				d := quantile(t, s, shared.of(t, trial))
+				interval := d.Interval(0.95)
+				if holds(interval, truth) {
 					covered++
 				}
 				if holds(naive(s, 0.95), truth) {
@@ -75,7 +102,7 @@ func TestCoverage(t *testing.T) {
 				if d.PBelow(truth) <= 0.05 {
 					falseBelow++
 				}
-				width += math.Log(d.Upper(0.025) / d.Lower(0.025))
+				width += math.Log(interval.Upper / interval.Lower)
 			}
 			rate := func(count int) float64 { return float64(count) / float64(n) }
 			t.Logf("%d runs: 95 %% interval covers %.1f %%, mean width %.2f %%; naive t over all launches covers %.1f %%; "+
@@ -113,11 +140,12 @@ func TestLooksShareOneErrorRate(t *testing.T) {
 	n := trials(320)
 	rng := rand.New(rand.NewPCG(8, 8))
 	var spent, unspent int
+	var shared resamples
 	for trial := range n {
 		s := gpu.Ratios(rng, 1.1, looks[len(looks)-1], 20)
 		var claimed, claimedUnspent bool
 		for k, rounds := range looks {
-			d := bootstrap(t, stats.Sample{Rounds: s.Rounds[:rounds]}, stats.Options{Resamples: simulationResamples, Seed: uint64(trial)})
+			d := quantile(t, stats.Sample{Rounds: s.Rounds[:rounds]}, shared.of(t, trial))
 			p := d.PAbove(1.1)
 			claimed = claimed || p <= shares[k]
 			claimedUnspent = claimedUnspent || p <= alpha
@@ -143,15 +171,16 @@ func TestDetectableHoldsItsPower(t *testing.T) {
 	const alpha, power, rounds, pairs, threshold = 0.05, 0.8, 12, 40, 1.1
 	n := trials(320)
 	rng := rand.New(rand.NewPCG(9, 9))
-	opt := stats.Options{Resamples: simulationResamples}
+	var shared resamples
+	draws := shared.of(t, 0)
 	var sum float64
 	for range n {
-		sum += bootstrap(t, gpu.Ratios(rng, 1, rounds, pairs), opt).Detectable(alpha, power)
+		sum += quantile(t, gpu.Ratios(rng, 1, rounds, pairs), draws).Detectable(alpha, power)
 	}
 	effect := sum / float64(n)
 	proven := 0
 	for range n {
-		if bootstrap(t, gpu.Ratios(rng, threshold*(1+effect), rounds, pairs), opt).Lower(alpha) >= threshold {
+		if quantile(t, gpu.Ratios(rng, threshold*(1+effect), rounds, pairs), draws).Lower(alpha) >= threshold {
 			proven++
 		}
 	}

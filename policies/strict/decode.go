@@ -40,8 +40,7 @@ type decoder struct {
 	file     string
 	problems Problems
 	reported map[Problem]bool // values may be read more than once, on top of others
-	types    map[reflect.Type]keys
-	mistakes int // all that was refused, also what is not in problems
+	mistakes int              // all that was refused, also what is not in problems
 	nodes    int
 	depth    int
 	full     bool // maxNodes was reached, and told
@@ -49,7 +48,7 @@ type decoder struct {
 }
 
 func newDecoder(file string) *decoder {
-	return &decoder{file: file, reported: map[Problem]bool{}, types: map[reflect.Type]keys{}}
+	return &decoder{file: file, reported: map[Problem]bool{}}
 }
 
 // spend tells whether the file may unfold to so many values more. What is not
@@ -136,16 +135,16 @@ func removable(pointer reflect.Type) bool { return pointer.Elem().Kind() != refl
 
 func (d *decoder) structure(n *Node, v reflect.Value) {
 	if !n.Mapping() {
-		n.Errorf("is %s (write a mapping with %s)", describe(n), strings.Join(fieldNames(v.Type()), ", "))
+		n.Errorf("is %s (write a mapping with %s)", describe(n), strings.Join(keysOf(v.Type()).names, ", "))
 		return
 	}
-	fields := d.keysOf(v.Type())
+	fields := keysOf(v.Type())
 	seen := map[string]bool{}
 	for _, p := range n.Pairs() {
 		at, known := fields.index[p.Key]
 		switch {
 		case !known:
-			p.Errorf("unknown field%s", suggestion(p.Key, fieldNames(v.Type())))
+			p.Errorf("unknown field%s", suggestion(p.Key, fields.names))
 		case seen[p.Key]:
 			p.Errorf("is set twice (delete one)")
 		default:
@@ -158,28 +157,6 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 			n.Child(f.Name).Errorf("is required%s", f.hint())
 		}
 	}
-}
-
-// keys is the fields of a struct type, by name, and those that must be there.
-type keys struct {
-	index    map[string][]int
-	required []Field
-}
-
-// keysOf looks through a type once for a file: rules and shapes come by the dozen.
-func (d *decoder) keysOf(t reflect.Type) keys {
-	if known, ok := d.types[t]; ok {
-		return known
-	}
-	k := keys{index: map[string][]int{}}
-	walkFields(t, func(f Field, index []int) {
-		k.index[f.Name] = index
-		if f.Required {
-			k.required = append(k.required, f)
-		}
-	})
-	d.types[t] = k
-	return k
 }
 
 func (d *decoder) slice(n *Node, v reflect.Value) {

@@ -2,7 +2,9 @@ package strict
 
 import (
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // A Field is one key that a struct reads: its name from the yaml tag, whether
@@ -50,29 +52,41 @@ func (f Field) hint() string {
 }
 
 // Fields lists the keys of a struct type, embedded structs included.
-func Fields(t reflect.Type) []Field {
-	var fields []Field
-	walkFields(t, func(f Field, _ []int) { fields = append(fields, f) })
-	return fields
+func Fields(t reflect.Type) []Field { return slices.Clone(keysOf(t).fields) }
+
+// keys is the fields of a struct type in their order, their names, where each is, and those that must be there.
+type keys struct {
+	fields   []Field
+	names    []string
+	index    map[string][]int
+	required []Field
 }
 
-func fieldNames(t reflect.Type) []string {
-	var names []string
-	for _, f := range Fields(t) {
-		names = append(names, f.Name)
+// types is the keys of the types that were read, by type. What tags say does not change while a program runs, and to
+// take them apart costs more than all else that is done with a value.
+var types sync.Map
+
+// keysOf looks through a type once. Nobody changes what it returns.
+func keysOf(t reflect.Type) *keys {
+	if k, ok := types.Load(t); ok {
+		return k.(*keys)
 	}
-	return names
-}
-
-func walkFields(t reflect.Type, do func(Field, []int)) {
+	k := &keys{index: map[string][]int{}}
 	for _, sf := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
 		if name == "" || name == "-" || !sf.IsExported() {
 			continue
 		}
-		do(Field{
+		f := Field{
 			Name: name, Doc: sf.Tag.Get("doc"), Example: sf.Tag.Get("eg"), Default: sf.Tag.Get("default"), Bounds: sf.Tag.Get("bounds"), Half: sf.Tag.Get("half"),
 			Required: sf.Tag.Get("required") == "true", Type: sf.Type,
-		}, sf.Index)
+		}
+		k.fields, k.names = append(k.fields, f), append(k.names, name)
+		k.index[name] = sf.Index
+		if f.Required {
+			k.required = append(k.required, f)
+		}
 	}
+	types.Store(t, k)
+	return k
 }

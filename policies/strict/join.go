@@ -50,7 +50,7 @@ func PlaceOf(data []byte, path ...string) (line, column int) {
 // joined takes each key of a struct's mapping from the file that it belongs to.
 func joined(t reflect.Type, lower, upper *yaml.Node, kept []string) *yaml.Node {
 	fields := map[string]Field{}
-	for _, f := range Fields(t) {
+	for _, f := range keysOf(t).fields {
 		fields[f.Name] = f
 	}
 	implementation := func(key *yaml.Node) bool {
@@ -178,5 +178,5 @@ func itemType(t reflect.Type) reflect.Type {
 }
 
 func hasHalves(t reflect.Type) bool {
-	return slices.ContainsFunc(Fields(t), func(f Field) bool { return f.Half != "" })
+	return slices.ContainsFunc(keysOf(t).fields, func(f Field) bool { return f.Half != "" })
 }

@@ -133,7 +133,7 @@ func (n *Node) Pairs() []Pair {
 	if !n.Mapping() {
 		return nil
 	}
-	var pairs []Pair
+	pairs := make([]Pair, 0, len(n.yaml.Content)/2)
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
 		k, v := n.yaml.Content[i], n.yaml.Content[i+1]
 		if isWord(k) {
@@ -157,9 +157,8 @@ func (n *Node) Child(keys ...string) *Node {
 // child takes the first of two equal keys, which is the one that is decoded.
 func (n *Node) child(key string) *Node {
 	var here, under *Node
-	pairs := n.Pairs()
-	if i := slices.IndexFunc(pairs, func(p Pair) bool { return p.Key == key }); i >= 0 {
-		here = pairs[i].Value
+	if value := n.own(key); value != nil {
+		here = n.dec.at(value, n, key, 0)
 	}
 	if n.under != nil && n.under.Has(key) {
 		under = n.under.child(key)
@@ -177,7 +176,20 @@ func (n *Node) child(key string) *Node {
 
 // Has tells whether a mapping names the key.
 func (n *Node) Has(key string) bool {
-	return slices.ContainsFunc(n.Pairs(), func(p Pair) bool { return p.Key == key }) || n.under != nil && n.under.Has(key)
+	return n.own(key) != nil || n.under != nil && n.under.Has(key)
+}
+
+// own is what the node's own mapping has under the key, or nil.
+func (n *Node) own(key string) *yaml.Node {
+	if !n.Mapping() {
+		return nil
+	}
+	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
+		if k := n.yaml.Content[i]; k.Value == key && isWord(k) {
+			return n.yaml.Content[i+1]
+		}
+	}
+	return nil
 }
 
 // maxKey is how much of a key a path shows.

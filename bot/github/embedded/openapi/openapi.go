@@ -19,7 +19,8 @@ const version = "23.0.2" // as in testdata/fetch-openapi.sh
 
 // A Description is GitHub's published API description.
 type Description struct {
-	root map[string]any
+	paths, webhooks *section
+	components      map[string]*section // by kind
 }
 
 // Load reads the description out of the cache. Without it the test is skipped, or
@@ -40,7 +41,7 @@ func Load(t testing.TB) *Description {
 	return d
 }
 
-// read takes a second, which the tests of a package share.
+// read is shared by the tests of a package.
 var read = sync.OnceValues(func() (*Description, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -50,9 +51,30 @@ var read = sync.OnceValues(func() (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{}
-	return d, json.Unmarshal(raw, &d.root)
+	return newDescription(raw)
 })
+
+func newDescription(raw []byte) (*Description, error) {
+	top, err := members(raw)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := members(top["components"])
+	if err != nil {
+		return nil, err
+	}
+	d := &Description{components: map[string]*section{}}
+	for kind, raw := range kinds {
+		if d.components[kind], err = newSection(raw); err != nil {
+			return nil, err
+		}
+	}
+	if d.paths, err = newSection(top["paths"]); err != nil {
+		return nil, err
+	}
+	d.webhooks, err = newSection(top["x-webhooks"])
+	return d, err
+}
 
 // cacheDir is where the scripts put what they fetch.
 func cacheDir() (string, error) {
@@ -80,10 +102,9 @@ type Operation struct {
 func (d *Description) Operation(method, path string) *Operation {
 	got := strings.Split(strings.Trim(path, "/"), "/")
 	best, bestLiteral := "", -1
-	paths, _ := d.root["paths"].(map[string]any)
-	for template, operations := range paths {
+	for template := range d.paths.raw {
 		want := strings.Split(strings.Trim(template, "/"), "/")
-		if len(want) != len(got) || at(operations, strings.ToLower(method)) == nil {
+		if len(want) != len(got) {
 			continue
 		}
 		literal := 0
@@ -97,14 +118,14 @@ func (d *Description) Operation(method, path string) *Operation {
 			}
 			literal++
 		}
-		if literal > bestLiteral {
+		if literal > bestLiteral && at(d.paths.at(template), strings.ToLower(method)) != nil {
 			best, bestLiteral = template, literal
 		}
 	}
 	if best == "" {
 		return nil
 	}
-	spec, _ := at(paths, best, strings.ToLower(method)).(map[string]any)
+	spec, _ := at(d.paths.at(best), strings.ToLower(method)).(map[string]any)
 	return &Operation{Path: best, d: d, spec: spec}
 }
 
@@ -154,7 +175,7 @@ func (o *Operation) Request(query map[string][]string, body []byte) []string {
 // Webhook compares a webhook's payload with the description of one, such as
 // "check-run-created". Known is false if GitHub sends none of that name.
 func (d *Description) Webhook(name string, payload []byte) (wrong []string, known bool) {
-	schema := at(d.root, "x-webhooks", name, "post", "requestBody", "content", "application/json", "schema")
+	schema := at(d.webhooks.at(name), "post", "requestBody", "content", "application/json", "schema")
 	if schema == nil {
 		return nil, false
 	}

@@ -24,8 +24,8 @@ func (d *Description) resolve(schema any) map[string]any {
 		if !ok {
 			return m
 		}
-		next, _ := at(d.root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...).(map[string]any)
-		m = next
+		steps := append(strings.Split(strings.TrimPrefix(ref, "#/components/"), "/"), "")
+		m, _ = d.components[steps[0]].at(steps[1]).(map[string]any)
 	}
 }
 
