@@ -43,7 +43,7 @@ gates:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
     rounds: {min: 6, max: 15}
-    pairs: 6
+    pairs: 4
     control: 40%
     solo_shift: 100%
 rules:
@@ -211,7 +211,7 @@ func TestEvidenceIsComplete(t *testing.T) {
 			t.Fatalf("round %d is not whole: %+v", i, r)
 		}
 		for _, s := range r.Series {
-			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate) {
+			if len(s.Nanos) != 4*6 || len(s.Solo) == 0 || s.Verified != 4*2*s.Batch+len(s.Single.Candidate) {
 				t.Errorf("round %d on %s: %d samples, %d solo, %d verified outputs of batches of %d", i, s.Shape, len(s.Nanos), len(s.Solo), s.Verified, s.Batch)
 			}
 			for block := range strings.FieldsSeq(s.Order) {
