@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,27 +71,16 @@ func languages(t testing.TB) (*kernels.Manifest, *policies.Policy) {
 // newTestWorker makes a worker for a candidate's source against a baseline's.
 func newTestWorker(t testing.TB, m *kernels.Manifest, p *policies.Policy, base, candidate string, timeout time.Duration) *Worker {
 	t.Helper()
-	root := t.TempDir()
-	side := func(name, source string) runners.Side {
-		dir := filepath.Join(root, name)
+	side := func(source string) runners.Side {
 		v, err := m.Variant(m.DefaultVariant)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{v.Source: source, "reference.c": reference} {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return runners.Side{Dir: dir, Variant: m.DefaultVariant}
+		return runners.Side{Dir: sourceFolder(t, map[string]string{v.Source: source, "reference.c": reference}), Variant: m.DefaultVariant}
 	}
-	b := side("base", base)
-	job := runners.Job{Manifest: m, Policy: p, Trusted: b.Dir, Baseline: &b, Candidate: side("head", candidate)}
-	w := newWorker(t, job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
-	return w
+	b := side(base)
+	job := runners.Job{Manifest: m, Policy: p, Trusted: b.Dir, Baseline: &b, Candidate: side(candidate)}
+	return newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
 }
 
 // gate takes a candidate's source through all gates against the slow baseline.
