@@ -139,10 +139,6 @@ func TestVerdicts(t *testing.T) {
 			"the bench command printed no times for mission (print {\"shape\":\"mission\",\"us\":[…]})"},
 		{"checks nothing that it times", trial{candidate: "us=80; " + onlyTimed + "print_figures() { :; }"}, gates.Defer, gates.ReasonCorrectness,
 			"the bench command printed no error figures of the outputs that it timed on small"},
-		{"results through /dev/fd and on standard output, beside noise", trial{
-			baseline:  "us=100; exec 3>&1; before() { echo 'Run: 1 of 2'; }",
-			candidate: "before() { echo 'Run: 1 of 2'; echo '{not JSON'; echo warning >&2; }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80]}' > /dev/fd/$KERNELGATE_RESULT_FD; }"},
-			gates.Pass, "", "Proven"},
 		{"the baseline fails", trial{baseline: onlyTimed + "exit 7", candidate: "us=80"}, gates.Error, gates.ReasonRunner,
 			"The runner could not do its work: measuring round 1: the baseline's harness failed: the bench command ended with status 7; mend it on the base"},
 	} {
@@ -153,6 +149,37 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("got  %s (%s): %q\nwant %s (%s): …%q…\nlog:\n%s", v.Outcome, v.Reason, v.Summary, c.outcome, c.reason, c.says, w.BuildLog())
 			}
 		})
+	}
+}
+
+// Results count through /dev/fd and on standard output as well, whatever is printed beside them.
+func TestResultsBesideNoise(t *testing.T) {
+	t.Parallel()
+	job, config := trial{
+		baseline:  "us=100; exec 3>&1; before() { echo 'Run: 1 of 2'; }",
+		candidate: "before() { echo 'Run: 1 of 2'; echo '{not JSON'; echo warning >&2; }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80]}' > /dev/fd/$KERNELGATE_RESULT_FD; }",
+	}.job(t)
+	w := built(t, job, config)
+	rule := job.Policy.RuleFor(job.Change).Gates
+	c, err := w.Correctness(t.Context(), rule.Correctness, silent{})
+	if err != nil || len(c.Cases) != 6 {
+		t.Fatalf("%v: %+v", err, c)
+	}
+	for _, k := range c.Cases {
+		if k.Errors == nil || k.Baseline == nil || k.Failure != nil {
+			t.Errorf("got %+v", k)
+		}
+	}
+	r, err := w.Round(t.Context(), rule.Performance, []string{"small", "mission"}, silent{})
+	if err != nil || r.Failure != nil || len(r.Series) != 2 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	for _, s := range r.Series {
+		for k, side := range s.Order {
+			if want := map[rune]float64{gates.SideBaseline: 100e3, gates.SideControl: 100e3, gates.SideCandidate: 80e3}[side]; s.Nanos[k] != want {
+				t.Errorf("%s: sample %d (%c) is %v ns, want %v", s.Shape, k, side, s.Nanos[k], want)
+			}
+		}
 	}
 }
 

@@ -16,8 +16,21 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// compiled takes sources through the build as a runner does, and judges it: a verdict without performance gates ends with it.
+// compiled takes sources through the build as a runner does, and judges it: a verdict without performance gates ends with it. What the
+// same compiler has made of the same before is looked at again, and linked; refusals are the compiler's anew.
 func compiled(t *testing.T, manifest func(string) string, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	return gathered(t, manifest, files, "")
+}
+
+// freshlyCompiled is the same where the compiler itself is at issue: it is called, whatever it has made before.
+func freshlyCompiled(t *testing.T, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
+	t.Helper()
+	return gathered(t, nil, files, "reference")
+}
+
+// gathered keeps the builds of one of the worker's folders only, or of all.
+func gathered(t *testing.T, manifest func(string) string, files map[string]string, only string) (*Worker, *gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/kernel.yaml")
 	if err != nil {
@@ -53,7 +66,7 @@ func compiled(t *testing.T, manifest func(string) string, files map[string]strin
 		t.Fatal(err)
 	}
 	kept := keep(t, w.cc, w.cc.Version)
-	kept.only = "reference" // the rest is what these tests are about
+	kept.only = only
 	w.compiler = kept
 	e, err := runners.Gather(t.Context(), job, w, silent{})
 	if err != nil {
@@ -158,7 +171,7 @@ func TestBombIsNotUnpacked(t *testing.T) {
 	source := assembly(".pushsection .rela.rodata.zz,\"0x800\",%4\n.incbin \"bomb.h\"\n.popsection\n.pushsection .rodata.zz,\"a\"\n.long 1\n.popsection")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, _, v := compiled(t, nil, map[string]string{"scale.c": source, "bomb.h": string(header) + bomb.String()})
+	_, _, v := freshlyCompiled(t, map[string]string{"scale.c": source, "bomb.h": string(header) + bomb.String()})
 	runtime.ReadMemStats(&after)
 	if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, "section .rela.rodata.zz is compressed") {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
@@ -301,7 +314,7 @@ func TestSameCodeIsAllOfIt(t *testing.T) {
 func TestAssemblerSeesNoSecret(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	t.Setenv("KERNELGATE_TEST_SECRET", secret)
-	w, _, v := compiled(t, nil, map[string]string{"scale.c": assembly(".pushsection .rodata.x,\"a\",%progbits\n.incbin \"/proc/self/environ\"\n.popsection")})
+	w, _, v := freshlyCompiled(t, map[string]string{"scale.c": assembly(".pushsection .rodata.x,\"a\",%progbits\n.incbin \"/proc/self/environ\"\n.popsection")})
 	if v.Outcome == gates.Error {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
@@ -324,7 +337,7 @@ func TestAssemblerSeesNoSecret(t *testing.T) {
 
 // What the source's compiler left behind is not beside the program when it is linked.
 func TestProgramIsMadeOfKnownFiles(t *testing.T) {
-	w, _, v := compiled(t, nil, map[string]string{"scale.c": ordinary})
+	w, _, v := freshlyCompiled(t, map[string]string{"scale.c": ordinary})
 	if v.Outcome != gates.Pass {
 		t.Fatal(v.Summary)
 	}

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -65,8 +63,6 @@ void scale(struct params p, struct uint3 grid, bool on, int8_t little, const voi
 		t.Fatal(err)
 	}
 	w := newTestWorker(t, m, p, kernel, kernel, time.Minute)
-	if err := os.WriteFile(filepath.Join(w.job.Trusted, "reference.c"), []byte(ref), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	w.job.Trusted = sourceFolder(t, map[string]string{"reference.c": ref})
 	passesAndSanitizes(t, w, p)
 }

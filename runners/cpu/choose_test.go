@@ -60,16 +60,11 @@ func chosen(t *testing.T, manifest, policy string, files map[string]string) (*Wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	all := map[string]string{"plain.c": baseline, "short.c": shortSource, "long.c": longSource, "reference.c": reference}
 	for name, text := range files {
 		all[name] = text
 	}
-	for name, text := range all {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := sourceFolder(t, all)
 	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Baseline: &runners.Side{Dir: dir, Variant: "plain"}, Candidate: runners.Side{Dir: dir, Variant: m.DefaultVariant}}
 	w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
 	e, err := runners.Gather(t.Context(), job, w, silent{})

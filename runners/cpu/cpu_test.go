@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +25,11 @@ const (
 	reference = `#include <stdint.h>
 void reference(const double *x, double *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }
 `
-	// Slow on purpose: the baseline does its work sixteen times.
+	// Slow on purpose: the baseline does its work again and again. Launches that take their time make small batches, which need few inputs.
 	baseline = `#include <stdint.h>
 void scale(const float *x, float *y, int32_t N)
 {
-    for (volatile int again = 0; again < 16; again++)
+    for (volatile int again = 0; again < 600; again++)
         for (int i = 0; i < N; i++)
             y[i] = 2 * x[i];
 }
@@ -43,7 +42,7 @@ gates:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
     rounds: {min: 6, max: 15}
-    pairs: 6
+    pairs: 4
     control: 40%
     solo_shift: 100%
 rules:
@@ -72,27 +71,16 @@ func languages(t testing.TB) (*kernels.Manifest, *policies.Policy) {
 // newTestWorker makes a worker for a candidate's source against a baseline's.
 func newTestWorker(t testing.TB, m *kernels.Manifest, p *policies.Policy, base, candidate string, timeout time.Duration) *Worker {
 	t.Helper()
-	root := t.TempDir()
-	side := func(name, source string) runners.Side {
-		dir := filepath.Join(root, name)
+	side := func(source string) runners.Side {
 		v, err := m.Variant(m.DefaultVariant)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{v.Source: source, "reference.c": reference} {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return runners.Side{Dir: dir, Variant: m.DefaultVariant}
+		return runners.Side{Dir: sourceFolder(t, map[string]string{v.Source: source, "reference.c": reference}), Variant: m.DefaultVariant}
 	}
-	b := side("base", base)
-	job := runners.Job{Manifest: m, Policy: p, Trusted: b.Dir, Baseline: &b, Candidate: side("head", candidate)}
-	w := newWorker(t, job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
-	return w
+	b := side(base)
+	job := runners.Job{Manifest: m, Policy: p, Trusted: b.Dir, Baseline: &b, Candidate: side(candidate)}
+	return newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: timeout, Seed: 1, Getenv: func(string) string { return "" }})
 }
 
 // gate takes a candidate's source through all gates against the slow baseline.
@@ -158,7 +146,7 @@ func TestBadKernels(t *testing.T) {
 			"the output depends on what the kernel kept of an earlier launch"},
 		{"not the same twice, whatever came before", "struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now); for (int i = 0; i < N; i++) y[i] = 2 * x[i] * (1 + 1e-7f * (float)(now.tv_nsec % 1000));",
 			gates.Defer, gates.ReasonCorrectness, "two launches on the same input gave different bits"},
-		{"skips every second launch once it is warm", "static int n; if (n++ > 12 && n % 2) return; for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Defer, gates.ReasonCorrectness,
+		{"skips every second launch once it is warm", "static int n; if (n++ > 12 && n % 2) return; for (volatile int again = 0; again < 250; again++) for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Defer, gates.ReasonCorrectness,
 			"elements were never written"},
 		{"the same machine code", "", gates.Defer, gates.ReasonTooSlow, "Too slow: the machine code is the same as the baseline's"},
 	} {
@@ -199,7 +187,7 @@ func TestRightForOneSeedAlone(t *testing.T) {
 
 // A kernel that is right and faster passes, and its evidence has everything.
 func TestEvidenceIsComplete(t *testing.T) {
-	e, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Minute)
+	e, v := gate(t, include+"void scale(const float *x, float *y, int32_t N) { for (volatile int again = 0; again < 250; again++) for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }", time.Minute)
 	if v.Outcome != gates.Pass || !strings.Contains(v.Summary, "Proven: speedup +") {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
@@ -211,7 +199,7 @@ func TestEvidenceIsComplete(t *testing.T) {
 			t.Fatalf("round %d is not whole: %+v", i, r)
 		}
 		for _, s := range r.Series {
-			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate) {
+			if len(s.Nanos) != 4*6 || len(s.Solo) == 0 || s.Verified != 4*2*s.Batch+len(s.Single.Candidate) {
 				t.Errorf("round %d on %s: %d samples, %d solo, %d verified outputs of batches of %d", i, s.Shape, len(s.Nanos), len(s.Solo), s.Verified, s.Batch)
 			}
 			for block := range strings.FieldsSeq(s.Order) {

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -100,9 +98,7 @@ void reference(const double *w_d, const double *w_qs, const double *x, const dou
 				t.Fatalf("no %q", old)
 			}
 			w := newTestWorker(t, m, p, source, strings.Replace(source, old, new, 1), time.Minute)
-			if err := os.WriteFile(filepath.Join(w.job.Trusted, "reference.c"), []byte(ref), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			w.job.Trusted = sourceFolder(t, map[string]string{"reference.c": ref})
 			return w
 		}
 		// Other machine code, so that it is run.

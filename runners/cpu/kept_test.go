@@ -44,6 +44,42 @@ func keep(t testing.TB, c compiler, stamp string) keeping {
 	return keeping{compiler: c, builds: toolchain.Cache{Dir: dir, MaxBytes: 256 << 20}, stamp: stamp}
 }
 
+// sourceFolder holds files at a path that stays the same for the same files, so that builds for a debugger, which have it in them, can
+// be kept. Nobody may change them.
+func sourceFolder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode(files); err != nil {
+		t.Fatal(err)
+	}
+	all := toolchaintest.Builds(t) + "-sources"
+	dir := filepath.Join(all, hex.EncodeToString(h.Sum(nil)))
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.MkdirTemp(all, "new-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		file := filepath.Join(made, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Another test may have been first with the same.
+	if err := os.Rename(made, dir); err != nil {
+		os.RemoveAll(made)
+		if _, err := os.Stat(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // keeping is a compiler that is called once for the same sources, flags and machine, from one run of the tests to the next. What it
 // made is found by a hash of all that. A refusal is not kept.
 type keeping struct {

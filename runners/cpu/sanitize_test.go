@@ -36,10 +36,7 @@ func sanitizer(t *testing.T, variant, source string) *Worker {
 		t.Fatal(err)
 	}
 	if source != "" {
-		dir = t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, variant+".c"), []byte(source), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		dir = sourceFolder(t, map[string]string{variant + ".c": source})
 	}
 	job := runners.Job{Manifest: m, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
 	w := newWorker(t, job, Config{Scratch: t.TempDir(), Seed: 1, Getenv: os.Getenv})

@@ -253,6 +253,9 @@ int main(void) { pthread_t id; pthread_create(&id, 0, spin, 0); syscall(SYS_exit
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
+	if s := stateOf(cmd.Process.Pid); s.threads != 2 || (state{letter: 'T', threads: s.threads}).allStopped() {
+		t.Errorf("one of two threads has stopped, and that is said of all: %+v", s)
+	}
 	if err := halt(cmd.Process.Pid); err != nil {
 		t.Fatalf("a thread runs, and stopping it says: %v", err)
 	}

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,18 +112,10 @@ func TestToleranceDecidesUnderTheDefaultPolicy(t *testing.T) {
 // gatherFiles takes the files of base and head through the policy's gates.
 func gatherFiles(t *testing.T, m *kernels.Manifest, p *policies.Policy, files map[string]string) *gates.Evidence {
 	t.Helper()
-	root := t.TempDir()
-	for file, text := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := sourceFolder(t, files)
 	base := runners.Side{Dir: filepath.Join(root, "base"), Variant: m.DefaultVariant}
 	job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant}}
-	w := newWorker(t, job, Config{Scratch: filepath.Join(root, "build"), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
+	w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
 	e, err := runners.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -33,6 +34,21 @@ func attack(name string, args []string) int {
 	}
 	fmt.Println("BREACH:", name)
 	return 1
+}
+
+// nextAttempt parts what attackInTurn prints.
+const nextAttempt = "---- the next attempt\n"
+
+// attackInTurn makes several attempts, each with its arguments and an empty one behind them. Its exit code is 0 if all were refused.
+func attackInTurn(args []string) int {
+	code := 0
+	for len(args) > 0 {
+		end := slices.Index(args, "")
+		code = max(code, attack(args[0], args[1:end]))
+		fmt.Print(nextAttempt)
+		args = args[end+1:]
+	}
+	return code
 }
 
 // attacks return the error that stopped them, or nil if they got through.

@@ -88,12 +88,12 @@ func TestConformance(t *testing.T) {
 			change: func(s *Spec) { withWrite(s); s.Limits.Disk, s.Limits.FileSize = 16*mib, 64*mib }, printed: "no space left"},
 		{name: "fill shared memory", attack: []string{"fill by files", "/dev/shm"}, change: small, printed: "no space left"},
 		{name: "write a large file", attack: []string{"fill", writable}, change: small, printed: "file too large"},
-		{name: "allocate in many processes", attack: []string{"allocate apart"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
-			refused: "over the limit of 256 MiB", killed: true},
-		{name: "allocate shared memory", attack: []string{"allocate shared"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
-			refused: "over the limit of 256 MiB", killed: true},
-		{name: "allocate without end", attack: []string{"allocate"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 256*mib, true },
-			refused: "over the limit of 256 MiB", killed: true},
+		{name: "allocate in many processes", attack: []string{"allocate apart"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 128*mib, true },
+			refused: "over the limit of 128 MiB", killed: true},
+		{name: "allocate shared memory", attack: []string{"allocate shared"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 128*mib, true },
+			refused: "over the limit of 128 MiB", killed: true},
+		{name: "allocate without end", attack: []string{"allocate"}, change: func(s *Spec) { s.Limits.Memory, s.Limits.Overcommit = 128*mib, true },
+			refused: "over the limit of 128 MiB", killed: true},
 		{name: "print without end", attack: []string{"print"}, change: func(s *Spec) { s.Limits.Output = 64 << 10 }, refused: "output cut at 64 KiB", killed: true},
 		{name: "run past the deadline", attack: []string{"wait"}, change: func(s *Spec) { s.Limits.Wall = 200 * time.Millisecond }, refused: "killed at the 200ms deadline", killed: true},
 
@@ -123,7 +123,43 @@ func TestConformance(t *testing.T) {
 		more(attempt{name: "write to a file handed over for reading", attack: []string{"reopen"},
 			change: func(s *Spec) { s.ExtraFiles = []*os.File{handedOver} }, printed: "permission denied"})
 	}
+	judge := func(t *testing.T, test attempt, r Result, out string) {
+		t.Helper()
+		short := out[:min(len(out), 1000)]
+		if strings.Contains(out, "BREACH") || strings.Contains(out, secret) {
+			t.Fatalf("got through: %s", short)
+		}
+		if test.killed != (r.Signal != 0) || !test.killed && r.ExitCode != 0 {
+			t.Errorf("ended with %+v, killed should be %v; it printed %s", r, test.killed, short)
+		}
+		if !containsAny(out, test.printed) {
+			t.Errorf("printed %q, want %q", short, test.printed)
+		}
+		if !containsAny(strings.Join(r.Refused, "\n"), test.refused) {
+			t.Errorf("result says %q, want %q; it printed %q", r.Refused, test.refused, short)
+		}
+	}
+	// What asks nothing special of its sandbox is tried in one, by one process, attempt after attempt.
+	plain := slices.DeleteFunc(slices.Clone(tests), func(a attempt) bool { return a.change != nil || a.killed })
+	t.Run("in one sandbox", func(t *testing.T) {
+		t.Parallel()
+		args := []string{"attack", "in turn"}
+		for _, test := range plain {
+			args = append(append(args, test.attack...), "")
+		}
+		r, out := run(t, self(t, args...))
+		printed := strings.Split(out, nextAttempt)
+		if len(printed) != len(plain)+1 {
+			t.Fatalf("%d of %d attempts came to their end: %+v, %s", len(printed)-1, len(plain), r, out)
+		}
+		for i, test := range plain {
+			t.Run(test.name, func(t *testing.T) { judge(t, test, r, printed[i]) })
+		}
+	})
 	for _, test := range tests {
+		if test.change == nil && !test.killed {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := self(t, append([]string{"attack"}, test.attack...)...)
@@ -137,19 +173,7 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			r, out := run(t, s)
-			short := out[:min(len(out), 1000)]
-			if strings.Contains(out, "BREACH") || strings.Contains(out, secret) {
-				t.Fatalf("got through: %s", short)
-			}
-			if test.killed != (r.Signal != 0) || !test.killed && r.ExitCode != 0 {
-				t.Errorf("ended with %+v, killed should be %v; it printed %s", r, test.killed, short)
-			}
-			if !containsAny(out, test.printed) {
-				t.Errorf("printed %q, want %q", short, test.printed)
-			}
-			if !containsAny(strings.Join(r.Refused, "\n"), test.refused) {
-				t.Errorf("result says %q, want %q; it printed %q", r.Refused, test.refused, short)
-			}
+			judge(t, test, r, out)
 		})
 	}
 }

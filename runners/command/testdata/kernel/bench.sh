@@ -11,16 +11,25 @@ after() { :; }
 
 . ./built.sh
 before
+# What is asked is read by the shell alone: every round starts several of these.
 if [ "$KERNELGATE_MODE" = performance ]; then
-    for shape in $(echo "$KERNELGATE_SHAPES" | tr '{' '\n' | sed -n 's/.*"name":"\([^"]*\)".*/\1/p'); do
+    rest=$KERNELGATE_SHAPES
+    while [ "$rest" != "${rest#*\"name\":\"}" ]; do
+        rest=${rest#*\"name\":\"}
+        shape=${rest%%\"*}
         print_times "$shape"
         print_figures "$shape"
     done
 else
-    echo "$KERNELGATE_CASES" | sed 's/},{"shape"/}\n{"shape"/g' |
-        sed -n 's/.*"shape":"\([^"]*\)".*"seed":\([0-9]*\),"distribution":"\([^"]*\)".*/\1 \2 \3/p' |
-        while read -r shape seed distribution; do
-            print_figures "$shape" "\"seed\":$seed,\"distribution\":\"$distribution\""
-        done
+    rest=$KERNELGATE_CASES
+    while [ "$rest" != "${rest#*\"shape\":\"}" ]; do
+        rest=${rest#*\"shape\":\"}
+        shape=${rest%%\"*}
+        rest=${rest#*\"seed\":}
+        seed=${rest%%,*}
+        rest=${rest#*\"distribution\":\"}
+        distribution=${rest%%\"*}
+        print_figures "$shape" "\"seed\":$seed,\"distribution\":\"$distribution\""
+    done
 fi
 after
