@@ -19,7 +19,7 @@ const work = include + `
 #include <stdio.h>
 __attribute__((noinline)) static void work(const float *x, float *y, int32_t N)
 {
-    for (volatile int again = 0; again < 200; again++)
+    for (volatile int again = 0; again < 100; again++)
         for (int i = 0; i < N; i++)
             y[i] = 2 * x[i];
 }
