@@ -73,21 +73,23 @@ RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=githu
 # Packages are tested in the order of this list: those that take longest are first, so that
 # nothing waits for them at the end. Tests make much garbage and keep little of it, so it is
 # collected seldom; and a watched program need not wait a second at its end for others' races.
-# Half of the time of either half is spent waiting, so both run at once.
+# Half of the time is spent waiting, so all of it runs at once.
 test: setup lint
-	@$(IN_MEMORY) $(MAKE) --no-print-directory -j2 watched plain
+	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 watched plain simulated
 
 # Tests make many small files and have them written through: in memory that takes a third of the kernel's time. Whoever may
 # mount (root, as in most CIs) and has 8 GiB to spare gets a folder for temporary files that is there for these processes alone.
 IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/meminfo 2>/dev/null | grep -q yes && \
 	unshare --mount mount -t tmpfs tests /mnt 2>/dev/null && echo unshare --mount .ci/in-memory)
 
-.PHONY: watched plain
+.PHONY: watched plain simulated
 watched:
 	GOGC=400 GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./bot/store/journal ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 
 plain:
 	GOGC=400 KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)
+
+simulated:
 	GOGC=400 go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
 # The README's pictures: the demo, measured on this machine, in a headless Chromium.
