@@ -84,6 +84,7 @@ type Keeper struct {
 	unread map[change.ID]bool         // whose reviews are to be read
 	names  map[int64]string           // of the repositories that are watched, as they are called now
 	away   map[int64]bool             // repositories that take no part at present
+	over   map[int64]string           // those of them that nobody can reach any more, and why
 	placed time.Time                  // when places in line were last looked at
 
 	progress    *lru.Cache[string, present.Progress] // by job
@@ -150,7 +151,7 @@ func New(c Config) *Keeper {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Keeper{
-		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]bool{},
+		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]bool{}, over: map[int64]string{},
 		progress: newLRU[string, present.Progress](remembered), places: newLRU[string, queue.Place](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 		outcomes: newLRU[judged, string](remembered),

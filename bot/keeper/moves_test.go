@@ -3,6 +3,7 @@ package keeper_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,7 +122,20 @@ func TestGoneForGood(t *testing.T) {
 			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: heard.hear})
 			pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
 			w.started(pr)
+			// A push whose delivery fails: GitHub brings it again when everything is over.
+			begun := time.Now().Unix()
+			w.poll("another second, which is all that GitHub tells of a time", func() bool { return time.Now().Unix() > begun })
+			w.app.SetHook("http://"+w.freeAddress()+"/webhook", secret)
+			_, err := w.repo.Push("held", map[string]string{sourceFile: "// HOLD speed 1.6\n"}, "Later")
+			w.no(err)
+			w.no(w.hub.Quiet(w.ctx))
+			w.app.SetHook("http://"+w.addr+"/webhook", secret)
 			test.leave(w)
+			w.poll("the late delivery", func() bool {
+				return slices.ContainsFunc(w.app.Hook().Deliveries(), func(d embedded.Delivery) bool {
+					return d.Redelivery && d.Event == "pull_request" && d.StatusCode == http.StatusAccepted
+				})
+			})
 			w.no(w.hub.Quiet(w.ctx))
 			w.settle()
 			if open, err := w.running.ledger.OpenPulls(w.ctx, w.repo.ID()); err != nil || len(open) != 0 {

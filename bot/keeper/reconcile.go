@@ -145,6 +145,7 @@ func (k *Keeper) cameBack(repo int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.away, repo)
+	delete(k.over, repo)
 }
 
 func (k *Keeper) isAway(repo int64) bool {

@@ -127,6 +127,9 @@ func (k *Keeper) left(ctx context.Context, repos []webhook.Repository, why strin
 			continue
 		}
 		k.goneAway(r.ID, r.FullName, errors.New(why))
+		k.mu.Lock()
+		k.over[r.ID] = why
+		k.mu.Unlock()
 		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
 		if err != nil {
 			return err
@@ -138,6 +141,17 @@ func (k *Keeper) left(ctx context.Context, repos []webhook.Repository, why strin
 		}
 	}
 	return nil
+}
+
+// endLate ends what was told of a repository after its end: a look that was under way, or a delivery that was late.
+func (k *Keeper) endLate(ctx context.Context, s *change.State) error {
+	k.mu.Lock()
+	why := k.over[s.ID.Repo]
+	k.mu.Unlock()
+	if why == "" || s.Settled() {
+		return nil
+	}
+	return k.end(ctx, s.ID, why)
 }
 
 func (k *Keeper) end(ctx context.Context, id change.ID, why string) error {

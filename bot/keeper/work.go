@@ -49,7 +49,7 @@ func (k *Keeper) step(ctx context.Context, s *change.State) (bool, error) {
 	case len(s.Dropping) > 0:
 		return true, k.drop(ctx, s)
 	case k.isAway(s.ID.Repo):
-		return false, nil
+		return false, k.endLate(ctx, s)
 	case s.Facts.Head == "": // known by a comment alone
 		return s.Facts.Open, k.timed(ctx, s, "look", k.introduce)
 	case s.Facts.Open && s.ID.Kind == change.Group && len(s.Facts.Members) == 0:
