@@ -19,48 +19,29 @@ func ParseEvidence(file string, data []byte) (*Evidence, error) {
 	if len(data) > maxEvidence {
 		return nil, fmt.Errorf("%s: is %d bytes long (at most %d are read)", file, len(data), maxEvidence)
 	}
-	e := &Evidence{}
-	if err := decodeAll(data, e); err != nil || e.Schema != EvidenceSchema {
-		return nil, refused(file, data, err)
-	}
-	if field, problem := e.problem(); problem != "" {
-		return nil, fmt.Errorf("%s: %s: %s", at(file, data, field), field, problem)
-	}
-	return e, nil
-}
-
-var errMore = errors.New("there is more behind it")
-
-// decodeAll reads a value that is all there is, and has no field that is not known.
-func decodeAll(data []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if len(bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n")) > 0 {
-		return errMore
-	}
-	return nil
-}
-
-// refused is what is wrong with evidence that could not be read: it is looked through once more for what to say first. What
-// is not JSON has no schema, and what has another schema has other fields.
-func refused(file string, data []byte, err error) error {
 	var head struct {
 		Schema *string `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return place(file, data, err)
+		return nil, place(file, data, err)
 	}
 	if head.Schema == nil || *head.Schema != EvidenceSchema {
 		got := "missing"
 		if head.Schema != nil {
 			got = fmt.Sprintf("%q", *head.Schema)
 		}
-		return fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", at(file, data, "schema"), got, EvidenceSchema)
+		return nil, fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", at(file, data, "schema"), got, EvidenceSchema)
 	}
-	return place(file, data, err)
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	e := &Evidence{}
+	if err := dec.Decode(e); err != nil {
+		return nil, place(file, data, err)
+	}
+	if field, problem := e.problem(); problem != "" {
+		return nil, fmt.Errorf("%s: %s: %s", at(file, data, field), field, problem)
+	}
+	return e, nil
 }
 
 // place puts a decoding error where its author can find it.

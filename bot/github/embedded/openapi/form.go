@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 var formSeed = maphash.MakeSeed()
@@ -72,17 +74,8 @@ func formOfText(text string) string {
 	if len(text) > longestOnAList {
 		return "\x01text"
 	}
-	if len(text) == 40 && hexadecimal(text) {
+	if strict.IsCommit(text) {
 		return "\x01commit"
 	}
 	return text
-}
-
-func hexadecimal(text string) bool {
-	for _, r := range text {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
-			return false
-		}
-	}
-	return true
 }
