@@ -21,22 +21,27 @@ build:
 # Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
-setup:
+FETCH := runners/toolchain/fetch-cuda.sh runners/toolchain/fetch-triton.sh runners/toolchain/fetch-cutedsl.sh bot/pages/browser/fetch-browser.sh \
+	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
+
+.PHONY: modules $(FETCH)
+setup: modules $(FETCH)
+
+modules:
 	@go mod download
-	@runners/toolchain/fetch-cuda.sh >/dev/null || test -z "$$CI"
-	@runners/toolchain/fetch-triton.sh >/dev/null || test -z "$$CI"
-	@runners/toolchain/fetch-cutedsl.sh >/dev/null || test -z "$$CI"
-	@bot/github/webhook/testdata/fetch-examples.sh >/dev/null || test -z "$$CI"
-	@bot/github/embedded/testdata/fetch-openapi.sh >/dev/null || test -z "$$CI"
-	@runners/command/testdata/fetch-googlebenchmark.sh >/dev/null || test -z "$$CI"
-	@bot/pages/browser/fetch-browser.sh >/dev/null || test -z "$$CI"
+
+$(FETCH):
+	@$@ >/dev/null || test -z "$$CI"
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that one can look around.
 demo: build
 	@if [ -t 1 ]; then $(BIN) demo; else $(BIN) demo --once; fi
 
-lint:
+# Compilers and tests make much garbage and keep little of it: it is collected seldom.
+lint watched plain simulated: export GOGC := 400
+
+lint: modules
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
@@ -71,10 +76,10 @@ RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=githu
 	$(foreach package,$(PURE),'-gcflags=$(package)=-d=checkptr=0 -race=false')
 
 # Packages are tested in the order of this list: those that take longest are first, so that
-# nothing waits for them at the end. Tests make much garbage and keep little of it, so it is
-# collected seldom; and a watched program need not wait a second at its end for others' races.
-# Half of the time is spent waiting, so all of it runs at once.
-test: setup lint
+# nothing waits for them at the end. A watched program need not wait a second at its end for others' races.
+# Half of the time is spent waiting, so all of it runs at once; and so do the downloads, beside the compiler.
+test:
+	@$(MAKE) --no-print-directory -j8 setup lint
 	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 watched plain simulated
 
 # Tests make many small files and have them written through: in memory that takes a third of the kernel's time. Whoever may
@@ -84,13 +89,13 @@ IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/memi
 
 .PHONY: watched plain simulated
 watched:
-	GOGC=400 GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./bot/store/journal ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
+	GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./bot/store/journal ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 
 plain:
-	GOGC=400 KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)
+	KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)
 
 simulated:
-	GOGC=400 go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
+	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
 # The README's pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots

@@ -204,7 +204,7 @@ func (b *bots) wrote(by *member, since time.Time) (all []written) {
 // balance listens at the world's address, and hands each request to a bot that takes it. A
 // bot that does not answer within seconds is passed over.
 func (b *bots) balance() {
-	l, err := net.Listen("tcp", b.addr)
+	l, err := listenAgain(b.addr)
 	b.no(err)
 	srv := &http.Server{Handler: http.HandlerFunc(b.hand), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go srv.Serve(l)

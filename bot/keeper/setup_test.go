@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
@@ -107,6 +108,17 @@ func (r refusing) RoundTrip(rq *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(rq)
 }
 
+// listenAgain gets a port back. A program that was just started still holds its parent's closed listener for a moment.
+func listenAgain(addr string) (l net.Listener, err error) {
+	for range 500 {
+		if l, err = net.Listen("tcp", addr); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return l, err
+}
+
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Limits: s.limits, Log: log}
@@ -124,7 +136,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		return nil, errors.Join(err, j.Close())
 	}
 	client, errClient := s.client(j)
-	listener, errListen := net.Listen("tcp", s.Addr)
+	listener, errListen := listenAgain(s.Addr)
 	if err := errors.Join(errClient, errListen); err != nil {
 		cancel()
 		return nil, errors.Join(err, l.Close(), j.Close())

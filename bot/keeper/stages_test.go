@@ -176,8 +176,10 @@ func TestStagesAsPullRequests(t *testing.T) {
 		}
 		if stage.kept {
 			w.no(pr.Merge("olga"))
-			w.settle()
+		} else {
+			w.no(pr.Close("walt"))
 		}
+		w.settle()
 	}
 	// A stage that does not compile, and one that asks for more than there is.
 	broken := alone(t, "stage5")
