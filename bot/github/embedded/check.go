@@ -116,11 +116,9 @@ func (c *checkRun) rerequest(who *account) error {
 }
 
 func (c *checkRun) emit(who *account, action string, button *github.RequestedAction, only *App) {
-	r := c.suite.repo
 	run := c.render()
 	run.CheckSuite = c.suite.render()
-	e := &github.CheckRunEvent{Action: &action, CheckRun: run, RequestedAction: button, Repo: r.render(), Sender: who.render(r.s.url)}
-	r.emit("check_run", action, only, e)
+	c.suite.repo.emit(who, "check_run", action, only, &github.CheckRunEvent{CheckRun: run, RequestedAction: button})
 }
 
 func (c *checkRun) render() *github.CheckRun {

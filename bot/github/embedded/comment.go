@@ -107,7 +107,6 @@ func (pr *PR) comment(who *account, body string) (*comment, error) {
 	pr.repo.comments = append(pr.repo.comments, c)
 	pr.updated = c.created
 	c.emit(who, "created", nil)
-	s.touch()
 	return c, nil
 }
 
@@ -121,14 +120,11 @@ func (c *comment) edit(who *account, body string) error {
 	from := c.body
 	c.body, c.updated = body, c.pr.repo.s.now()
 	c.emit(who, "edited", &github.EditChange{Body: &github.EditBody{From: &from}})
-	c.pr.repo.s.touch()
 	return nil
 }
 
 func (c *comment) emit(who *account, action string, changes *github.EditChange) {
-	r := c.pr.repo
-	e := &github.IssueCommentEvent{Action: &action, Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)}
-	r.emit("issue_comment", action, nil, e)
+	c.pr.repo.emit(who, "issue_comment", action, nil, &github.IssueCommentEvent{Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes})
 }
 
 func (c *comment) render() *github.IssueComment {
@@ -187,6 +183,5 @@ func deleteComment(rq *request, c *comment) error {
 	}
 	rq.repo.comments = slices.DeleteFunc(rq.repo.comments, func(other *comment) bool { return other == c })
 	c.emit(rq.actor.user, "deleted", nil)
-	rq.s.touch()
 	return rq.noContent()
 }

@@ -69,25 +69,31 @@ func (h *Hook) renderConfig() *github.HookConfig {
 	return config
 }
 
-// emit sends an event to everyone who listens: the Apps installed here that
+// emit sends what somebody did to everyone who listens: the Apps installed here that
 // subscribed, and the repository's own hooks; or to one App alone, which need not
-// have subscribed.
-func (r *Repo) emit(event, action string, only *App, payload any) {
+// have subscribed. Where and by whom it was done stands in every payload.
+func (r *Repo) emit(who *account, event, action string, only *App, payload any) {
+	defer r.s.touch()
+	body := tree(reflect.ValueOf(payload)).(map[string]any)
+	body["repository"], body["sender"] = r.render(), who.render(r.s.url)
+	if action != "" {
+		body["action"] = action
+	}
 	for _, app := range r.s.apps {
 		in := app.installationFor(r)
 		if in == nil || in.suspended() || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
 			continue
 		}
-		body := tree(reflect.ValueOf(payload)).(map[string]any)
 		body["installation"] = in.renderShort()
 		app.hook.send(event, action, r, body)
 	}
 	if only != nil {
 		return
 	}
+	delete(body, "installation")
 	for _, h := range r.hooks {
 		if h.wants(event) {
-			h.send(event, action, r, payload)
+			h.send(event, action, r, body)
 		}
 	}
 }

@@ -32,7 +32,6 @@ func (pr *PR) lock(who *account, locked bool, reason string) error {
 		action = "locked"
 	}
 	pr.emit(who, action, nil)
-	pr.repo.s.touch()
 	return nil
 }
 

@@ -3,11 +3,9 @@ package embedded
 import (
 	"cmp"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"time"
-
-	"github.com/google/go-github/v60/github"
 )
 
 // PROptions describe a pull request to be opened.
@@ -99,9 +97,8 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 	}
 	pr.emit(who, "opened", nil)
 	for _, l := range pr.labels {
-		pr.emit(who, "labeled", func(e *github.PullRequestEvent) { e.Label = l.render(r) })
+		pr.emit(who, "labeled", map[string]any{"label": l.render(r)})
 	}
-	r.s.touch()
 	return pr, nil
 }
 
@@ -154,7 +151,7 @@ func (pr *PR) synchronize(who *account, after string) error {
 	if err := pr.test(); err != nil {
 		return err
 	}
-	pr.emit(who, "synchronize", func(e *github.PullRequestEvent) { e.Before, e.After = &before, &after })
+	pr.emit(who, "synchronize", map[string]any{"before": before, "after": after})
 	return pr.repo.dequeue(who, pr)
 }
 
@@ -169,17 +166,10 @@ func (pr *PR) merged(who *account, sha string) {
 	pr.close(who)
 }
 
-func (pr *PR) emit(who *account, action string, more func(*github.PullRequestEvent)) {
-	r := pr.repo
-	e := &github.PullRequestEvent{Action: &action, Number: &pr.number, PullRequest: pr.render(), Repo: r.render(), Sender: who.render(r.s.url)}
-	if more != nil {
-		more(e)
-	}
-	body := tree(reflect.ValueOf(e)).(map[string]any)
-	if action == "dequeued" {
-		body["reason"] = "MANUAL" // which go-github's struct lacks
-	}
-	r.emit("pull_request", action, nil, body)
+func (pr *PR) emit(who *account, action string, more map[string]any) {
+	body := map[string]any{"number": pr.number, "pull_request": pr.render()}
+	maps.Copy(body, more)
+	pr.repo.emit(who, "pull_request", action, nil, body)
 }
 
 func (r *Repo) pull(number int) *PR {
@@ -225,8 +215,7 @@ func (pr *PR) addLabel(who *account, name string) {
 	}
 	pr.labels = append(pr.labels, l)
 	pr.updated = pr.repo.s.now()
-	pr.emit(who, "labeled", func(e *github.PullRequestEvent) { e.Label = l.render(pr.repo) })
-	pr.repo.s.touch()
+	pr.emit(who, "labeled", map[string]any{"label": l.render(pr.repo)})
 }
 
 func (pr *PR) removeLabel(who *account, name string) bool {
@@ -237,7 +226,6 @@ func (pr *PR) removeLabel(who *account, name string) bool {
 	l := pr.labels[i]
 	pr.labels = slices.Delete(pr.labels, i, i+1)
 	pr.updated = pr.repo.s.now()
-	pr.emit(who, "unlabeled", func(e *github.PullRequestEvent) { e.Label = l.render(pr.repo) })
-	pr.repo.s.touch()
+	pr.emit(who, "unlabeled", map[string]any{"label": l.render(pr.repo)})
 	return true
 }

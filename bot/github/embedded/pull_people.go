@@ -160,7 +160,7 @@ func (pr *PR) edit(who *account, e pullEdit) error {
 	}
 	pr.updated = pr.repo.s.now()
 	if *changes != (github.EditChange{}) {
-		pr.emit(who, "edited", func(ev *github.PullRequestEvent) { ev.Changes = changes })
+		pr.emit(who, "edited", map[string]any{"changes": changes})
 	}
 	if e.State == nil || *e.State == pr.state {
 		return nil

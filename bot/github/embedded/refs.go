@@ -81,24 +81,16 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 	return r.outdate(branch, after)
 }
 
-// pushEvent has the whole repository, of which go-github's struct has a part.
-type pushEvent struct {
-	github.PushEvent
-	Repo *github.Repository `json:"repository"`
-}
-
 // emitPush tells of a push with the commits that are new on the branch.
 func (r *Repo) emitPush(who *account, branch, before, after string) {
 	if !r.heard("push") { // what it tells takes git several processes
 		return
 	}
-	e := pushEvent{Repo: r.render()}
-	e.PushEvent = github.PushEvent{
+	e := &github.PushEvent{
 		Ref: ptr("refs/heads/" + branch), Before: ptr(orZero(before)), After: ptr(orZero(after)),
 		Created: ptr(before == ""), Deleted: ptr(after == ""), Forced: ptr(before != "" && after != "" && !r.git.isAncestor(before, after)),
 		Compare: ptr(r.html("/compare/%.12s...%.12s", orZero(before), orZero(after))),
 		Pusher:  &github.CommitAuthor{Name: ptr(who.login), Email: ptr(who.login + "@users.noreply.example")},
-		Sender:  who.render(r.s.url),
 	}
 	if after != "" {
 		span := []string{after}
@@ -115,7 +107,7 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 			e.HeadCommit = r.renderHeadCommit(tip)
 		}
 	}
-	r.emit("push", "", nil, e)
+	r.emit(who, "push", "", nil, e)
 }
 
 func orZero(sha string) string {

@@ -109,12 +109,10 @@ func (pr *PR) review(who *account, event, body string) error {
 
 // tell sends the event of what somebody did with a review.
 func (v *review) tell(who *account, action string) {
-	r, out := v.pr.repo, v.render()
+	out := v.render()
 	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
-	v.pr.updated = r.s.now()
-	r.emit("pull_request_review", action, nil, map[string]any{"action": action, "review": out,
-		"pull_request": renderPulls([]*PR{v.pr})[0], "repository": r.render(), "sender": who.render(r.s.url)})
-	r.s.touch()
+	v.pr.updated = v.pr.repo.s.now()
+	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": renderPulls([]*PR{v.pr})[0]})
 }
 
 // remark writes a comment on a line. GitHub makes a review of its own for each.
@@ -143,9 +141,7 @@ func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 	c := &comment{id: s.id(), pr: pr, author: who, body: body, created: s.now(), updated: s.now(), on: &at}
 	pr.repo.remarks = append(pr.repo.remarks, c)
 	pr.updated = c.created
-	pr.repo.emit("pull_request_review_comment", "created", nil, map[string]any{"action": "created", "comment": c.renderOnLine(),
-		"pull_request": renderPulls([]*PR{pr})[0], "repository": pr.repo.render(), "sender": who.render(s.url)})
-	s.touch()
+	pr.repo.emit(who, "pull_request_review_comment", "created", nil, map[string]any{"comment": c.renderOnLine(), "pull_request": renderPulls([]*PR{pr})[0]})
 	return c, nil
 }
 

@@ -82,9 +82,8 @@ func postStatus(rq *request, sha string) error {
 	}
 	r.statuses = append(r.statuses, st)
 	e := &github.StatusEvent{ID: &st.id, SHA: &st.sha, State: &st.state, Description: orNil(st.description), TargetURL: orNil(st.targetURL),
-		Context: &st.context, Name: ptr(r.fullName()), CreatedAt: when(st.created), UpdatedAt: when(st.created), Repo: r.render(), Sender: st.creator.render(rq.s.url)}
-	r.emit("status", "", nil, e)
-	rq.s.touch()
+		Context: &st.context, Name: ptr(r.fullName()), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
+	r.emit(st.creator, "status", "", nil, e)
 	if err := r.advance(); err != nil {
 		return err
 	}

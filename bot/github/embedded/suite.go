@@ -51,10 +51,7 @@ func (r *Repo) requestSuites(branch, before, after string) {
 }
 
 func (s *checkSuite) emit(who *account, action string) {
-	r := s.repo
-	e := checkSuiteEvent{CheckSuite: s.entry()}
-	e.Action, e.Repo, e.Sender = &action, r.render(), who.render(r.s.url)
-	r.emit("check_suite", action, s.app, e)
+	s.repo.emit(who, "check_suite", action, s.app, map[string]any{"check_suite": s.entry()})
 }
 
 func (s *checkSuite) rerequest(who *account) {
@@ -103,11 +100,6 @@ type suiteEntry struct {
 	HeadCommit   *github.HeadCommit `json:"head_commit"`
 	LatestRuns   int                `json:"latest_check_runs_count"`
 	CheckRunsURL string             `json:"check_runs_url"`
-}
-
-type checkSuiteEvent struct {
-	github.CheckSuiteEvent
-	CheckSuite suiteEntry `json:"check_suite"`
 }
 
 func (s *checkSuite) entry() suiteEntry {
