@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -113,6 +114,23 @@ func atoiOr(text string, or int) int {
 		return or
 	}
 	return n
+}
+
+// find is the first of some that is meant, nil if there is none.
+func find[T any](all []*T, meant func(*T) bool) *T {
+	if i := slices.IndexFunc(all, meant); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// each is what becomes of each of some, in their order.
+func each[T, Form any](all []T, form func(T) Form) []Form {
+	out := make([]Form, len(all))
+	for i, one := range all {
+		out[i] = form(one)
+	}
+	return out
 }
 
 // ptr stands for github.Ptr, which v60 does not have for all types.

@@ -85,12 +85,7 @@ func (s *Server) App(slug string) *App {
 }
 
 func (s *Server) appNamed(slug string) *App {
-	for _, a := range s.apps {
-		if a.opt.Slug == slug {
-			return a
-		}
-	}
-	return nil
+	return find(s.apps, func(a *App) bool { return a.opt.Slug == slug })
 }
 
 // ID is the App's number, a JWT's issuer.
@@ -117,12 +112,7 @@ func (a *App) setHook(url, secret string) {
 }
 
 func (a *App) installationFor(r *Repo) *Installation {
-	for _, in := range a.insts {
-		if slices.Contains(in.repos, r) {
-			return in
-		}
-	}
-	return nil
+	return find(a.insts, func(in *Installation) bool { return slices.Contains(in.repos, r) })
 }
 
 func permissions(m map[string]string) *github.InstallationPermissions {

@@ -14,11 +14,7 @@ func getApp(rq *request, app *App) error {
 }
 
 func listInstallations(rq *request, app *App) error {
-	out := []*github.Installation{}
-	for _, in := range app.insts {
-		out = append(out, in.render())
-	}
-	return rq.ok(page(rq, out))
+	return rq.ok(each(page(rq, app.insts), (*Installation).render))
 }
 
 func (rq *request) installation() (*Installation, error) {
@@ -79,14 +75,8 @@ func listInstallationRepos(rq *request) error {
 	if in == nil {
 		return forbidden("Resource not accessible by personal access token")
 	}
-	out := []*github.Repository{}
-	for _, r := range in.repos {
-		if rq.actor.reaches(r) {
-			out = append(out, r.render())
-		}
-	}
-	total := len(out)
-	return rq.ok(map[string]any{"total_count": total, "repository_selection": "selected", "repositories": page(rq, out)})
+	all := slices.DeleteFunc(slices.Clone(in.repos), func(r *Repo) bool { return !rq.actor.reaches(r) })
+	return rq.ok(map[string]any{"total_count": len(all), "repository_selection": "selected", "repositories": each(page(rq, all), (*Repo).render)})
 }
 
 func getRepoInstallation(rq *request, app *App) error {

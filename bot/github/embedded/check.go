@@ -37,13 +37,12 @@ type Check struct {
 func (r *Repo) Checks(sha string) []Check {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	var out []Check
-	for _, run := range r.runs {
-		if run.suite.headSHA == sha {
-			out = append(out, run.snapshot())
-		}
-	}
-	return out
+	return each(r.runsAt(sha), (*checkRun).snapshot)
+}
+
+// runsAt are all check runs of a commit, oldest first.
+func (r *Repo) runsAt(sha string) []*checkRun {
+	return slices.DeleteFunc(slices.Clone(r.runs), func(run *checkRun) bool { return run.suite.headSHA != sha })
 }
 
 // Check reads the newest check run of a name on a commit.
@@ -134,9 +133,7 @@ func (c *checkRun) render() *github.CheckRun {
 		CheckSuite: &github.CheckSuite{ID: &c.suite.id},
 		Output: &github.CheckRunOutput{Title: orNil(c.title), Summary: orNil(c.summary), Text: orNil(c.detail),
 			AnnotationsCount: ptr(len(c.annotations)), AnnotationsURL: ptr(url + "/annotations")}}
-	for _, pr := range r.pullsAt(c.suite.headSHA) {
-		out.PullRequests = append(out.PullRequests, pr.renderMinimal())
-	}
+	out.PullRequests = each(r.pullsAt(c.suite.headSHA), (*PR).renderMinimal)
 	return out
 }
 
@@ -148,13 +145,11 @@ func (r *Repo) latestRuns(sha string) []*checkRun {
 	}
 	seen := map[key]bool{}
 	var out []*checkRun
-	for _, run := range slices.Backward(r.runs) {
-		k := key{run.suite.app, run.name}
-		if run.suite.headSHA != sha || seen[k] {
-			continue
+	for _, run := range slices.Backward(r.runsAt(sha)) {
+		if k := (key{run.suite.app, run.name}); !seen[k] {
+			seen[k] = true
+			out = append(out, run)
 		}
-		seen[k] = true
-		out = append(out, run)
 	}
 	return out
 }

@@ -128,20 +128,12 @@ func (c *checkRun) number() int64 { return c.id }
 func listRunsForRef(rq *request, sha string) error {
 	runs := rq.repo.latestRuns(sha)
 	if rq.query("filter") == "all" {
-		runs = slices.DeleteFunc(slices.Clone(rq.repo.runs), func(run *checkRun) bool { return run.suite.headSHA != sha })
+		runs = rq.repo.runsAt(sha)
 		slices.Reverse(runs)
 	}
-	return rq.replyRuns(runs)
-}
-
-func (rq *request) replyRuns(runs []*checkRun) error {
-	out := []*github.CheckRun{}
-	for _, run := range runs {
-		matches := func(name, value string) bool { return rq.query(name) == "" || rq.query(name) == value }
-		if matches("check_name", run.name) && matches("status", run.status) && matches("app_id", itoa(run.suite.app.id)) {
-			out = append(out, run.render())
-		}
-	}
-	total := len(out)
-	return rq.ok(map[string]any{"total_count": total, "check_runs": page(rq, out)})
+	other := func(name, value string) bool { return rq.query(name) != "" && rq.query(name) != value }
+	runs = slices.DeleteFunc(runs, func(run *checkRun) bool {
+		return other("check_name", run.name) || other("status", run.status) || other("app_id", itoa(run.suite.app.id))
+	})
+	return rq.ok(map[string]any{"total_count": len(runs), "check_runs": each(page(rq, runs), (*checkRun).render)})
 }

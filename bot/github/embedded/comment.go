@@ -34,11 +34,7 @@ type Comment struct {
 func (pr *PR) Comments() []Comment {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	var out []Comment
-	for _, c := range pr.comments() {
-		out = append(out, c.snapshot())
-	}
-	return out
+	return each(pr.comments(), (*comment).snapshot)
 }
 
 func (c *comment) snapshot() Comment {
@@ -76,13 +72,7 @@ func (c Comment) React(user, content string) error {
 }
 
 func (pr *PR) comments() []*comment {
-	var out []*comment
-	for _, c := range pr.repo.comments {
-		if c.pr == pr {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(pr.repo.comments), func(c *comment) bool { return c.pr != pr })
 }
 
 func checkCommentBody(body string) error {
@@ -144,13 +134,8 @@ func (c *comment) number() int64 { return c.id }
 
 func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
-	out := []*github.IssueComment{}
-	for _, c := range pr.comments() {
-		if !c.updated.Before(since) {
-			out = append(out, c.render())
-		}
-	}
-	return rq.ok(page(rq, out))
+	all := slices.DeleteFunc(pr.comments(), func(c *comment) bool { return c.updated.Before(since) })
+	return rq.ok(each(page(rq, all), (*comment).render))
 }
 
 func postComment(rq *request, pr *PR) error {

@@ -114,10 +114,8 @@ func (h *Hook) wants(event string) bool {
 func (h *Hook) Deliveries() []Delivery {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
-	var out []Delivery
-	for _, d := range slices.Backward(h.deliveries) {
-		out = append(out, d.Delivery)
-	}
+	out := each(h.deliveries, func(d *delivery) Delivery { return d.Delivery })
+	slices.Reverse(out)
 	return out
 }
 

@@ -77,7 +77,7 @@ func (in *Installation) suspended() bool { return !in.suspendedAt.IsZero() }
 func (in *Installation) emit(action string) {
 	e := &github.InstallationEvent{Action: &action, Installation: in.render(), Sender: in.account.render(in.app.s.url)}
 	if action == "created" || action == "deleted" {
-		e.Repositories = renderShorts(in.repos)
+		e.Repositories = each(in.repos, (*Repo).renderShort)
 	}
 	in.app.hook.send("installation", action, nil, e)
 	in.app.s.touch()
@@ -87,21 +87,13 @@ func (in *Installation) emit(action string) {
 func (in *Installation) move(r *Repo, action string) {
 	e := map[string]any{"action": action, "installation": in.render(), "sender": in.account.render(in.app.s.url), "repository_selection": "selected",
 		"repositories_added": []any{}, "repositories_removed": []any{}, "requester": nil}
-	e["repositories_"+action] = renderShorts([]*Repo{r})
+	e["repositories_"+action] = []*github.Repository{r.renderShort()}
 	if action == "added" {
 		in.repos = append(in.repos, r)
 	} else {
 		in.repos = slices.DeleteFunc(in.repos, func(other *Repo) bool { return other == r })
 	}
 	in.app.hook.send("installation_repositories", action, nil, e)
-}
-
-func renderShorts(repos []*Repo) []*github.Repository {
-	var out []*github.Repository
-	for _, r := range repos {
-		out = append(out, r.renderShort())
-	}
-	return out
 }
 
 // RefuseTokens answers whoever wants a token for this installation with a status

@@ -17,9 +17,7 @@ func (pr *PR) renderIssue() *github.Issue {
 		RepositoryURL: ptr(r.api("")), Reactions: renderReactions(nil, url),
 		PullRequestLinks: &github.PullRequestLinks{URL: ptr(r.api("/pulls/%d", pr.number)), HTMLURL: &html, DiffURL: ptr(html + ".diff"),
 			PatchURL: ptr(html + ".patch"), MergedAt: when(pr.mergedAt)}}
-	for _, l := range pr.labels {
-		out.Labels = append(out.Labels, l.render(r))
-	}
+	out.Labels = each(pr.labels, (*label).render)
 	return out
 }
 
@@ -41,10 +39,8 @@ type eventEntry struct {
 
 // listEvents tells of moves alone.
 func listEvents(rq *request, pr *PR) error {
-	out := []*eventEntry{}
-	for _, m := range pr.moves {
-		out = append(out, &eventEntry{NodeID: nodeID("BaseRefChangedEvent", m.id), IssueEvent: github.IssueEvent{
-			ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)}})
-	}
-	return rq.ok(page(rq, out))
+	return rq.ok(each(page(rq, pr.moves), func(m move) eventEntry {
+		return eventEntry{NodeID: nodeID("BaseRefChangedEvent", m.id), IssueEvent: github.IssueEvent{
+			ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)}}
+	}))
 }

@@ -15,7 +15,8 @@ func (s *Server) appOf(text string) (*App, error) {
 	claims := jwt.MapClaims{}
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithoutClaimsValidation())
 	_, err := parser.ParseWithClaims(text, claims, func(*jwt.Token) (any, error) {
-		if app = s.appByIssuer(fmt.Sprint(claims["iss"])); app == nil {
+		issuer := fmt.Sprint(claims["iss"])
+		if app = find(s.apps, func(a *App) bool { return itoa(a.id) == issuer }); app == nil {
 			return nil, &apiError{Status: 404, Message: "Integration not found"}
 		}
 		return &app.opt.Key.PublicKey, nil
@@ -40,13 +41,4 @@ func (s *Server) appOf(text string) (*App, error) {
 		return nil, unauthorised("'Expiration time' claim ('exp') is too far in the future")
 	}
 	return app, nil
-}
-
-func (s *Server) appByIssuer(id string) *App {
-	for _, a := range s.apps {
-		if itoa(a.id) == id {
-			return a
-		}
-	}
-	return nil
 }

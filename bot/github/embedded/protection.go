@@ -72,7 +72,8 @@ func (r *Repo) required(c RequiredCheck, sha string) string {
 			states = append(states, "")
 		}
 	}
-	if st := r.latestStatus(sha, c.Context); st != nil && (c.AppID == 0 || st.app != nil && st.app.id == c.AppID) {
+	named := func(st *status) bool { return st.context == c.Context }
+	if st := find(r.latestStatuses(sha), named); st != nil && (c.AppID == 0 || st.app != nil && st.app.id == c.AppID) {
 		switch st.state {
 		case "success":
 			states = append(states, "")

@@ -97,7 +97,7 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 	}
 	pr.emit(who, "opened", nil)
 	for _, l := range pr.labels {
-		pr.emit(who, "labeled", map[string]any{"label": l.render(r)})
+		pr.emit(who, "labeled", map[string]any{"label": l.render()})
 	}
 	return pr, nil
 }
@@ -173,37 +173,27 @@ func (pr *PR) emit(who *account, action string, more map[string]any) {
 }
 
 func (r *Repo) pull(number int) *PR {
-	for _, pr := range r.pulls {
-		if pr.number == number {
-			return pr
-		}
-	}
-	return nil
+	return find(r.pulls, func(pr *PR) bool { return pr.number == number })
 }
 
 // pullsAt are the open pull requests of this repository's own branches at a
 // commit. GitHub names none from forks in a check.
 func (r *Repo) pullsAt(sha string) []*PR {
-	var out []*PR
-	for _, pr := range r.pulls {
-		if pr.headRepo == r && pr.headSHA == sha && pr.state == "open" {
-			out = append(out, pr)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(r.pulls), func(pr *PR) bool { return pr.headRepo != r || pr.headSHA != sha || pr.state != "open" })
 }
 
 type label struct {
+	repo        *Repo
 	id          int64
 	name, color string
 }
 
 // label finds a label of the repository or makes it, as adding one does.
 func (r *Repo) label(name string) *label {
-	if i := slices.IndexFunc(r.labels, func(l *label) bool { return l.name == name }); i >= 0 {
-		return r.labels[i]
+	if l := find(r.labels, func(l *label) bool { return l.name == name }); l != nil {
+		return l
 	}
-	l := &label{id: r.s.id(), name: name, color: "ededed"}
+	l := &label{repo: r, id: r.s.id(), name: name, color: "ededed"}
 	r.labels = append(r.labels, l)
 	return l
 }
@@ -215,7 +205,7 @@ func (pr *PR) addLabel(who *account, name string) {
 	}
 	pr.labels = append(pr.labels, l)
 	pr.updated = pr.repo.s.now()
-	pr.emit(who, "labeled", map[string]any{"label": l.render(pr.repo)})
+	pr.emit(who, "labeled", map[string]any{"label": l.render()})
 }
 
 func (pr *PR) removeLabel(who *account, name string) bool {
@@ -226,6 +216,6 @@ func (pr *PR) removeLabel(who *account, name string) bool {
 	l := pr.labels[i]
 	pr.labels = slices.Delete(pr.labels, i, i+1)
 	pr.updated = pr.repo.s.now()
-	pr.emit(who, "unlabeled", map[string]any{"label": l.render(pr.repo)})
+	pr.emit(who, "unlabeled", map[string]any{"label": l.render()})
 	return true
 }

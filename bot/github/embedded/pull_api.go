@@ -30,20 +30,16 @@ func listPulls(rq *request) error {
 	if rq.query("direction") == "asc" || rq.query("direction") == "" && rq.query("sort") != "" && rq.query("sort") != "created" {
 		slices.Reverse(pulls)
 	}
-	return rq.ok(renderPulls(page(rq, pulls)))
+	return rq.ok(each(page(rq, pulls), (*PR).renderListed))
 }
 
-// renderPulls leaves out what GitHub works out for single pull requests only.
-func renderPulls(pulls []*PR) []*github.PullRequest {
-	out := []*github.PullRequest{}
-	for _, pr := range pulls {
-		p := pr.render()
-		p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
-		p.MaintainerCanModify = nil
-		p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
-		out = append(out, p)
-	}
-	return out
+// renderListed leaves out what GitHub works out for single pull requests only.
+func (pr *PR) renderListed() *github.PullRequest {
+	p := pr.render()
+	p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
+	p.MaintainerCanModify = nil
+	p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
+	return p
 }
 
 func getPull(rq *request, pr *PR) error {

@@ -23,12 +23,8 @@ type PRState struct {
 func (pr *PR) State() PRState {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	st := PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
-		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated}
-	for _, l := range pr.labels {
-		st.Labels = append(st.Labels, l.name)
-	}
-	return st
+	return PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
+		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated, Labels: each(pr.labels, func(l *label) string { return l.name })}
 }
 
 // Number is the N of #N.

@@ -39,11 +39,7 @@ func (r *Repo) Enqueue(user string, pr *PR) error {
 func (r *Repo) QueueHeads() []string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	var heads []string
-	for _, g := range r.groups {
-		heads = append(heads, g.head)
-	}
-	return heads
+	return each(r.groups, func(g *mergeGroup) string { return g.head })
 }
 
 func (r *Repo) enqueue(who *account, pr *PR) error {

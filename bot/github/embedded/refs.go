@@ -99,9 +99,7 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 		} else if base := r.heads[r.branch]; branch != r.branch && base != "" {
 			span = append(span, "^"+base)
 		}
-		for _, c := range r.git.log(20, span...) {
-			e.Commits = append(e.Commits, r.renderHeadCommit(c))
-		}
+		e.Commits = each(r.git.log(20, span...), r.renderHeadCommit)
 		slices.Reverse(e.Commits)
 		if tip, ok := r.git.commit(after); ok {
 			e.HeadCommit = r.renderHeadCommit(tip)

@@ -155,9 +155,7 @@ func (pr *PR) render() *github.PullRequest {
 	if pr.mergedBy != nil {
 		out.MergedBy = pr.mergedBy.render(r.s.url)
 	}
-	for _, l := range pr.labels {
-		out.Labels = append(out.Labels, l.render(r))
-	}
+	out.Labels = each(pr.labels, (*label).render)
 	if pr.state == "open" {
 		out.Mergeable, out.Rebaseable, out.MergeableState = ptr(pr.mergeable), ptr(pr.mergeable), ptr(pr.mergeableState())
 	} else {
@@ -191,8 +189,8 @@ func (pr *PR) renderMinimal() *github.PullRequest {
 		Head: side(pr.headRepo, pr.headRef, pr.headSHA), Base: side(pr.repo, pr.baseRef, pr.baseSHA)}
 }
 
-func (l *label) render(r *Repo) *github.Label {
-	return &github.Label{ID: &l.id, NodeID: ptr(nodeID("Label", l.id)), Name: ptr(l.name), Color: ptr(l.color), Default: ptr(false), URL: ptr(r.api("/labels/%s", l.name))}
+func (l *label) render() *github.Label {
+	return &github.Label{ID: &l.id, NodeID: ptr(nodeID("Label", l.id)), Name: ptr(l.name), Color: ptr(l.color), Default: ptr(false), URL: ptr(l.repo.api("/labels/%s", l.name))}
 }
 
 func (a *App) render() *github.App {

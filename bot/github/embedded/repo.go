@@ -103,11 +103,7 @@ func (r *Repo) Fork(login string) (*Repo, error) {
 }
 
 func (s *Server) repo(owner, name string) *Repo {
-	i := slices.IndexFunc(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
-	if i < 0 {
-		return nil
-	}
-	return s.repos[i]
+	return find(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
 }
 
 // movedFrom finds a repository by a name that it had before, and that no other has

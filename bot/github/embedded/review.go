@@ -76,11 +76,7 @@ func (pr *PR) CommentOn(user, path string, number int, body string) (Comment, er
 func (pr *PR) LineComments() []Comment {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	var out []Comment
-	for _, c := range pr.remarks() {
-		out = append(out, c.snapshot())
-	}
-	return out
+	return each(pr.remarks(), (*comment).snapshot)
 }
 
 func (pr *PR) remarks() []*comment {
@@ -112,7 +108,7 @@ func (v *review) tell(who *account, action string) {
 	out := v.render()
 	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
 	v.pr.updated = v.pr.repo.s.now()
-	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": renderPulls([]*PR{v.pr})[0]})
+	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": v.pr.renderListed()})
 }
 
 // remark writes a comment on a line. GitHub makes a review of its own for each.
@@ -141,7 +137,7 @@ func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 	c := &comment{id: s.id(), pr: pr, author: who, body: body, created: s.now(), updated: s.now(), on: &at}
 	pr.repo.remarks = append(pr.repo.remarks, c)
 	pr.updated = c.created
-	pr.repo.emit(who, "pull_request_review_comment", "created", nil, map[string]any{"comment": c.renderOnLine(), "pull_request": renderPulls([]*PR{pr})[0]})
+	pr.repo.emit(who, "pull_request_review_comment", "created", nil, map[string]any{"comment": c.renderOnLine(), "pull_request": pr.renderListed()})
 	return c, nil
 }
 
@@ -186,11 +182,6 @@ func links(pairs ...string) map[string]any {
 }
 
 func listReviews(rq *request, pr *PR) error {
-	out := []*reviewEntry{}
-	for _, v := range rq.repo.reviews {
-		if v.pr == pr {
-			out = append(out, v.render())
-		}
-	}
-	return rq.ok(page(rq, out))
+	all := slices.DeleteFunc(slices.Clone(rq.repo.reviews), func(v *review) bool { return v.pr != pr })
+	return rq.ok(each(page(rq, all), (*review).render))
 }

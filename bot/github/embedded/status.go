@@ -28,11 +28,9 @@ type Status struct {
 func (r *Repo) Statuses(sha string) []Status {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	var out []Status
-	for _, st := range r.latestStatuses(sha) {
-		out = append(out, Status{Context: st.context, State: st.state, Description: st.description, TargetURL: st.targetURL, Creator: st.creator.login})
-	}
-	return out
+	return each(r.latestStatuses(sha), func(st *status) Status {
+		return Status{Context: st.context, State: st.state, Description: st.description, TargetURL: st.targetURL, Creator: st.creator.login}
+	})
 }
 
 func (r *Repo) latestStatuses(sha string) []*status {
@@ -43,15 +41,6 @@ func (r *Repo) latestStatuses(sha string) []*status {
 		}
 	}
 	return out
-}
-
-func (r *Repo) latestStatus(sha, context string) *status {
-	for _, st := range r.latestStatuses(sha) {
-		if st.context == context {
-			return st
-		}
-	}
-	return nil
 }
 
 func (st *status) render(r *Repo) *github.RepoStatus {

@@ -18,10 +18,8 @@ type checkSuite struct {
 
 // suite finds an App's suite for a commit, or makes it.
 func (r *Repo) suite(app *App, sha string) *checkSuite {
-	for _, s := range r.suites {
-		if s.app == app && s.headSHA == sha {
-			return s
-		}
+	if s := find(r.suites, func(s *checkSuite) bool { return s.app == app && s.headSHA == sha }); s != nil {
+		return s
 	}
 	s := &checkSuite{id: r.s.id(), repo: r, app: app, headSHA: sha, before: zeroSHA, created: r.s.now(), updated: r.s.now()}
 	for branch, head := range r.heads {
@@ -88,9 +86,7 @@ func (s *checkSuite) render() *github.CheckSuite {
 	out := &github.CheckSuite{ID: &s.id, NodeID: ptr(nodeID("CheckSuite", s.id)), HeadBranch: orNil(s.branch), HeadSHA: &s.headSHA,
 		URL: ptr(r.api("/check-suites/%d", s.id)), BeforeSHA: &s.before, AfterSHA: &s.headSHA, Status: &status, Conclusion: orNil(conclusion),
 		CreatedAt: when(s.created), UpdatedAt: when(s.updated), App: s.app.render()}
-	for _, pr := range r.pullsAt(s.headSHA) {
-		out.PullRequests = append(out.PullRequests, pr.renderMinimal())
-	}
+	out.PullRequests = each(r.pullsAt(s.headSHA), (*PR).renderMinimal)
 	return out
 }
 
