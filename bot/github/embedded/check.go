@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,15 +10,8 @@ import (
 )
 
 type checkRun struct {
-	id                     int64
-	suite                  *checkSuite
-	name, externalID       string
-	detailsURL             string
-	status, conclusion     string
-	started, completed     time.Time
-	title, summary, detail string
-	annotations            []*github.CheckRunAnnotation
-	actions                []*github.CheckRunAction
+	Check
+	suite *checkSuite
 }
 
 // A Check is a check run at one moment.
@@ -57,10 +51,9 @@ func (r *Repo) Check(sha, name string) (Check, bool) {
 }
 
 func (c *checkRun) snapshot() Check {
-	return Check{ID: c.id, Name: c.name, ExternalID: c.externalID,
-		DetailsURL: c.detailsURL, Status: c.status, Conclusion: c.conclusion, StartedAt: c.started, CompletedAt: c.completed,
-		Title: c.title, Summary: c.summary, Text: c.detail,
-		Annotations: slices.Clone(c.annotations), Actions: slices.Clone(c.actions), run: c}
+	out := c.Check
+	out.Annotations, out.Actions, out.run = slices.Clone(c.Annotations), slices.Clone(c.Actions), c
+	return out
 }
 
 // press is a person at one of the buttons of a check, which GitHub shows to those
@@ -93,10 +86,10 @@ func (c Check) RerequestSuite(user string) error {
 // RequestAction presses a button that the App put on its completed check.
 func (c Check) RequestAction(user, identifier string) error {
 	return c.press(user, "press a button of", func(who *account) error {
-		if c.run.status != "completed" {
-			return fmt.Errorf("the check is %s, and its buttons show once it is completed", c.run.status)
+		if c.run.Status != "completed" {
+			return fmt.Errorf("the check is %s, and its buttons show once it is completed", c.run.Status)
 		}
-		if !slices.ContainsFunc(c.run.actions, func(a *github.CheckRunAction) bool { return a.Identifier == identifier }) {
+		if !slices.ContainsFunc(c.run.Actions, func(a *github.CheckRunAction) bool { return a.Identifier == identifier }) {
 			return fmt.Errorf("it has no button %q", identifier)
 		}
 		c.run.emit(who, "requested_action", &github.RequestedAction{Identifier: identifier}, c.run.suite.app)
@@ -106,11 +99,11 @@ func (c Check) RequestAction(user, identifier string) error {
 
 // rerequest tells the check's App alone, and resets the check, as GitHub does.
 func (c *checkRun) rerequest(who *account) error {
-	if c.status != "completed" {
+	if c.Status != "completed" {
 		return &apiError{Status: 422, Message: "This check run is not rerequestable"}
 	}
 	c.emit(who, "rerequested", nil, c.suite.app)
-	c.status, c.conclusion, c.completed = "queued", "", time.Time{}
+	c.Status, c.Conclusion, c.CompletedAt = "queued", "", time.Time{}
 	return nil
 }
 
@@ -122,17 +115,13 @@ func (c *checkRun) emit(who *account, action string, button *github.RequestedAct
 
 func (c *checkRun) render() *github.CheckRun {
 	r := c.suite.repo
-	url := r.api("/check-runs/%d", c.id)
-	details := c.detailsURL
-	if details == "" {
-		details = c.suite.app.s.url
-	}
-	out := &github.CheckRun{ID: &c.id, NodeID: ptr(nodeID("CheckRun", c.id)), HeadSHA: &c.suite.headSHA, ExternalID: ptr(c.externalID), URL: &url,
-		HTMLURL: ptr(r.html("/runs/%d", c.id)), DetailsURL: &details, Status: ptr(c.status), Conclusion: orNil(c.conclusion),
-		StartedAt: when(c.started), CompletedAt: when(c.completed), Name: ptr(c.name), App: c.suite.app.render(),
+	url := r.api("/check-runs/%d", c.ID)
+	out := &github.CheckRun{ID: &c.ID, NodeID: ptr(nodeID("CheckRun", c.ID)), HeadSHA: &c.suite.headSHA, ExternalID: ptr(c.ExternalID), URL: &url,
+		HTMLURL: ptr(r.html("/runs/%d", c.ID)), DetailsURL: ptr(cmp.Or(c.DetailsURL, c.suite.app.s.url)), Status: ptr(c.Status), Conclusion: orNil(c.Conclusion),
+		StartedAt: when(c.StartedAt), CompletedAt: when(c.CompletedAt), Name: ptr(c.Name), App: c.suite.app.render(),
 		CheckSuite: &github.CheckSuite{ID: &c.suite.id},
-		Output: &github.CheckRunOutput{Title: orNil(c.title), Summary: orNil(c.summary), Text: orNil(c.detail),
-			AnnotationsCount: ptr(len(c.annotations)), AnnotationsURL: ptr(url + "/annotations")}}
+		Output: &github.CheckRunOutput{Title: orNil(c.Title), Summary: orNil(c.Summary), Text: orNil(c.Text),
+			AnnotationsCount: ptr(len(c.Annotations)), AnnotationsURL: ptr(url + "/annotations")}}
 	out.PullRequests = each(r.pullsAt(c.suite.headSHA), (*PR).renderMinimal)
 	return out
 }
@@ -146,7 +135,7 @@ func (r *Repo) latestRuns(sha string) []*checkRun {
 	seen := map[key]bool{}
 	var out []*checkRun
 	for _, run := range slices.Backward(r.runsAt(sha)) {
-		if k := (key{run.suite.app, run.name}); !seen[k] {
+		if k := (key{run.suite.app, run.Name}); !seen[k] {
 			seen[k] = true
 			out = append(out, run)
 		}

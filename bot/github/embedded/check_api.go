@@ -40,14 +40,14 @@ func postCheckRun(rq *request) error {
 		return err
 	}
 	r := rq.repo
-	run := &checkRun{id: rq.s.id(), suite: r.suite(rq.actor.inst().app, *in.HeadSHA), status: "queued"}
+	run := &checkRun{Check: Check{ID: rq.s.id(), Status: "queued"}, suite: r.suite(rq.actor.inst().app, *in.HeadSHA)}
 	run.apply(in, rq.s)
 	r.runs = append(r.runs, run)
 	run.emit(rq.actor.user, "created", nil, nil)
 	if err := run.settled(rq.actor.user); err != nil {
 		return err
 	}
-	rq.header.Set("Location", r.api("/check-runs/%d", run.id))
+	rq.header.Set("Location", r.api("/check-runs/%d", run.ID))
 	return rq.reply(http.StatusCreated, run.render())
 }
 
@@ -77,33 +77,33 @@ func (c *checkRun) apply(in checkInput, s *Server) {
 			*to = *from
 		}
 	}
-	set(&c.name, in.Name)
-	set(&c.detailsURL, in.DetailsURL)
-	set(&c.externalID, in.ExternalID)
-	set(&c.status, in.Status)
-	if c.started.IsZero() {
-		c.started = s.now()
+	set(&c.Name, in.Name)
+	set(&c.DetailsURL, in.DetailsURL)
+	set(&c.ExternalID, in.ExternalID)
+	set(&c.Status, in.Status)
+	if c.StartedAt.IsZero() {
+		c.StartedAt = s.now()
 	}
 	if in.StartedAt != nil {
-		c.started = in.StartedAt.UTC()
+		c.StartedAt = in.StartedAt.UTC()
 	}
 	switch {
 	case in.Conclusion != nil:
-		c.status, c.conclusion, c.completed = "completed", *in.Conclusion, s.now()
+		c.Status, c.Conclusion, c.CompletedAt = "completed", *in.Conclusion, s.now()
 		if in.CompletedAt != nil {
-			c.completed = in.CompletedAt.UTC()
+			c.CompletedAt = in.CompletedAt.UTC()
 		}
 	case in.Status != nil:
-		c.conclusion = ""
+		c.Conclusion = ""
 	}
 	if in.Output != nil {
-		set(&c.title, in.Output.Title)
-		set(&c.summary, in.Output.Summary)
-		set(&c.detail, in.Output.Text)
-		c.annotations = append(c.annotations, in.Output.Annotations...)
+		set(&c.Title, in.Output.Title)
+		set(&c.Summary, in.Output.Summary)
+		set(&c.Text, in.Output.Text)
+		c.Annotations = append(c.Annotations, in.Output.Annotations...)
 	}
 	if in.Actions != nil {
-		c.actions = in.Actions
+		c.Actions = in.Actions
 	}
 	c.suite.updated = s.now()
 	s.touch()
@@ -111,7 +111,7 @@ func (c *checkRun) apply(in checkInput, s *Server) {
 
 // settled tells of a completed run and lets the merge queue move on.
 func (c *checkRun) settled(who *account) error {
-	if c.status != "completed" {
+	if c.Status != "completed" {
 		return nil
 	}
 	c.emit(who, "completed", nil, nil)
@@ -123,7 +123,7 @@ func (c *checkRun) settled(who *account) error {
 
 func (rq *request) checkRun() (*checkRun, error) { return byID(rq, rq.repo.runs) }
 
-func (c *checkRun) number() int64 { return c.id }
+func (c *checkRun) number() int64 { return c.ID }
 
 func listRunsForRef(rq *request, sha string) error {
 	runs := rq.repo.latestRuns(sha)
@@ -133,7 +133,7 @@ func listRunsForRef(rq *request, sha string) error {
 	}
 	other := func(name, value string) bool { return rq.query(name) != "" && rq.query(name) != value }
 	runs = slices.DeleteFunc(runs, func(run *checkRun) bool {
-		return other("check_name", run.name) || other("status", run.status) || other("app_id", itoa(run.suite.app.id))
+		return other("check_name", run.Name) || other("status", run.Status) || other("app_id", itoa(run.suite.app.id))
 	})
 	return rq.ok(map[string]any{"total_count": len(runs), "check_runs": each(page(rq, runs), (*checkRun).render)})
 }

@@ -60,21 +60,21 @@ func (r *Repo) unmet(branch, sha string) []unmet {
 func (r *Repo) required(c RequiredCheck, sha string) string {
 	var states []string
 	for _, run := range r.latestRuns(sha) {
-		if run.name != c.Context || (c.AppID != 0 && run.suite.app.id != c.AppID) {
+		if run.Name != c.Context || (c.AppID != 0 && run.suite.app.id != c.AppID) {
 			continue
 		}
 		switch {
-		case run.status != "completed":
+		case run.Status != "completed":
 			states = append(states, "pending")
-		case !slices.Contains([]string{"success", "neutral", "skipped"}, run.conclusion):
+		case !slices.Contains([]string{"success", "neutral", "skipped"}, run.Conclusion):
 			states = append(states, "failing")
 		default:
 			states = append(states, "")
 		}
 	}
-	named := func(st *status) bool { return st.context == c.Context }
+	named := func(st *status) bool { return st.Context == c.Context }
 	if st := find(r.latestStatuses(sha), named); st != nil && (c.AppID == 0 || st.app != nil && st.app.id == c.AppID) {
-		switch st.state {
+		switch st.State {
 		case "success":
 			states = append(states, "")
 		case "pending":

@@ -55,7 +55,7 @@ func (s *checkSuite) emit(who *account, action string) {
 func (s *checkSuite) rerequest(who *account) {
 	s.emit(who, "rerequested")
 	for _, run := range s.runs() {
-		run.status, run.conclusion, run.completed = "queued", "", time.Time{}
+		run.Status, run.Conclusion, run.CompletedAt = "queued", "", time.Time{}
 	}
 }
 
@@ -72,10 +72,10 @@ func (s *checkSuite) sum() (status, conclusion string) {
 	order := []string{"skipped", "neutral", "success", "stale", "cancelled", "timed_out", "action_required", "failure"}
 	worst := -1
 	for _, run := range runs {
-		if run.status != "completed" {
+		if run.Status != "completed" {
 			return "in_progress", ""
 		}
-		worst = max(worst, slices.Index(order, run.conclusion))
+		worst = max(worst, slices.Index(order, run.Conclusion))
 	}
 	return "completed", order[max(worst, 0)]
 }
