@@ -41,35 +41,30 @@ var appPermissions = strings.Fields(`actions administration artifact_metadata at
 	repository_hooks repository_projects secret_scanning_alerts secrets security_events single_file starring statuses
 	vulnerability_alerts workflows`)
 
-// eventPermissions says which permission lets an App subscribe to an event. What
-// is sent to every App without being asked for, such as installation, is not
-// among them.
-func eventPermissions(event string) string {
-	switch event {
-	case "check_run", "check_suite":
-		return "checks"
-	case "commit_comment", "create", "delete", "fork", "gollum", "push", "release", "repository_dispatch":
-		return "contents"
-	case "deployment", "deployment_status":
-		return "deployments"
-	case "discussion", "discussion_comment":
-		return "discussions"
-	case "issue_comment", "issues", "milestone":
-		return "issues"
-	case "label", "public", "repository", "star", "watch":
-		return "metadata"
-	case "member", "membership", "organization", "team":
-		return "members"
-	case "merge_group":
-		return "merge_queues"
-	case "page_build":
-		return "pages"
-	case "pull_request", "pull_request_review", "pull_request_review_comment", "pull_request_review_thread":
-		return "pull_requests"
-	case "status":
-		return "statuses"
-	case "workflow_dispatch", "workflow_job", "workflow_run":
-		return "actions"
+// subscriptions are the events that an App may subscribe to, by the permission that
+// lets it. What is sent to every App without being asked for, such as installation, is
+// not among them.
+var subscriptions = map[string]string{
+	"actions":       "workflow_dispatch workflow_job workflow_run",
+	"checks":        "check_run check_suite",
+	"contents":      "commit_comment create delete fork gollum push release repository_dispatch",
+	"deployments":   "deployment deployment_status",
+	"discussions":   "discussion discussion_comment",
+	"issues":        "issue_comment issues milestone",
+	"members":       "member membership organization team",
+	"merge_queues":  "merge_group",
+	"metadata":      "label public repository star watch",
+	"pages":         "page_build",
+	"pull_requests": "pull_request pull_request_review pull_request_review_comment pull_request_review_thread",
+	"statuses":      "status",
+}
+
+// permissionFor is the permission that an event needs, empty if there is no such event.
+func permissionFor(event string) string {
+	for permission, events := range subscriptions {
+		if slices.Contains(strings.Fields(events), event) {
+			return permission
+		}
 	}
 	return ""
 }
@@ -113,7 +108,7 @@ func readManifest(text string) (manifest, []string) {
 	}
 	var unknown, unbacked []string
 	for _, event := range m.Events {
-		perm := eventPermissions(event)
+		perm := permissionFor(event)
 		if perm == "" {
 			unknown = append(unknown, event)
 		}
