@@ -31,10 +31,11 @@ func (g gitDir) log(most int, span ...string) []gitCommit {
 			continue
 		}
 		seconds, _ := strconv.ParseInt(f[5], 10, 64)
-		commits = append(commits, gitCommit{sha: f[0], tree: f[1], parents: strings.Fields(f[2]), author: f[3], email: f[4],
-			when: time.Unix(seconds, 0).UTC(), message: strings.TrimRight(f[6], "\n")})
+		c := gitCommit{sha: f[0], tree: f[1], parents: strings.Fields(f[2]), author: f[3], email: f[4],
+			when: time.Unix(seconds, 0).UTC(), message: strings.TrimRight(f[6], "\n")}
+		commits = append(commits, c)
+		g.known.commits.Store(c.sha, c)
 	}
-	g.known.learn(commits)
 	return commits
 }
 
