@@ -91,11 +91,7 @@ func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
 	case unavailable:
 		return fail(&apiError{Status: 503, Message: "No server is currently available to service your request. Sorry about that. Please try resubmitting your request."})
 	case TooMany, Secondary:
-		err := secondary(f.RetryAfter, "Please wait a few minutes before you try again.")
-		if f.kind == TooMany {
-			err.Status = http.StatusTooManyRequests
-		}
-		return fail(err)
+		return fail(throttled(f.kind, f.RetryAfter))
 	case Reset:
 		breakConnection(w)
 		return true
@@ -109,6 +105,15 @@ func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
 		}
 	}
 	return false
+}
+
+// throttled is the refusal of TooMany or Secondary.
+func throttled(how FaultKind, d time.Duration) *apiError {
+	err := secondary(d, "Please wait a few minutes before you try again.")
+	if how == TooMany {
+		err.Status = http.StatusTooManyRequests
+	}
+	return err
 }
 
 // after says whether the fault has swallowed the answer.

@@ -3,7 +3,6 @@ package embedded
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -122,11 +121,7 @@ func (in *Installation) refused() error {
 	case in.suspended():
 		return forbidden("This installation has been suspended")
 	case left > 0:
-		err := secondary(left+time.Second-1, "Please wait a few minutes before you try again.")
-		if in.throttled == TooMany {
-			err.Status = http.StatusTooManyRequests
-		}
-		return err
+		return throttled(in.throttled, left+time.Second-1)
 	}
 	return nil
 }

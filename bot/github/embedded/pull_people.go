@@ -79,24 +79,21 @@ func (pr *PR) Unlabel(user, name string) error {
 
 // Ready ends the draft.
 func (pr *PR) Ready(user string) error {
-	return pr.act(user, "mark ready", func(who *account) error {
-		if !pr.draft || pr.state != "open" {
-			return invalid("PullRequest", "draft", "invalid", "The pull request is no open draft.")
-		}
-		pr.draft, pr.updated = false, pr.repo.s.now()
-		pr.emit(who, "ready_for_review", nil)
-		return nil
-	})
+	return pr.setDraft(user, "mark ready", false, "ready_for_review", "The pull request is no open draft.")
 }
 
 // ConvertToDraft makes the pull request a draft again.
 func (pr *PR) ConvertToDraft(user string) error {
-	return pr.act(user, "convert to draft", func(who *account) error {
-		if pr.draft || pr.state != "open" {
-			return invalid("PullRequest", "draft", "invalid", "The pull request is closed or a draft already.")
+	return pr.setDraft(user, "convert to draft", true, "converted_to_draft", "The pull request is closed or a draft already.")
+}
+
+func (pr *PR) setDraft(user, doing string, draft bool, action, problem string) error {
+	return pr.act(user, doing, func(who *account) error {
+		if pr.draft == draft || pr.state != "open" {
+			return invalid("PullRequest", "draft", "invalid", problem)
 		}
-		pr.draft, pr.updated = true, pr.repo.s.now()
-		pr.emit(who, "converted_to_draft", nil)
+		pr.draft, pr.updated = draft, pr.repo.s.now()
+		pr.emit(who, action, nil)
 		return nil
 	})
 }
