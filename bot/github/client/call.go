@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
-	"sync"
+	"sync/atomic"
 )
 
 // An op is one operation of the client as errors tell of it.
@@ -18,24 +18,9 @@ type op struct {
 // on when a context ends.
 type call struct {
 	op op
-
-	mu      sync.Mutex
-	touched bool
-}
-
-// touch notes that a write was carried out, or may have been and failed.
-func (c *call) touch() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.touched = true
-}
-
-// uncertain says what an error of the call means: one without it means that
-// nothing was done.
-func (c *call) uncertain() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.touched
+	// uncertain is set once a write was carried out, or may have been and failed. An
+	// error of a call without it means that nothing was done.
+	uncertain atomic.Bool
 }
 
 type callKey struct{}

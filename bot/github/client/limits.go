@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -94,7 +95,7 @@ func (l *limits) primary(answer *http.Response, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	l.stats.remaining(l.identity, remaining)
+	l.stats.update(func(s *Stats) { s.Remaining[l.identity] = remaining })
 	seconds, err := strconv.ParseInt(answer.Header.Get("X-RateLimit-Reset"), 10, 64)
 	if remaining > 0 || err != nil {
 		return remaining == 0
@@ -117,10 +118,6 @@ func (l *limits) close(why Reason, until time.Time) {
 
 // aboutPace tells a secondary refusal from a missing permission; both are 403.
 func aboutPace(body []byte) bool {
-	for _, sign := range []string{"secondary rate limit", "secondary-rate-limits", "abuse detection", "abuse-rate-limits", "API rate limit exceeded"} {
-		if bytes.Contains(body, []byte(sign)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"secondary rate limit", "secondary-rate-limits", "abuse detection", "abuse-rate-limits", "API rate limit exceeded"},
+		func(sign string) bool { return bytes.Contains(body, []byte(sign)) })
 }

@@ -102,7 +102,7 @@ func TestLimitBeyondTheDeadline(t *testing.T) {
 		rq, record := request(t, ctx, "POST", op{})
 		_, err := (&retry{env: b.env, next: l}).RoundTrip(rq)
 		limited, ok := errors.AsType[*limitedError](err)
-		if !ok || !errors.Is(err, ErrLimited) || !limited.until.Equal(b.now.Add(10*time.Minute)) || record.uncertain() {
+		if !ok || !errors.Is(err, ErrLimited) || !limited.until.Equal(b.now.Add(10*time.Minute)) || record.uncertain.Load() {
 			t.Errorf("got %v", err)
 		}
 	}

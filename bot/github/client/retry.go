@@ -44,11 +44,11 @@ func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 		if over || r.pause(rq.Context(), Wait{Reason: Backoff, For: r.backoff(n, answer)}) != nil {
 			// An answer of success can still turn out to be unreadable.
 			if doubtful || writes(rq) && err == nil && answer.StatusCode < 300 {
-				c.touch()
+				c.uncertain.Store(true)
 			}
 			return answer, err
 		}
-		r.stats.retry()
+		r.stats.update(func(s *Stats) { s.Retries++ })
 	}
 }
 

@@ -90,8 +90,6 @@ func (c *counters) shut(who string, yes bool) {
 	})
 }
 
-func (c *counters) retry() { c.update(func(s *Stats) { s.Retries++ }) }
-
 func (c *counters) wait(w Wait) {
 	c.update(func(s *Stats) {
 		s.Waits[w.Reason]++
@@ -100,20 +98,6 @@ func (c *counters) wait(w Wait) {
 			s.WaitingUntil[w.Identity] = w.Until
 		}
 	})
-}
-
-func (c *counters) cached(hit bool) {
-	c.update(func(s *Stats) {
-		if hit {
-			s.CacheHits++
-		} else {
-			s.CacheMisses++
-		}
-	})
-}
-
-func (c *counters) remaining(identity string, n int) {
-	c.update(func(s *Stats) { s.Remaining[identity] = n })
 }
 
 func (c *counters) read() Stats {
