@@ -3,15 +3,14 @@ package embedded
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // A Delivery is one webhook that was sent, or was to be.
@@ -138,24 +137,21 @@ func (s *Server) deliver(d *delivery) {
 }
 
 func (d *delivery) headers() http.Header {
-	kind, target := "repository", int64(0)
-	if d.hook.app != nil {
-		kind, target = "integration", d.hook.app.id
-	} else {
-		target = d.hook.repo.id
-	}
 	h := http.Header{}
 	h.Set("User-Agent", "GitHub-Hookshot/embedded")
 	h.Set("Content-Type", "application/json")
 	h.Set("X-GitHub-Event", d.Event)
 	h.Set("X-GitHub-Delivery", d.GUID)
 	h.Set("X-GitHub-Hook-ID", itoa(d.hook.id))
-	h.Set("X-GitHub-Hook-Installation-Target-Type", kind)
-	h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(target))
+	if d.hook.app != nil {
+		h.Set("X-GitHub-Hook-Installation-Target-Type", "integration")
+		h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(d.hook.app.id))
+	} else {
+		h.Set("X-GitHub-Hook-Installation-Target-Type", "repository")
+		h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(d.hook.repo.id))
+	}
 	if d.hook.secret != "" {
-		mac := hmac.New(sha256.New, []byte(d.hook.secret))
-		mac.Write(d.Payload)
-		h.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		h.Set("X-Hub-Signature-256", webhook.Sign([]byte(d.hook.secret), d.Payload))
 	}
 	return h
 }

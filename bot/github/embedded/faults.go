@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
@@ -96,13 +97,10 @@ func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
 		breakConnection(w)
 		return true
 	case Slow:
-		timer := time.NewTimer(f.SlowBy)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			return true
-		}
+		late, cancel := context.WithTimeout(r.Context(), f.SlowBy)
+		defer cancel()
+		<-late.Done()
+		return r.Context().Err() != nil
 	}
 	return false
 }
