@@ -10,7 +10,6 @@ import (
 // storage that must not see a token. A token that is refused is replaced once;
 // whatever was asked with it was not done.
 type auth struct {
-	*env
 	next   http.RoundTripper
 	source source
 	api    *url.URL

@@ -25,7 +25,7 @@ func (h *GitHub) client(identity string, src source, content bool) *client {
 	if content && h.opt.MayWrite != nil {
 		stack = &permit{ask: h.opt.MayWrite, next: stack}
 	}
-	stack = &auth{env: e, next: stack, source: src, api: h.api}
+	stack = &auth{next: stack, source: src, api: h.api}
 	var paced *throttle
 	if content {
 		paced = &throttle{env: e, next: stack, windows: contentWindows(h.opt)}

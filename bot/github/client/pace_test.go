@@ -64,7 +64,7 @@ func TestPrimaryLimitIsWaitedFor(t *testing.T) {
 	if s.Waits[client.Primary] != 2 || s.Requests[client.Request{Class: client.Read, Ending: client.Refused}] != 0 {
 		t.Errorf("waits %v, requests %v", s.Waits, s.Requests)
 	}
-	if len(told) != 2 || told[0].Identity != identity || told[0].Reason != client.Primary || !s.WaitingUntil[identity].Equal(told[1].Until) {
+	if len(told) != 2 || told[0].Identity != identity || told[0].Reason != client.Primary {
 		t.Errorf("told of %v", told)
 	}
 	if s.Remaining[identity] != 10 {

@@ -125,7 +125,7 @@ func (s *Server) viewOwner(login string) *view {
 		if r.private || login != "" && r.owner.login != login {
 			continue
 		}
-		b := box{Title: r.fullName(), Rows: []row{{URL: r.html(""), Text: "Code", Note: r.description}, {URL: r.html("/pulls"), Text: "Pull requests"}}}
+		b := box{Title: r.fullName(), Rows: []row{{URL: r.html(""), Text: "Code"}, {URL: r.html("/pulls"), Text: "Pull requests"}}}
 		for _, pr := range r.pulls {
 			b.Rows = append(b.Rows, pr.row())
 		}

@@ -16,7 +16,6 @@ type PRState struct {
 	Merged    bool
 	Mergeable bool
 	HeadSHA   string
-	Labels    []string
 	UpdatedAt time.Time
 }
 
@@ -25,7 +24,7 @@ func (pr *PR) State() PRState {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
 	return PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
-		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated, Labels: each(pr.labels, func(l *label) string { return l.name })}
+		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated}
 }
 
 // Number is the N of #N.

@@ -112,7 +112,7 @@ func (r *Repo) render() *github.Repository {
 		}
 	}
 	out.Owner = r.owner.render(r.s.url)
-	out.Description, out.Fork, out.URL = orNil(r.description), ptr(r.parent != nil), ptr(r.api(""))
+	out.Fork, out.URL = ptr(r.parent != nil), ptr(r.api(""))
 	out.HTMLURL, out.CloneURL, out.SVNURL = ptr(r.html("")), ptr(r.html(".git")), ptr(r.html(""))
 	out.GitURL, out.SSHURL = ptr("git:"+strings.TrimPrefix(r.html(".git"), "http:")), ptr("git@localhost:"+r.fullName()+".git")
 	out.DefaultBranch, out.Visibility = &r.branch, ptr("public")

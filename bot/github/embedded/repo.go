@@ -16,25 +16,23 @@ type RepoOptions struct {
 	Owner, Name   string
 	DefaultBranch string // main unless given
 	Private       bool
-	Description   string
 }
 
 // A Repo is a repository.
 type Repo struct {
-	s           *Server
-	id          int64
-	owner       *account
-	name        string
-	branch      string
-	private     bool
-	archived    bool     // read-only
-	disabled    bool     // by GitHub
-	was         []string // the full names that lead here
-	description string
-	parent      *Repo
-	git         gitDir
-	created     time.Time
-	pushed      time.Time
+	s        *Server
+	id       int64
+	owner    *account
+	name     string
+	branch   string
+	private  bool
+	archived bool     // read-only
+	disabled bool     // by GitHub
+	was      []string // the full names that lead here
+	parent   *Repo
+	git      gitDir
+	created  time.Time
+	pushed   time.Time
 
 	roles      map[*account]Role
 	heads      map[string]string // branches as the hub last saw them
@@ -76,7 +74,7 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 		return nil, fmt.Errorf("create repository %s/%s: the name exists already on this account", opt.Owner, opt.Name)
 	}
 	return &Repo{s: s, id: s.id(), owner: s.user(opt.Owner), name: opt.Name, private: opt.Private,
-		description: opt.Description, branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
+		branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
 		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx, known: &known{}},
 		roles: map[*account]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
 }
@@ -85,7 +83,7 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 func (r *Repo) Fork(login string) (*Repo, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	f, err := r.s.newRepo(RepoOptions{Owner: login, Name: r.name, DefaultBranch: r.branch, Private: r.private, Description: r.description})
+	f, err := r.s.newRepo(RepoOptions{Owner: login, Name: r.name, DefaultBranch: r.branch, Private: r.private})
 	if err != nil {
 		return nil, fmt.Errorf("fork %s: %w", r.fullName(), err)
 	}
