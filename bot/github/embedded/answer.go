@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -38,11 +39,7 @@ func (e *apiError) Error() string {
 }
 
 func (e *apiError) body() any {
-	doc := e.Doc
-	if doc == "" {
-		doc = docs
-	}
-	body := map[string]any{"message": e.Message, "documentation_url": doc, "status": strconv.Itoa(e.Status)}
+	body := map[string]any{"message": e.Message, "documentation_url": cmp.Or(e.Doc, docs), "status": strconv.Itoa(e.Status)}
 	if len(e.Fields) > 0 {
 		body["errors"] = e.Fields
 	}
@@ -73,10 +70,7 @@ func asAPIError(err error) *apiError {
 
 // page cuts a list to the page that was asked for and sets the Link header.
 func page[T any](rq *request, all []T) []T {
-	per := atoiOr(rq.query("per_page"), 30)
-	if per < 1 || per > 100 {
-		per = min(max(per, 1), 100)
-	}
+	per := rq.perPage()
 	n := max(atoiOr(rq.query("page"), 1), 1)
 	last := max((len(all)+per-1)/per, 1)
 	var links []string
@@ -97,6 +91,9 @@ func page[T any](rq *request, all []T) []T {
 	from := min((n-1)*per, len(all))
 	return all[from:min(from+per, len(all))]
 }
+
+// perPage is how much of a list is asked for at once.
+func (rq *request) perPage() int { return min(max(atoiOr(rq.query("per_page"), 30), 1), 100) }
 
 func (rq *request) link(q url.Values, rel string) string {
 	return fmt.Sprintf("<%s%s?%s>; rel=%q", rq.s.url, rq.mount+rq.URL.EscapedPath(), q.Encode(), rel)

@@ -209,7 +209,6 @@ func (d *delivery) render() deliveryEntry {
 // listed yet.
 func listDeliveries(rq *request, app *App) error {
 	h := app.hook
-	per := min(max(atoiOr(rq.query("per_page"), 30), 1), 100)
 	cursor, err := strconv.ParseInt(rq.query("cursor"), 10, 64)
 	if rq.query("cursor") != "" && err != nil {
 		return invalid("Delivery", "cursor", "invalid", "")
@@ -221,7 +220,7 @@ func listDeliveries(rq *request, app *App) error {
 		case d.StatusCode == 0, h.expired(d), cursor != 0 && d.ID > cursor,
 			rq.query("status") == "failure" && !failed, rq.query("status") == "success" && failed:
 			continue
-		case len(out) == per:
+		case len(out) == rq.perPage():
 			next := rq.URL.Query()
 			next.Set("cursor", itoa(d.ID))
 			rq.setLinks([]string{rq.link(url.Values(next), "next")})

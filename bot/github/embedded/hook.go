@@ -27,10 +27,6 @@ type Hook struct {
 func (r *Repo) CreateHook(url, secret string, events ...string) *Hook {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.newHook(url, secret, events)
-}
-
-func (r *Repo) newHook(url, secret string, events []string) *Hook {
 	if len(events) == 0 {
 		events = []string{"push"}
 	}
@@ -53,20 +49,15 @@ func (h *Hook) ping() {
 
 func (h *Hook) render() *github.Hook {
 	out := &github.Hook{ID: &h.id, Type: ptr("App"), Name: ptr("web"), Events: h.events, Active: ptr(true), CreatedAt: when(h.created), UpdatedAt: when(h.created),
-		Config: h.renderConfig(), LastResponse: map[string]any{"code": nil, "status": "unused", "message": nil}}
+		Config: &github.HookConfig{ContentType: ptr("json"), InsecureSSL: ptr("0"), URL: ptr(h.url)}, LastResponse: map[string]any{"code": nil, "status": "unused", "message": nil}}
+	if h.secret != "" {
+		out.Config.Secret = ptr("********")
+	}
 	if h.repo != nil {
 		url := h.repo.api("/hooks/%d", h.id)
 		out.Type, out.URL, out.TestURL, out.PingURL = ptr("Repository"), &url, ptr(url+"/test"), ptr(url+"/pings")
 	}
 	return out
-}
-
-func (h *Hook) renderConfig() *github.HookConfig {
-	config := &github.HookConfig{ContentType: ptr("json"), InsecureSSL: ptr("0"), URL: ptr(h.url)}
-	if h.secret != "" {
-		config.Secret = ptr("********")
-	}
-	return config
 }
 
 // emit sends what somebody did to everyone who listens: the Apps installed here that

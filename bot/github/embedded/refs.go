@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -87,9 +88,9 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 		return
 	}
 	e := &github.PushEvent{
-		Ref: ptr("refs/heads/" + branch), Before: ptr(orZero(before)), After: ptr(orZero(after)),
+		Ref: ptr("refs/heads/" + branch), Before: ptr(cmp.Or(before, zeroSHA)), After: ptr(cmp.Or(after, zeroSHA)),
 		Created: ptr(before == ""), Deleted: ptr(after == ""), Forced: ptr(before != "" && after != "" && !r.git.isAncestor(before, after)),
-		Compare: ptr(r.html("/compare/%.12s...%.12s", orZero(before), orZero(after))),
+		Compare: ptr(r.html("/compare/%.12s...%.12s", cmp.Or(before, zeroSHA), cmp.Or(after, zeroSHA))),
 		Pusher:  &github.CommitAuthor{Name: ptr(who.login), Email: ptr(who.login + "@users.noreply.example")},
 	}
 	if after != "" {
@@ -106,11 +107,4 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 		}
 	}
 	r.emit(who, "push", "", nil, e)
-}
-
-func orZero(sha string) string {
-	if sha == "" {
-		return zeroSHA
-	}
-	return sha
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ func (r *Repo) requestSuites(branch, before, after string) {
 		if len(r.suites) == known {
 			continue
 		}
-		s.branch, s.before = branch, orZero(before)
+		s.branch, s.before = branch, cmp.Or(before, zeroSHA)
 		s.emit(r.owner, "requested")
 	}
 }
