@@ -143,12 +143,6 @@ func (rq *request) installation() (*Installation, error) {
 
 func (in *Installation) number() int64 { return in.id }
 
-// tokenEntry has the selection that go-github's struct lacks.
-type tokenEntry struct {
-	github.InstallationToken
-	Selection string `json:"repository_selection"`
-}
-
 // postAccessToken makes a token for all of the installation, or for less.
 func postAccessToken(rq *request, in *Installation) error {
 	var want struct {
@@ -182,8 +176,8 @@ func postAccessToken(rq *request, in *Installation) error {
 		return in.noTokens
 	}
 	t := in.issue(want.Permissions, repos)
-	return rq.reply(http.StatusCreated, tokenEntry{Selection: "selected",
-		InstallationToken: github.InstallationToken{Token: &t.value, ExpiresAt: when(t.expires), Permissions: permissions(t.perms)}})
+	out := github.InstallationToken{Token: &t.value, ExpiresAt: when(t.expires), Permissions: permissions(t.perms)}
+	return rq.reply(http.StatusCreated, with(out, map[string]any{"repository_selection": "selected"}))
 }
 
 func listInstallationRepos(rq *request) error {

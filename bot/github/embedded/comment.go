@@ -178,12 +178,6 @@ type reaction struct {
 	created time.Time
 }
 
-// reactionEntry has the date that go-github's struct lacks.
-type reactionEntry struct {
-	github.Reaction
-	CreatedAt *github.Timestamp `json:"created_at"`
-}
-
 // react adds a reaction, or finds the one that the user has given already, which
 // is no new one.
 func (c *comment) react(who *account, content string) (r *reaction, isNew bool, err error) {
@@ -219,11 +213,6 @@ func renderReactions(all []*reaction, url string) *github.Reactions {
 		Heart: count("heart"), Hooray: count("hooray"), Rocket: count("rocket"), Eyes: count("eyes"), URL: ptr(url + "/reactions")}
 }
 
-func (rq *request) renderReaction(r *reaction) reactionEntry {
-	return reactionEntry{Reaction: github.Reaction{ID: &r.id, NodeID: ptr(nodeID("Reaction", r.id)), User: r.user.render(rq.s.url), Content: ptr(r.content)},
-		CreatedAt: when(r.created)}
-}
-
 func postReaction(rq *request, c *comment) error {
 	var in struct{ Content string }
 	if err := rq.read(&in); err != nil {
@@ -233,8 +222,10 @@ func postReaction(rq *request, c *comment) error {
 	if err != nil {
 		return err
 	}
+	status := http.StatusOK
 	if isNew {
-		return rq.reply(http.StatusCreated, rq.renderReaction(r))
+		status = http.StatusCreated
 	}
-	return rq.ok(rq.renderReaction(r))
+	out := github.Reaction{ID: &r.id, NodeID: ptr(nodeID("Reaction", r.id)), User: r.user.render(rq.s.url), Content: ptr(r.content)}
+	return rq.reply(status, with(out, map[string]any{"created_at": when(r.created)}))
 }

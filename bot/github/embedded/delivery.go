@@ -184,14 +184,7 @@ func (s *Server) postOnce(url string, header http.Header, payload []byte) (code 
 	return answer.StatusCode, "OK"
 }
 
-// deliveryEntry has what go-github's struct lacks.
-type deliveryEntry struct {
-	*github.HookDelivery
-	ThrottledAt *github.Timestamp `json:"throttled_at"`
-	URL         string            `json:"url"`
-}
-
-func (d *delivery) render() deliveryEntry {
+func (d *delivery) render() map[string]any {
 	out := &github.HookDelivery{ID: &d.ID, GUID: &d.GUID, DeliveredAt: &github.Timestamp{Time: d.At}, Redelivery: ptr(d.Redelivery),
 		Duration: ptr(d.Duration.Seconds()), Status: ptr(d.Status), StatusCode: ptr(d.StatusCode), Event: &d.Event, Action: orNil(d.Action)}
 	if d.repo != nil {
@@ -202,7 +195,7 @@ func (d *delivery) render() deliveryEntry {
 			}
 		}
 	}
-	return deliveryEntry{HookDelivery: out, URL: d.hook.url}
+	return with(out, map[string]any{"throttled_at": nil, "url": d.hook.url})
 }
 
 // listDeliveries is paged by a cursor, newest first. Those still under way are not
@@ -213,7 +206,7 @@ func listDeliveries(rq *request, app *App) error {
 	if rq.query("cursor") != "" && err != nil {
 		return invalid("Delivery", "cursor", "invalid", "")
 	}
-	out := []deliveryEntry{}
+	out := []map[string]any{}
 	for _, d := range slices.Backward(h.deliveries) {
 		failed := d.StatusCode < 200 || d.StatusCode >= 400
 		switch {

@@ -3,6 +3,7 @@ package embedded
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -111,6 +112,13 @@ func fields(v reflect.Value, out map[string]any) {
 			out[name] = nil
 		}
 	}
+}
+
+// with is a thing and what go-github's struct of it lacks or leaves out.
+func with(thing any, more map[string]any) map[string]any {
+	out := tree(reflect.ValueOf(thing)).(map[string]any)
+	maps.Copy(out, more)
+	return out
 }
 
 // amend adds what GitHub sends and go-github's structs have no field for.

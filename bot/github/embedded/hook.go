@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -65,8 +64,7 @@ func (h *Hook) render() *github.Hook {
 // have subscribed. Where and by whom it was done stands in every payload.
 func (r *Repo) emit(who *account, event, action string, only *App, payload any) {
 	defer r.s.touch()
-	body := tree(reflect.ValueOf(payload)).(map[string]any)
-	body["repository"], body["sender"] = r.render(), who.render(r.s.url)
+	body := with(payload, map[string]any{"repository": r.render(), "sender": who.render(r.s.url)})
 	if action != "" {
 		body["action"] = action
 	}

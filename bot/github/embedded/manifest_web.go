@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/google/go-github/v60/github"
 )
 
 // An offer is an App that a person has agreed to and nobody has fetched yet.
@@ -74,19 +72,8 @@ func (s *Server) serveNewApp(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusFound)
 }
 
-// conversion is an App with its secrets, which are shown this once. Its
-// permissions are a map because go-github's struct does not have all of them.
-type conversion struct {
-	github.App
-	Permissions   map[string]string `json:"permissions"`
-	ClientID      string            `json:"client_id"`
-	ClientSecret  string            `json:"client_secret"`
-	WebhookSecret *string           `json:"webhook_secret"`
-	PEM           string            `json:"pem"`
-}
-
-// postConversion makes the App that a code stands for. It needs no login: whoever
-// has the code has the App.
+// postConversion makes the App that a code stands for, and shows its secrets this once.
+// It needs no login: whoever has the code has the App.
 func postConversion(rq *request) error {
 	s, code := rq.s, rq.PathValue("code")
 	o := s.offers[code]
@@ -99,6 +86,6 @@ func postConversion(rq *request) error {
 	delete(s.offers, code)
 	a := s.register(o.opt)
 	s.touch()
-	return rq.reply(http.StatusCreated, conversion{App: *a.render(), Permissions: o.opt.Permissions, ClientID: "Iv1." + nodeID("App", a.id),
-		ClientSecret: s.secret(""), WebhookSecret: orNil(o.opt.HookSecret), PEM: string(a.PrivateKeyPEM())})
+	return rq.reply(http.StatusCreated, with(a.render(), map[string]any{"permissions": o.opt.Permissions, "client_id": "Iv1." + nodeID("App", a.id),
+		"client_secret": s.secret(""), "webhook_secret": orNil(o.opt.HookSecret), "pem": string(a.PrivateKeyPEM())}))
 }

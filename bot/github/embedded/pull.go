@@ -3,7 +3,6 @@ package embedded
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -167,9 +166,7 @@ func (pr *PR) merged(who *account, sha string) {
 }
 
 func (pr *PR) emit(who *account, action string, more map[string]any) {
-	body := map[string]any{"number": pr.number, "pull_request": pr.render()}
-	maps.Copy(body, more)
-	pr.repo.emit(who, "pull_request", action, nil, body)
+	pr.repo.emit(who, "pull_request", action, nil, with(map[string]any{"number": pr.number, "pull_request": pr.render()}, more))
 }
 
 func (r *Repo) pull(number int) *PR {

@@ -86,19 +86,10 @@ type move struct {
 	at  time.Time
 }
 
-// eventEntry has what go-github's struct lacks or leaves out.
-type eventEntry struct {
-	github.IssueEvent
-	NodeID    string  `json:"node_id"`
-	CommitID  *string `json:"commit_id"`
-	CommitURL *string `json:"commit_url"`
-	App       *string `json:"performed_via_github_app"`
-}
-
 // listEvents tells of moves alone.
 func listEvents(rq *request, pr *PR) error {
-	return rq.ok(each(page(rq, pr.moves), func(m move) eventEntry {
-		return eventEntry{NodeID: nodeID("BaseRefChangedEvent", m.id), IssueEvent: github.IssueEvent{
-			ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)}}
+	return rq.ok(each(page(rq, pr.moves), func(m move) map[string]any {
+		return with(github.IssueEvent{ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)},
+			map[string]any{"node_id": nodeID("BaseRefChangedEvent", m.id), "commit_id": nil, "commit_url": nil, "performed_via_github_app": nil})
 	}))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
-	"reflect"
 	"strings"
 	"time"
 
@@ -30,14 +29,13 @@ func (u *account) render(base string) *github.User {
 
 // renderFull is an account's own answer, with all that nobody here has told.
 func (u *account) renderFull(s *Server) map[string]any {
-	out := tree(reflect.ValueOf(u.render(s.url))).(map[string]any)
+	out := with(u.render(s.url), map[string]any{"created_at": s.begun, "updated_at": s.begun})
 	for _, name := range strings.Fields("bio blog company email hireable location name") {
 		out[name] = nil
 	}
 	for _, name := range strings.Fields("followers following public_gists public_repos") {
 		out[name] = 0
 	}
-	out["created_at"], out["updated_at"] = s.begun, s.begun
 	return out
 }
 

@@ -186,12 +186,6 @@ func renderRole(role Role) map[string]bool {
 
 func getRepo(rq *request) error { return rq.ok(rq.renderRepo(rq.repo)) }
 
-// permissionEntry has the role's own name, which go-github's struct lacks.
-type permissionEntry struct {
-	github.RepositoryPermissionLevel
-	RoleName string `json:"role_name"`
-}
-
 func getPermission(rq *request) error {
 	u := rq.s.users[rq.PathValue("login")]
 	if u == nil {
@@ -200,6 +194,5 @@ func getPermission(rq *request) error {
 	role := rq.repo.role(u)
 	who := u.render(rq.s.url)
 	who.Permissions, who.RoleName = renderRole(role), ptr(string(role))
-	return rq.ok(permissionEntry{RoleName: string(role),
-		RepositoryPermissionLevel: github.RepositoryPermissionLevel{Permission: ptr(role.legacy()), User: who}})
+	return rq.ok(map[string]any{"permission": role.legacy(), "role_name": string(role), "user": who})
 }

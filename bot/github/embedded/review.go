@@ -106,7 +106,7 @@ func (pr *PR) review(who *account, event, body string) error {
 // tell sends the event of what somebody did with a review.
 func (v *review) tell(who *account, action string) {
 	out := v.render()
-	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
+	out["state"], out["body"] = strings.ToLower(v.state), orNil(v.body) // events differ from answers
 	v.pr.updated = v.pr.repo.s.now()
 	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": v.pr.renderListed()})
 }
@@ -141,44 +141,33 @@ func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 	return c, nil
 }
 
-// reviewEntry and lineEntry have the links that go-github's structs lack.
-type reviewEntry struct {
-	github.PullRequestReview
-	Links map[string]any `json:"_links"`
-}
-
-type lineEntry struct {
-	github.PullRequestComment
-	Links map[string]any `json:"_links"`
-}
-
-func (v *review) render() *reviewEntry {
+func (v *review) render() map[string]any {
 	r := v.pr.repo
 	html, pull := r.html("/pull/%d#pullrequestreview-%d", v.pr.number, v.id), r.api("/pulls/%d", v.pr.number)
-	return &reviewEntry{Links: links("html", html, "pull_request", pull), PullRequestReview: github.PullRequestReview{
-		ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: ptr(v.body), SubmittedAt: when(v.submitted),
-		CommitID: &v.commit, HTMLURL: &html, PullRequestURL: &pull, State: &v.state, AuthorAssociation: ptr(r.association(v.author))}}
+	return with(github.PullRequestReview{ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: ptr(v.body), SubmittedAt: when(v.submitted),
+		CommitID: &v.commit, HTMLURL: &html, PullRequestURL: &pull, State: &v.state, AuthorAssociation: ptr(r.association(v.author))},
+		links("html", html, "pull_request", pull))
 }
 
-func (c *comment) renderOnLine() *lineEntry {
+func (c *comment) renderOnLine() map[string]any {
 	r, on := c.pr.repo, c.on
 	url, html := r.api("/pulls/comments/%d", c.id), r.html("/pull/%d#discussion_r%d", c.pr.number, c.id)
 	pull := r.api("/pulls/%d", c.pr.number)
-	return &lineEntry{Links: links("self", url, "html", html, "pull_request", pull), PullRequestComment: github.PullRequestComment{
-		ID: &c.id, NodeID: ptr(nodeID("PullRequestReviewComment", c.id)), Body: ptr(c.body), Path: &on.path, DiffHunk: &on.hunk,
+	return with(github.PullRequestComment{ID: &c.id, NodeID: ptr(nodeID("PullRequestReviewComment", c.id)), Body: ptr(c.body), Path: &on.path, DiffHunk: &on.hunk,
 		PullRequestReviewID: &on.review.id, Position: &on.number, OriginalPosition: &on.number, Line: &on.number, OriginalLine: &on.number, Side: ptr("RIGHT"),
 		CommitID: &on.commit, OriginalCommitID: &on.commit, User: c.author.render(r.s.url), Reactions: renderReactions(c.reactions, url),
 		CreatedAt: when(c.created), UpdatedAt: when(c.updated), AuthorAssociation: ptr(r.association(c.author)), URL: &url, HTMLURL: &html,
-		PullRequestURL: &pull, SubjectType: ptr("line")}}
+		PullRequestURL: &pull, SubjectType: ptr("line")},
+		links("self", url, "html", html, "pull_request", pull))
 }
 
-// links are pairs of a name and an address.
+// links are what go-github's structs lack, from pairs of a name and an address.
 func links(pairs ...string) map[string]any {
 	out := map[string]any{}
-	for i := 0; i < len(pairs); i += 2 {
-		out[pairs[i]] = map[string]string{"href": pairs[i+1]}
+	for pair := range slices.Chunk(pairs, 2) {
+		out[pair[0]] = map[string]string{"href": pair[1]}
 	}
-	return out
+	return map[string]any{"_links": out}
 }
 
 func listReviews(rq *request, pr *PR) error {

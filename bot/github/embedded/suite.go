@@ -50,7 +50,11 @@ func (r *Repo) requestSuites(branch, before, after string) {
 }
 
 func (s *checkSuite) emit(who *account, action string) {
-	s.repo.emit(who, "check_suite", action, s.app, map[string]any{"check_suite": s.entry()})
+	more := map[string]any{"head_commit": nil, "latest_check_runs_count": len(s.runs()), "check_runs_url": s.repo.api("/check-suites/%d/check-runs", s.id)}
+	if tip, ok := s.repo.git.commit(s.headSHA); ok {
+		more["head_commit"] = renderSimple(tip)
+	}
+	s.repo.emit(who, "check_suite", action, s.app, map[string]any{"check_suite": with(s.render(), more)})
 }
 
 func (s *checkSuite) rerequest(who *account) {
@@ -89,21 +93,4 @@ func (s *checkSuite) render() *github.CheckSuite {
 		CreatedAt: when(s.created), UpdatedAt: when(s.updated), App: s.app.render()}
 	out.PullRequests = each(r.pullsAt(s.headSHA), (*PR).renderMinimal)
 	return out
-}
-
-// suiteEntry has what go-github's struct lacks.
-type suiteEntry struct {
-	*github.CheckSuite
-	HeadCommit   *github.HeadCommit `json:"head_commit"`
-	LatestRuns   int                `json:"latest_check_runs_count"`
-	CheckRunsURL string             `json:"check_runs_url"`
-}
-
-func (s *checkSuite) entry() suiteEntry {
-	e := suiteEntry{CheckSuite: s.render(), LatestRuns: len(s.runs()),
-		CheckRunsURL: s.repo.api("/check-suites/%d/check-runs", s.id)}
-	if tip, ok := s.repo.git.commit(s.headSHA); ok {
-		e.HeadCommit = renderSimple(tip)
-	}
-	return e
 }
