@@ -10,40 +10,29 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// checkInput is the body of a POST or PATCH of a check run. A field that is nil
-// was not sent.
-type checkInput struct {
-	Name        *string                  `json:"name"`
-	HeadSHA     *string                  `json:"head_sha"`
-	DetailsURL  *string                  `json:"details_url"`
-	ExternalID  *string                  `json:"external_id"`
-	Status      *string                  `json:"status"`
-	Conclusion  *string                  `json:"conclusion"`
-	StartedAt   *github.Timestamp        `json:"started_at"`
-	CompletedAt *github.Timestamp        `json:"completed_at"`
-	Output      *github.CheckRunOutput   `json:"output"`
-	Actions     []*github.CheckRunAction `json:"actions"`
-}
+// checkInput is the body of a POST or PATCH of a check run. A field that is nil, or a
+// name that is empty, was not sent.
+type checkInput github.CreateCheckRunOptions
 
 func postCheckRun(rq *request) error {
 	var in checkInput
 	if err := rq.read(&in); err != nil {
 		return err
 	}
-	if in.Name == nil || *in.Name == "" {
+	if in.Name == "" {
 		return invalid("CheckRun", "name", "missing_field", "")
 	}
-	if in.HeadSHA == nil || *in.HeadSHA == "" {
+	if in.HeadSHA == "" {
 		return invalid("CheckRun", "head_sha", "missing_field", "")
 	}
-	if sha, ok := rq.repo.git.resolve(*in.HeadSHA); !ok || sha != *in.HeadSHA {
-		return invalid("CheckRun", "head_sha", "invalid", "No commit found for SHA: "+*in.HeadSHA)
+	if sha, ok := rq.repo.git.resolve(in.HeadSHA); !ok || sha != in.HeadSHA {
+		return invalid("CheckRun", "head_sha", "invalid", "No commit found for SHA: "+in.HeadSHA)
 	}
 	if err := in.validate(); err != nil {
 		return err
 	}
 	r := rq.repo
-	run := &checkRun{Check: Check{ID: rq.s.id(), Status: "queued"}, suite: r.suite(rq.actor.inst().app, *in.HeadSHA)}
+	run := &checkRun{Check: Check{ID: rq.s.id(), Status: "queued"}, suite: r.suite(rq.actor.inst().app, in.HeadSHA)}
 	run.apply(in, rq.s)
 	r.runs = append(r.runs, run)
 	run.emit(rq.actor.user, "created", nil, nil)
@@ -80,7 +69,7 @@ func (c *checkRun) apply(in checkInput, s *Server) {
 			*to = *from
 		}
 	}
-	set(&c.Name, in.Name)
+	c.Name = cmp.Or(in.Name, c.Name)
 	set(&c.DetailsURL, in.DetailsURL)
 	set(&c.ExternalID, in.ExternalID)
 	set(&c.Status, in.Status)
