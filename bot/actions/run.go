@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -88,6 +89,7 @@ func Run(ctx context.Context, c Config) (End, error) {
 		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{}, marks: map[string]string{},
 		lines: &workflow{out: c.Stdout, random: c.Random},
 	}
-	s.posts = &publish.Publisher{GitHub: client, Lenient: true, Extend: s.remember}
+	withHistory := func(body string) string { return remember(body, slices.Concat(s.state.Past, s.state.Runs)) }
+	s.posts = &publish.Publisher{GitHub: client, Lenient: true, Extend: withHistory}
 	return s.handle(ctx, event)
 }

@@ -169,18 +169,11 @@ func (t *turn) RoundTrip(rq *http.Request) (*http.Response, error) {
 			return nil, &notSent{err}
 		}
 	}
-	if err := t.take(rq.Context()); err != nil {
-		return nil, err
-	}
-	defer func() { <-t.held }()
-	return t.next.RoundTrip(rq)
-}
-
-func (t *turn) take(ctx context.Context) error {
 	select {
 	case t.held <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		defer func() { <-t.held }()
+	case <-rq.Context().Done():
+		return nil, rq.Context().Err()
 	}
+	return t.next.RoundTrip(rq)
 }

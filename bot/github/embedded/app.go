@@ -138,10 +138,8 @@ func (rq *request) installation() (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return byID(rq, app.insts)
+	return there(find(app.insts, func(in *Installation) bool { return in.id == rq.pathInt("id") }))
 }
-
-func (in *Installation) number() int64 { return in.id }
 
 // postAccessToken makes a token for all of the installation, or for less.
 func postAccessToken(rq *request, in *Installation) error {

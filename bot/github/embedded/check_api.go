@@ -113,9 +113,9 @@ func (c *checkRun) settled(who *account) error {
 	return c.suite.repo.advance()
 }
 
-func (rq *request) checkRun() (*checkRun, error) { return byID(rq, rq.repo.runs) }
-
-func (c *checkRun) number() int64 { return c.ID }
+func (rq *request) checkRun() (*checkRun, error) {
+	return there(find(rq.repo.runs, func(c *checkRun) bool { return c.ID == rq.pathInt("id") }))
+}
 
 func listRunsForRef(rq *request, sha string) error {
 	runs := rq.repo.latestRuns(sha)

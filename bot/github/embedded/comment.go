@@ -127,10 +127,9 @@ func (c *comment) render() *github.IssueComment {
 }
 
 // comment and remark find a comment by its number, in the conversation and in the code.
-func (rq *request) comment() (*comment, error) { return byID(rq, rq.repo.comments) }
-func (rq *request) remark() (*comment, error)  { return byID(rq, rq.repo.remarks) }
-
-func (c *comment) number() int64 { return c.id }
+func (rq *request) comment() (*comment, error) { return there(find(rq.repo.comments, rq.names)) }
+func (rq *request) remark() (*comment, error)  { return there(find(rq.repo.remarks, rq.names)) }
+func (rq *request) names(c *comment) bool      { return c.id == rq.pathInt("id") }
 
 func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
@@ -168,7 +167,7 @@ func deleteComment(rq *request, c *comment) error {
 	}
 	rq.repo.comments = slices.DeleteFunc(rq.repo.comments, func(other *comment) bool { return other == c })
 	c.emit(rq.actor.user, "deleted", nil)
-	return rq.noContent()
+	return rq.reply(http.StatusNoContent, nil)
 }
 
 type reaction struct {
@@ -181,8 +180,8 @@ type reaction struct {
 // react adds a reaction, or finds the one that the user has given already, which
 // is no new one.
 func (c *comment) react(who *account, content string) (r *reaction, isNew bool, err error) {
-	if err := c.pr.reacts(); err != nil {
-		return nil, false, err
+	if c.pr.locked { // which closes them to everybody
+		return nil, false, &apiError{Status: 403, Message: "Unable to create reaction because issue is locked.", Doc: lockDocs}
 	}
 	if emoji[content] == "" {
 		return nil, false, invalid("Reaction", "content", "invalid", content+" is not a reaction")

@@ -114,15 +114,6 @@ func throttled(how FaultKind, d time.Duration) *apiError {
 	return err
 }
 
-// after says whether the fault has swallowed the answer.
-func (f fault) after(w http.ResponseWriter) bool {
-	if f.kind != LostAnswer {
-		return false
-	}
-	breakConnection(w)
-	return true
-}
-
 // breakConnection sends a TCP reset, not an orderly end.
 func breakConnection(w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()

@@ -16,8 +16,7 @@ type Installation struct {
 	account     *account
 	repos       []*Repo
 	created     time.Time
-	suspendedAt time.Time
-	suspendedBy *account
+	suspendedAt time.Time // by the account itself
 
 	noTokens  *apiError // what whoever wants a token is told
 	throttled FaultKind // how its calls are refused until then
@@ -57,7 +56,7 @@ func (in *Installation) Uninstall() {
 func (in *Installation) Suspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.suspendedAt, in.suspendedBy = in.app.s.now(), in.account
+	in.suspendedAt = in.app.s.now()
 	in.emit("suspend")
 }
 
@@ -65,7 +64,7 @@ func (in *Installation) Suspend() {
 func (in *Installation) Unsuspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.suspendedAt, in.suspendedBy = time.Time{}, nil
+	in.suspendedAt = time.Time{}
 	in.emit("unsuspend")
 }
 
@@ -155,8 +154,8 @@ func (in *Installation) render() *github.Installation {
 		AccessTokensURL: ptr(s.url + "/app/installations/" + itoa(in.id) + "/access_tokens"), RepositoriesURL: ptr(s.url + "/installation/repositories"),
 		HTMLURL: ptr(s.url + "/settings/installations/" + itoa(in.id)), RepositorySelection: ptr("selected"), SuspendedAt: when(in.suspendedAt),
 		Permissions: permissions(in.app.opt.Permissions), Events: in.app.opt.Events, CreatedAt: when(in.created), UpdatedAt: when(in.created)}
-	if in.suspendedBy != nil {
-		out.SuspendedBy = in.suspendedBy.render(s.url)
+	if in.suspended() {
+		out.SuspendedBy = in.account.render(s.url)
 	}
 	return out
 }

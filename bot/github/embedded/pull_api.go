@@ -9,10 +9,7 @@ import (
 )
 
 func (rq *request) pull() (*PR, error) {
-	if pr := rq.repo.pull(int(rq.pathInt("number"))); pr != nil {
-		return pr, nil
-	}
-	return nil, errNotFound()
+	return there(rq.repo.pull(int(rq.pathInt("number"))))
 }
 
 func listPulls(rq *request) error {

@@ -223,11 +223,3 @@ func (pr *PR) talks(who *account) error {
 	}
 	return nil
 }
-
-// reacts is nil while reactions are open: a lock closes them to everybody.
-func (pr *PR) reacts() error {
-	if pr.locked {
-		return &apiError{Status: 403, Message: "Unable to create reaction because issue is locked.", Doc: lockDocs}
-	}
-	return nil
-}

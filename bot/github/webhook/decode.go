@@ -60,7 +60,7 @@ func (p *payload) event(event, action string) Event {
 	case "pull_request_review":
 		return p.review()
 	case "pull_request_review_comment":
-		return p.reviewComment()
+		return ReviewComment{p.remark("pull_request", required[wireIssue](p, "pull_request"), "comment", required[wireComment](p, "comment"))}
 	case "merge_group":
 		return p.mergeGroup(action)
 	case "check_run":
@@ -72,7 +72,8 @@ func (p *payload) event(event, action string) Event {
 	case "repository":
 		return p.repositoryChange(action)
 	case "installation":
-		return Installation{p.installed(), action, p.account(), p.repositories("repositories")}
+		return Installation{p.installed(), action, p.user("installation.account", optional[wireInstallation](p, "installation").Account),
+			p.repositories("repositories")}
 	case "installation_repositories":
 		return InstallationRepositories{p.installed(), p.repositories("repositories_added"), p.repositories("repositories_removed")}
 	case "installation_target":
@@ -116,10 +117,6 @@ func (p *payload) issueComment() Event {
 		return Ignored{"the comment is on an issue, not on a pull request"}
 	}
 	return IssueComment{p.remark("issue", issue, "comment", required[wireComment](p, "comment"))}
-}
-
-func (p *payload) reviewComment() Event {
-	return ReviewComment{p.remark("pull_request", required[wireIssue](p, "pull_request"), "comment", required[wireComment](p, "comment"))}
 }
 
 func (p *payload) review() Event {

@@ -182,10 +182,6 @@ func (p *payload) installed() Origin {
 	return o
 }
 
-func (p *payload) account() User {
-	return p.user("installation.account", optional[wireInstallation](p, "installation").Account)
-}
-
 func (p *payload) repositories(field string) []Repository {
 	var list []Repository
 	all := optional[[]wireRepository](p, field)
