@@ -121,6 +121,16 @@ func find[T any](all []*T, meant func(*T) bool) *T {
 	return nil
 }
 
+// count is how many of some are meant.
+func count[T any](all []T, meant func(T) bool) (n int) {
+	for _, one := range all {
+		if meant(one) {
+			n++
+		}
+	}
+	return n
+}
+
 // each is what becomes of each of some, in their order.
 func each[T, Form any](all []T, form func(T) Form) []Form {
 	out := make([]Form, len(all))

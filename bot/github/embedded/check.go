@@ -75,12 +75,25 @@ func (c Check) press(user, what string, do func(who *account) error) error {
 
 // Rerequest presses "Re-run" of this check.
 func (c Check) Rerequest(user string) error {
-	return c.press(user, "re-run", func(who *account) error { return c.run.rerequest(who) })
+	return c.press(user, "re-run", func(who *account) error {
+		if c.run.Status != "completed" {
+			return &apiError{Status: 422, Message: "This check run is not rerequestable"}
+		}
+		c.run.emit(who, "rerequested", nil, c.run.suite.app)
+		c.run.reset()
+		return nil
+	})
 }
 
 // RerequestSuite presses "Re-run all checks".
 func (c Check) RerequestSuite(user string) error {
-	return c.press(user, "re-run the suite of", func(who *account) error { c.run.suite.rerequest(who); return nil })
+	return c.press(user, "re-run the suite of", func(who *account) error {
+		c.run.suite.emit(who, "rerequested")
+		for _, run := range c.run.suite.runs() {
+			run.reset()
+		}
+		return nil
+	})
 }
 
 // RequestAction presses a button that the App put on its completed check.
@@ -97,15 +110,8 @@ func (c Check) RequestAction(user, identifier string) error {
 	})
 }
 
-// rerequest tells the check's App alone, and resets the check, as GitHub does.
-func (c *checkRun) rerequest(who *account) error {
-	if c.Status != "completed" {
-		return &apiError{Status: 422, Message: "This check run is not rerequestable"}
-	}
-	c.emit(who, "rerequested", nil, c.suite.app)
-	c.Status, c.Conclusion, c.CompletedAt = "queued", "", time.Time{}
-	return nil
-}
+// reset is what GitHub does to a check of which it has told the App that it is asked for again.
+func (c *checkRun) reset() { c.Status, c.Conclusion, c.CompletedAt = "queued", "", time.Time{} }
 
 func (c *checkRun) emit(who *account, action string, button *github.RequestedAction, only *App) {
 	run := c.render()

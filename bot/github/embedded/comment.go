@@ -199,17 +199,11 @@ func (c *comment) react(who *account, content string) (r *reaction, isNew bool, 
 }
 
 func renderReactions(all []*reaction, url string) *github.Reactions {
-	count := func(content string) *int {
-		n := 0
-		for _, r := range all {
-			if r.content == content {
-				n++
-			}
-		}
-		return &n
+	given := func(content string) *int {
+		return ptr(count(all, func(r *reaction) bool { return r.content == content }))
 	}
-	return &github.Reactions{TotalCount: ptr(len(all)), PlusOne: count("+1"), MinusOne: count("-1"), Laugh: count("laugh"), Confused: count("confused"),
-		Heart: count("heart"), Hooray: count("hooray"), Rocket: count("rocket"), Eyes: count("eyes"), URL: ptr(url + "/reactions")}
+	return &github.Reactions{TotalCount: ptr(len(all)), PlusOne: given("+1"), MinusOne: given("-1"), Laugh: given("laugh"), Confused: given("confused"),
+		Heart: given("heart"), Hooray: given("hooray"), Rocket: given("rocket"), Eyes: given("eyes"), URL: ptr(url + "/reactions")}
 }
 
 func postReaction(rq *request, c *comment) error {

@@ -104,12 +104,14 @@ func refusal(missing []unmet) *apiError {
 	return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("Required status check %q is %s.", missing[0].name, missing[0].state)}
 }
 
-// merge merges, or refuses in GitHub's order: the state of the pull request, its
-// protection, its conflicts.
+// merge merges, or refuses in GitHub's order: who wants it, the state of the pull
+// request, its protection, its conflicts.
 func (pr *PR) merge(who *account) error {
 	r := pr.repo
 	p := r.protection[pr.baseRef]
 	switch {
+	case !r.role(who).atLeast(Write):
+		return forbidden("Must have write rights to merge.")
 	case pr.state != "open":
 		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
 	case pr.draft:

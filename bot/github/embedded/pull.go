@@ -194,25 +194,3 @@ func (r *Repo) label(name string) *label {
 	r.labels = append(r.labels, l)
 	return l
 }
-
-func (pr *PR) addLabel(who *account, name string) {
-	l := pr.repo.label(name)
-	if slices.Contains(pr.labels, l) {
-		return
-	}
-	pr.labels = append(pr.labels, l)
-	pr.updated = pr.repo.s.now()
-	pr.emit(who, "labeled", map[string]any{"label": l.render()})
-}
-
-func (pr *PR) removeLabel(who *account, name string) bool {
-	i := slices.IndexFunc(pr.labels, func(l *label) bool { return l.name == name })
-	if i < 0 {
-		return false
-	}
-	l := pr.labels[i]
-	pr.labels = slices.Delete(pr.labels, i, i+1)
-	pr.updated = pr.repo.s.now()
-	pr.emit(who, "unlabeled", map[string]any{"label": l.render()})
-	return true
-}

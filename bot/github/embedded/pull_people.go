@@ -59,7 +59,12 @@ func (pr *PR) Label(user, name string) error {
 		if !pr.repo.role(who).atLeast(Triage) {
 			return forbidden("Must have triage rights to label.")
 		}
-		pr.addLabel(who, name)
+		l := pr.repo.label(name)
+		if slices.Contains(pr.labels, l) {
+			return nil
+		}
+		pr.labels, pr.updated = append(pr.labels, l), pr.repo.s.now()
+		pr.emit(who, "labeled", map[string]any{"label": l.render()})
 		return nil
 	})
 }
@@ -70,9 +75,13 @@ func (pr *PR) Unlabel(user, name string) error {
 		if !pr.repo.role(who).atLeast(Triage) {
 			return forbidden("Must have triage rights to unlabel.")
 		}
-		if !pr.removeLabel(who, name) {
+		i := slices.IndexFunc(pr.labels, func(l *label) bool { return l.name == name })
+		if i < 0 {
 			return &apiError{Status: 404, Message: "Label does not exist"}
 		}
+		l := pr.labels[i]
+		pr.labels, pr.updated = slices.Delete(pr.labels, i, i+1), pr.repo.s.now()
+		pr.emit(who, "unlabeled", map[string]any{"label": l.render()})
 		return nil
 	})
 }
@@ -100,88 +109,71 @@ func (pr *PR) setDraft(user, doing string, draft bool, action, problem string) e
 
 // Close closes the pull request without merging it.
 func (pr *PR) Close(user string) error {
-	return pr.act(user, "close", func(who *account) error { return pr.edit(who, pullEdit{State: ptr("closed")}) })
+	return pr.act(user, "close", func(who *account) error {
+		if pr.state == "closed" {
+			return nil
+		}
+		pr.close(who)
+		return pr.repo.dequeue(who, pr)
+	})
 }
 
 // Reopen opens a closed pull request again.
 func (pr *PR) Reopen(user string) error {
-	return pr.act(user, "reopen", func(who *account) error { return pr.edit(who, pullEdit{State: ptr("open")}) })
+	return pr.act(user, "reopen", func(who *account) error {
+		head := pr.headRepo.heads[pr.headRef]
+		switch {
+		case pr.state == "open":
+			return nil
+		case !pr.mergedAt.IsZero() || head == "":
+			return invalid("PullRequest", "state", "invalid", "The pull request cannot be reopened.")
+		}
+		pr.state, pr.closedAt, pr.headSHA, pr.updated = "open", time.Time{}, head, pr.repo.s.now()
+		if err := pr.fetchHead(); err != nil {
+			return err
+		}
+		if err := pr.test(); err != nil {
+			return err
+		}
+		pr.emit(who, "reopened", nil)
+		return nil
+	})
 }
 
 // Edit changes title, body or base; an empty text leaves it as it is.
 func (pr *PR) Edit(user, title, body, base string) error {
 	return pr.act(user, "edit", func(who *account) error {
-		return pr.edit(who, pullEdit{Title: orNil(title), Body: orNil(body), Base: orNil(base)})
+		changes := &github.EditChange{}
+		if title != "" && title != pr.title {
+			changes.Title = &github.EditTitle{From: ptr(pr.title)}
+			pr.title = title
+		}
+		if body != "" && body != pr.body {
+			changes.Body = &github.EditBody{From: ptr(pr.body)}
+			pr.body = body
+		}
+		if base != "" && base != pr.baseRef {
+			if pr.repo.heads[base] == "" {
+				return invalid("PullRequest", "base", "invalid", "")
+			}
+			changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
+			pr.baseRef = base
+			pr.moves = append(pr.moves, move{id: pr.repo.s.id(), who: who, at: pr.repo.s.now()})
+			if err := pr.test(); err != nil {
+				return err
+			}
+		}
+		pr.updated = pr.repo.s.now()
+		if *changes != (github.EditChange{}) {
+			pr.emit(who, "edited", map[string]any{"changes": changes})
+		}
+		return nil
 	})
 }
 
 // Merge merges the pull request, or says why the protection refuses it.
 func (pr *PR) Merge(user string) error {
-	return pr.act(user, "merge", func(who *account) error {
-		if !pr.repo.role(who).atLeast(Write) {
-			return forbidden("Must have write rights to merge.")
-		}
-		return pr.merge(who)
-	})
-}
-
-// pullEdit is the body of a PATCH on a pull request.
-type pullEdit struct {
-	Title, Body, State, Base *string
-}
-
-func (pr *PR) edit(who *account, e pullEdit) error {
-	changes := &github.EditChange{}
-	if e.Title != nil && *e.Title != pr.title {
-		changes.Title = &github.EditTitle{From: ptr(pr.title)}
-		pr.title = *e.Title
-	}
-	if e.Body != nil && *e.Body != pr.body {
-		changes.Body = &github.EditBody{From: ptr(pr.body)}
-		pr.body = *e.Body
-	}
-	if e.Base != nil && *e.Base != pr.baseRef {
-		if pr.repo.heads[*e.Base] == "" {
-			return invalid("PullRequest", "base", "invalid", "")
-		}
-		changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
-		pr.baseRef = *e.Base
-		pr.moves = append(pr.moves, move{id: pr.repo.s.id(), who: who, at: pr.repo.s.now()})
-		if err := pr.test(); err != nil {
-			return err
-		}
-	}
-	pr.updated = pr.repo.s.now()
-	if *changes != (github.EditChange{}) {
-		pr.emit(who, "edited", map[string]any{"changes": changes})
-	}
-	if e.State == nil || *e.State == pr.state {
-		return nil
-	}
-	switch *e.State {
-	case "closed":
-		pr.close(who)
-		return pr.repo.dequeue(who, pr)
-	case "open":
-		return pr.reopen(who)
-	}
-	return invalid("PullRequest", "state", "invalid", "")
-}
-
-func (pr *PR) reopen(who *account) error {
-	head := pr.headRepo.heads[pr.headRef]
-	if !pr.mergedAt.IsZero() || head == "" {
-		return invalid("PullRequest", "state", "invalid", "The pull request cannot be reopened.")
-	}
-	pr.state, pr.closedAt, pr.headSHA = "open", time.Time{}, head
-	if err := pr.fetchHead(); err != nil {
-		return err
-	}
-	if err := pr.test(); err != nil {
-		return err
-	}
-	pr.emit(who, "reopened", nil)
-	return nil
+	return pr.act(user, "merge", pr.merge)
 }
 
 const lockDocs = "https://docs.github.com/articles/locking-conversations/"

@@ -27,12 +27,7 @@ var manual = map[string]any{"reason": "MANUAL"}
 // Enqueue puts a pull request into the merge queue of its base branch, which must
 // have a Protection with Queue set.
 func (r *Repo) Enqueue(user string, pr *PR) error {
-	return pr.act(user, "enqueue", func(who *account) error {
-		if !r.role(who).atLeast(Write) {
-			return forbidden("Must have write rights to enqueue.")
-		}
-		return r.enqueue(who, pr)
-	})
+	return pr.act(user, "enqueue", func(who *account) error { return r.enqueue(who, pr) })
 }
 
 // QueueHeads are the head SHAs of the queue's groups, first to merge first.
@@ -45,6 +40,8 @@ func (r *Repo) QueueHeads() []string {
 func (r *Repo) enqueue(who *account, pr *PR) error {
 	p := r.protection[pr.baseRef]
 	switch {
+	case !r.role(who).atLeast(Write):
+		return forbidden("Must have write rights to enqueue.")
 	case p == nil || !p.Queue:
 		return &apiError{Status: 405, Message: "The base branch has no merge queue"}
 	case pr.state != "open" || pr.draft || !pr.mergeable:

@@ -97,18 +97,8 @@ func (r *Repo) render() *github.Repository {
 	out := r.renderShort()
 	raw, _ := json.Marshal(r.links()) // a map of strings always marshals
 	_ = json.Unmarshal(raw, out)      // and each of these fields is a string
-	open := 0
-	for _, pr := range r.pulls {
-		if pr.state == "open" {
-			open++
-		}
-	}
-	forks := 0
-	for _, other := range r.s.repos {
-		if other.parent == r {
-			forks++
-		}
-	}
+	open := count(r.pulls, func(pr *PR) bool { return pr.state == "open" })
+	forks := count(r.s.repos, func(other *Repo) bool { return other.parent == r })
 	out.Owner = r.owner.render(r.s.url)
 	out.Fork, out.URL = ptr(r.parent != nil), ptr(r.api(""))
 	out.HTMLURL, out.CloneURL, out.SVNURL = ptr(r.html("")), ptr(r.html(".git")), ptr(r.html(""))

@@ -30,33 +30,48 @@ type line struct {
 // Review submits a review as a person. The event is APPROVE, REQUEST_CHANGES or
 // COMMENT.
 func (pr *PR) Review(user, event, body string) error {
+	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 	return pr.act(user, "review", func(who *account) error {
-		return pr.review(who, event, body)
+		if err := pr.talks(who); err != nil {
+			return err
+		}
+		switch {
+		case states[event] == "":
+			return invalid("PullRequestReview", "event", "invalid", event+" is not an event")
+		case event != "COMMENT" && who == pr.author:
+			return &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
+		case event != "APPROVE" && body == "":
+			return invalid("PullRequestReview", "body", "missing_field", "")
+		}
+		s := pr.repo.s
+		v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: pr.headSHA, submitted: s.now()}
+		pr.repo.reviews = append(pr.repo.reviews, v)
+		v.tell(who, "submitted")
+		return nil
 	})
 }
 
 // Dismiss takes back the newest review of somebody as a person.
 func (pr *PR) Dismiss(user, reviewer string) error {
 	return pr.act(user, "dismiss a review of", func(who *account) error {
-		for _, v := range slices.Backward(pr.repo.reviews) {
+		var newest *review
+		for _, v := range pr.repo.reviews {
 			if v.pr == pr && v.author.login == reviewer {
-				return v.dismiss(who)
+				newest = v
 			}
 		}
-		return errNotFound()
+		switch {
+		case newest == nil:
+			return errNotFound()
+		case !pr.repo.role(who).atLeast(Write):
+			return forbidden("Must have write rights to dismiss a review.")
+		case newest.state == "COMMENTED" || newest.state == "DISMISSED":
+			return &apiError{Status: 422, Message: "Can not dismiss a " + strings.ToLower(newest.state) + " pull request review"}
+		}
+		newest.state = "DISMISSED"
+		newest.tell(who, "dismissed")
+		return nil
 	})
-}
-
-func (v *review) dismiss(who *account) error {
-	switch {
-	case !v.pr.repo.role(who).atLeast(Write):
-		return forbidden("Must have write rights to dismiss a review.")
-	case v.state == "COMMENTED" || v.state == "DISMISSED":
-		return &apiError{Status: 422, Message: "Can not dismiss a " + strings.ToLower(v.state) + " pull request review"}
-	}
-	v.state = "DISMISSED"
-	v.tell(who, "dismissed")
-	return nil
 }
 
 // CommentOn writes a comment on a line of a file as a person.
@@ -81,26 +96,6 @@ func (pr *PR) LineComments() []Comment {
 
 func (pr *PR) remarks() []*comment {
 	return slices.DeleteFunc(slices.Clone(pr.repo.remarks), func(c *comment) bool { return c.pr != pr })
-}
-
-func (pr *PR) review(who *account, event, body string) error {
-	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
-	if err := pr.talks(who); err != nil {
-		return err
-	}
-	switch {
-	case states[event] == "":
-		return invalid("PullRequestReview", "event", "invalid", event+" is not an event")
-	case event != "COMMENT" && who == pr.author:
-		return &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
-	case event != "APPROVE" && body == "":
-		return invalid("PullRequestReview", "body", "missing_field", "")
-	}
-	s := pr.repo.s
-	v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: pr.headSHA, submitted: s.now()}
-	pr.repo.reviews = append(pr.repo.reviews, v)
-	v.tell(who, "submitted")
-	return nil
 }
 
 // tell sends the event of what somebody did with a review.

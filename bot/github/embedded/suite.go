@@ -57,13 +57,6 @@ func (s *checkSuite) emit(who *account, action string) {
 	s.repo.emit(who, "check_suite", action, s.app, map[string]any{"check_suite": with(s.render(), more)})
 }
 
-func (s *checkSuite) rerequest(who *account) {
-	s.emit(who, "rerequested")
-	for _, run := range s.runs() {
-		run.Status, run.Conclusion, run.CompletedAt = "queued", "", time.Time{}
-	}
-}
-
 func (s *checkSuite) runs() []*checkRun {
 	return slices.DeleteFunc(s.repo.latestRuns(s.headSHA), func(run *checkRun) bool { return run.suite != s })
 }
