@@ -62,7 +62,7 @@ func (t *Teller) send(ctx context.Context, h Hook, n *News) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if final := (*refusal)(nil); errors.As(err, &final) || try == tries {
+		if _, final := errors.AsType[*refusal](err); final || try == tries {
 			t.Log.Error("a notification was not taken", "hook", h.Name, "news", n.ID, "tries", try, "err", err)
 			return
 		}
@@ -102,7 +102,7 @@ func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration
 	}
 	answer, err := t.client.Do(r)
 	if err != nil {
-		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err // without the address
 		}
 		return 0, err

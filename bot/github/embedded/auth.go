@@ -44,13 +44,10 @@ func (a actor) key() string {
 }
 
 func (a actor) describe() string {
-	switch {
-	case a.inst() != nil:
-		return "installation ID " + strconv.FormatInt(a.inst().id, 10)
-	case a.user != nil:
-		return "user ID " + strconv.FormatInt(a.user.id, 10)
+	if a.user == nil {
+		return a.key()
 	}
-	return a.key()
+	return strings.Replace(a.key(), " ", " ID ", 1)
 }
 
 func (s *Server) authenticate(r *http.Request) (actor, error) {

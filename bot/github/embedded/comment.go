@@ -47,9 +47,12 @@ func (c *comment) snapshot() Comment {
 
 // Comment writes a comment as a person.
 func (pr *PR) Comment(user, body string) (Comment, error) {
-	var out Comment
-	err := pr.act(user, "comment on", func(who *account) error {
-		c, err := pr.comment(who, body)
+	return pr.write(user, "comment on", func(who *account) (*comment, error) { return pr.comment(who, body) })
+}
+
+func (pr *PR) write(user, doing string, write func(who *account) (*comment, error)) (out Comment, err error) {
+	err = pr.act(user, doing, func(who *account) error {
+		c, err := write(who)
 		if err == nil {
 			out = c.snapshot()
 		}

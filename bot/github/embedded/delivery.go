@@ -169,9 +169,8 @@ func (s *Server) postOnce(url string, header http.Header, payload []byte) (code 
 	}
 	rq.Header = header
 	answer, err := s.client.Do(rq)
-	var slow net.Error
-	switch {
-	case errors.As(err, &slow) && slow.Timeout():
+	switch slow, ok := errors.AsType[net.Error](err); {
+	case ok && slow.Timeout():
 		return http.StatusGatewayTimeout, "timed out"
 	case err != nil:
 		return http.StatusBadGateway, "failed to connect to host"

@@ -76,15 +76,9 @@ func (pr *PR) Dismiss(user, reviewer string) error {
 
 // CommentOn writes a comment on a line of a file as a person.
 func (pr *PR) CommentOn(user, path string, number int, body string) (Comment, error) {
-	var out Comment
-	err := pr.act(user, "comment on a line of", func(who *account) error {
-		c, err := pr.remark(who, body, line{path: path, number: number, commit: pr.headSHA})
-		if err == nil {
-			out = c.snapshot()
-		}
-		return err
+	return pr.write(user, "comment on a line of", func(who *account) (*comment, error) {
+		return pr.remark(who, body, line{path: path, number: number, commit: pr.headSHA})
 	})
-	return out, err
 }
 
 // LineComments reads the comments in the code, oldest first.

@@ -67,8 +67,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d, err := h.receive(w, r)
 	if err != nil {
-		var no refusal
-		if !errors.As(err, &no) {
+		no, ok := errors.AsType[refusal](err)
+		if !ok {
 			no = refusal{http.StatusBadRequest, "the body could not be read"}
 		}
 		log.WarnContext(r.Context(), "webhook refused", "status", no.status, "reason", no.reason, "remote", r.RemoteAddr)
@@ -182,8 +182,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	var buffer bytes.Buffer
 	buffer.Grow(int(min(max(r.ContentLength, 0), believed)) + bytes.MinRead)
 	_, err := io.Copy(&buffer, http.MaxBytesReader(w, r.Body, most))
-	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge
 	}
 	return buffer.Bytes(), err

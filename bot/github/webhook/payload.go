@@ -21,8 +21,7 @@ type payload struct {
 func open(body []byte) *payload {
 	p := &payload{}
 	if err := json.Unmarshal(body, &p.fields); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			p.fail("the body is a JSON %s and no object", wrong.Value)
 		} else {
 			p.fail("the JSON is broken %s: %w", brokenAt(body), err)
@@ -52,9 +51,8 @@ func optional[T any](p *payload, field string) (value T) {
 		return value
 	}
 	err := json.Unmarshal(raw, &value)
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrong):
+	switch wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); {
+	case ok:
 		if wrong.Field != "" {
 			field += "." + wrong.Field
 		}
