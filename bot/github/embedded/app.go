@@ -188,13 +188,9 @@ func listInstallationRepos(rq *request) error {
 }
 
 func getRepoInstallation(rq *request, app *App) error {
-	r := rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo"))
-	if r == nil {
-		return errNotFound()
-	}
-	in := app.installationFor(r)
-	if in == nil {
-		return errNotFound()
+	in, err := there(app.installationFor(rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo")))) // in no repository there is none
+	if err != nil {
+		return err
 	}
 	return rq.ok(in.render())
 }

@@ -95,11 +95,10 @@ func (h *Hook) post(d *delivery) {
 	if d.repo != nil {
 		key += "/" + itoa(d.repo.id)
 	}
-	box := h.s.queues[key]
-	if box == nil {
-		box = &outbox{}
-		h.s.queues[key] = box
+	if h.s.queues[key] == nil {
+		h.s.queues[key] = &outbox{}
 	}
+	box := h.s.queues[key]
 	box.waiting = append(box.waiting, d)
 	h.s.pending++
 	h.s.start(box)

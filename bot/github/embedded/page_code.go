@@ -52,10 +52,8 @@ func (r *Repo) view(kind, rest string) *view {
 			return &view{Title: rest, Boxes: append([]box{r.viewLog(r.git.log(50, base+".."+head))}, r.viewDiff(base, head)...)}
 		}
 	case "runs":
-		for _, run := range r.runs {
-			if itoa(run.ID) == rest {
-				return run.view()
-			}
+		if run := find(r.runs, func(run *checkRun) bool { return itoa(run.ID) == rest }); run != nil {
+			return run.view()
 		}
 	}
 	return nil

@@ -100,11 +100,9 @@ func (s *Server) byName(r *http.Request) *http.Request {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, repo := range s.repos {
-		if itoa(repo.id) == m[1] {
-			r = r.Clone(r.Context())
-			r.URL.Path, r.URL.RawPath = "/repos/"+repo.fullName()+m[2], ""
-		}
+	if repo := find(s.repos, func(repo *Repo) bool { return itoa(repo.id) == m[1] }); repo != nil {
+		r = r.Clone(r.Context())
+		r.URL.Path, r.URL.RawPath = "/repos/"+repo.fullName()+m[2], ""
 	}
 	return r
 }
