@@ -32,8 +32,8 @@ const (
 
 func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 	for {
-		for w := l.closed(); w.For > 0; w = l.closed() {
-			if err := l.pause(rq.Context(), w); err != nil {
+		for why, d := l.closed(); d > 0; why, d = l.closed() {
+			if err := l.pause(rq.Context(), why, d); err != nil {
 				return nil, &notSent{err}
 			}
 		}
@@ -58,10 +58,10 @@ func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 }
 
 // closed is the wait that is due now, if any.
-func (l *limits) closed() Wait {
+func (l *limits) closed() (why Reason, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Wait{Reason: l.reason, For: l.until.Sub(l.opt.Now())}
+	return l.reason, l.until.Sub(l.opt.Now())
 }
 
 // note learns from an answer, and says whether it is a refusal for a limit's sake.

@@ -30,18 +30,9 @@ type Options struct {
 	Now    func() time.Time
 	Sleep  func(context.Context, time.Duration) error
 	Jitter func() float64 // in [0, 1)
-	OnWait func(Wait)     // told of each wait as it begins; must not block
 }
 
-// A Wait is a pause that a limit demands.
-type Wait struct {
-	Identity string // whose limit: "token", "app 1" or "installation 2"
-	Reason   Reason
-	For      time.Duration
-	Until    time.Time
-}
-
-// A Reason is which limit demands a Wait.
+// A Reason is which limit demands a wait.
 type Reason string
 
 // The reasons to wait.
@@ -73,9 +64,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
-	}
-	if o.OnWait == nil {
-		o.OnWait = func(Wait) {}
 	}
 	return o
 }

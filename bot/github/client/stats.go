@@ -89,13 +89,6 @@ func (c *counters) shut(who string, yes bool) {
 	})
 }
 
-func (c *counters) wait(w Wait) {
-	c.update(func(s *Stats) {
-		s.Waits[w.Reason]++
-		s.Waited[w.Reason] += w.For
-	})
-}
-
 func (c *counters) read() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

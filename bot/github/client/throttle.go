@@ -58,7 +58,7 @@ func (t *throttle) RoundTrip(rq *http.Request) (*http.Response, error) {
 		if isSpare(rq.Context()) {
 			return nil, &notSent{&limitedError{until: t.opt.Now().Add(d), spared: true}}
 		}
-		if err := t.pause(rq.Context(), Wait{Reason: Throttle, For: d}); err != nil {
+		if err := t.pause(rq.Context(), Throttle, d); err != nil {
 			return nil, &notSent{err}
 		}
 	}
