@@ -170,8 +170,6 @@ func postAccessToken(rq *request, in *Installation) error {
 		return in.refused()
 	case in.account.closed:
 		return in.account.closedTo()
-	case in.noTokens != nil:
-		return in.noTokens
 	}
 	t := in.issue(want.Permissions, repos)
 	out := github.InstallationToken{Token: &t.value, ExpiresAt: when(t.expires), Permissions: permissions(t.perms)}

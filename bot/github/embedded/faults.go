@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
@@ -14,8 +13,7 @@ import (
 // A FaultKind is one way for a call of the API to go wrong.
 type FaultKind string
 
-// The kinds of faults. Each but Slow and LostAnswer leaves the hub's state as it
-// was.
+// The kinds of faults. Each but LostAnswer leaves the hub's state as it was.
 const (
 	ServerError FaultKind = "500"
 	BadGateway  FaultKind = "502"
@@ -24,7 +22,6 @@ const (
 	Secondary   FaultKind = "secondary"   // 403 with Retry-After
 	Reset       FaultKind = "reset"       // the connection breaks before the call is carried out
 	LostAnswer  FaultKind = "lost answer" // the call is carried out, then the connection breaks
-	Slow        FaultKind = "slow"        // the answer is right and late
 )
 
 // Faults make a fraction of the API's calls fail. Whether a call fails depends on
@@ -33,8 +30,7 @@ const (
 type Faults struct {
 	Rate       float64
 	Seed       uint64
-	Kinds      []FaultKind // all but Slow unless given
-	SlowBy     time.Duration
+	Kinds      []FaultKind              // all unless given
 	RetryAfter time.Duration            // one second unless given
 	Only       func(*http.Request) bool // which calls; all unless given
 }
@@ -74,7 +70,7 @@ func (s *Server) drawFault(r *http.Request) fault {
 }
 
 // before says whether the fault has ended the call before it was carried out.
-func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
+func (f fault) before(w http.ResponseWriter) bool {
 	fail := func(err *apiError) bool {
 		for name, values := range err.Header {
 			w.Header()[name] = values
@@ -92,26 +88,16 @@ func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
 	case unavailable:
 		return fail(&apiError{Status: 503, Message: "No server is currently available to service your request. Sorry about that. Please try resubmitting your request."})
 	case TooMany, Secondary:
-		return fail(throttled(f.kind, f.RetryAfter))
+		err := secondary(f.RetryAfter, "Please wait a few minutes before you try again.")
+		if f.kind == TooMany {
+			err.Status = http.StatusTooManyRequests
+		}
+		return fail(err)
 	case Reset:
 		breakConnection(w)
 		return true
-	case Slow:
-		late, cancel := context.WithTimeout(r.Context(), f.SlowBy)
-		defer cancel()
-		<-late.Done()
-		return r.Context().Err() != nil
 	}
 	return false
-}
-
-// throttled is the refusal of TooMany or Secondary.
-func throttled(how FaultKind, d time.Duration) *apiError {
-	err := secondary(d, "Please wait a few minutes before you try again.")
-	if how == TooMany {
-		err.Status = http.StatusTooManyRequests
-	}
-	return err
 }
 
 // breakConnection sends a TCP reset, not an orderly end.

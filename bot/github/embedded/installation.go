@@ -17,10 +17,6 @@ type Installation struct {
 	repos       []*Repo
 	created     time.Time
 	suspendedAt time.Time // by the account itself
-
-	noTokens  *apiError // what whoever wants a token is told
-	throttled FaultKind // how its calls are refused until then
-	until     time.Time
 }
 
 // Install puts the App into the account that owns the repositories.
@@ -94,33 +90,10 @@ func (in *Installation) move(r *Repo, action string) {
 	in.app.hook.send("installation_repositories", action, nil, e)
 }
 
-// RefuseTokens answers whoever wants a token for this installation with a status
-// and a text; status 0 ends it. Tokens that exist stay good.
-func (in *Installation) RefuseTokens(status int, message string) {
-	in.app.s.mu.Lock()
-	defer in.app.s.mu.Unlock()
-	in.noTokens = nil
-	if status != 0 {
-		in.noTokens = &apiError{Status: status, Message: message}
-	}
-}
-
-// Throttle refuses every call with this installation's tokens for a time, by
-// TooMany or Secondary, and tells the caller how long that is.
-func (in *Installation) Throttle(how FaultKind, d time.Duration) {
-	in.app.s.mu.Lock()
-	defer in.app.s.mu.Unlock()
-	in.throttled, in.until = how, in.app.s.opt.Clock().Add(d)
-}
-
 // refused says why a call with one of the installation's tokens is not heard.
 func (in *Installation) refused() error {
-	left := in.until.Sub(in.app.s.opt.Clock())
-	switch {
-	case in.suspended():
+	if in.suspended() {
 		return forbidden("This installation has been suspended")
-	case left > 0:
-		return throttled(in.throttled, left+time.Second-1)
 	}
 	return nil
 }

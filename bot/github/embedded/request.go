@@ -125,7 +125,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handl
 	w.Header().Set("X-GitHub-Request-Id", requestID)
 	w.Header().Set("X-GitHub-Media-Type", "github.v3; format=json")
 	w.Header().Set("X-GitHub-Api-Version-Selected", "2022-11-28")
-	if fault.before(w, r) {
+	if fault.before(w) {
 		return
 	}
 
