@@ -64,6 +64,9 @@ func (h *Hook) render() *github.Hook {
 // have subscribed. Where and by whom it was done stands in every payload.
 func (r *Repo) emit(who *account, event, action string, only *App, payload any) {
 	defer r.s.touch()
+	if only == nil && !r.heard(event) {
+		return
+	}
 	body := with(payload, map[string]any{"repository": r.render(), "sender": who.render(r.s.url)})
 	if action != "" {
 		body["action"] = action

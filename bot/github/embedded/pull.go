@@ -87,9 +87,7 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 		return nil, invalid("PullRequest", "base", "custom", fmt.Sprintf("No commits between %s and %s", pr.baseRef, pr.headRef))
 	}
 	pr.id = r.s.id()
-	for _, name := range opt.Labels {
-		pr.labels = append(pr.labels, r.label(name))
-	}
+	pr.labels = each(opt.Labels, r.label)
 	r.pulls = append(r.pulls, pr)
 	if err := pr.test(); err != nil {
 		return nil, err
