@@ -33,11 +33,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	if err := s.posts.Seen(ctx, s.env.repo, at); err != nil {
 		return End{}, err
 	}
-	f, err := s.pull(ctx, e.Number)
-	if err != nil {
-		return End{}, err
-	}
-	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
+	if err := s.lookAgain(ctx, e); err != nil {
 		return End{}, err
 	}
 	at.Request, at.Head = asked, cmp.Or(at.Head, s.state.Facts.Head)
@@ -71,11 +67,7 @@ func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 	if !e.Open || e.Author.Bot || e.State == "commented" {
 		return s.nothing("the review holds no command for a workflow")
 	}
-	f, err := s.pull(ctx, e.Number)
-	if err != nil {
-		return End{}, err
-	}
-	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
+	if err := s.lookAgain(ctx, e.Remark); err != nil {
 		return End{}, err
 	}
 	plan := s.state.Current()
@@ -86,7 +78,7 @@ func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 	if err != nil {
 		return End{}, err
 	}
-	sets, err := p.Owners(ctx, s.env.repo, f.Base, plan.RuleChange.Files)
+	sets, err := p.Owners(ctx, s.env.repo, s.state.Facts.Base, plan.RuleChange.Files)
 	if err != nil {
 		return End{}, err
 	}
@@ -94,6 +86,15 @@ func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 		return s.nothing("the review is by nobody who owns the rules")
 	}
 	return s.gate(ctx)
+}
+
+// lookAgain looks at the pull request that somebody wrote on.
+func (s *session) lookAgain(ctx context.Context, e webhook.Remark) error {
+	f, err := s.pull(ctx, e.Number)
+	if err != nil {
+		return err
+	}
+	return s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f)
 }
 
 // spent says why this commit is not measured once more.

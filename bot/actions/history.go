@@ -38,11 +38,6 @@ type record struct {
 	Ended   time.Time     `json:"e,omitzero"`
 }
 
-// remember adds the attempts so far to the sticky comment.
-func (s *session) remember(body string) string {
-	return remember(body, slices.Concat(s.state.Past, s.state.Runs))
-}
-
 // remember adds the history to a comment, the newest runs and as many of them as
 // there is room for.
 func remember(body string, runs []change.Run) string {

@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,10 +69,7 @@ func (s shelf) Put(_ context.Context, name string, r io.Reader) (string, error) 
 		return "", fmt.Errorf("storing a bundle: %w", err)
 	}
 	_, err = io.Copy(f, r)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return name, err
+	return name, errors.Join(err, f.Close())
 }
 
 // unpack reads a bundle into an empty folder.

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,10 +52,7 @@ func appendTo(file, text string) error {
 		return fmt.Errorf("writing for the job: %w", err)
 	}
 	_, err = f.WriteString(text)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("writing for the job: %w", err)
 	}
 	return nil

@@ -136,8 +136,7 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 
 // badRequest tells the author of a command what does not exist.
 func badRequest(err error) (change.Answered, error) {
-	var bad strict.Mistake
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[strict.Mistake](err); ok {
 		return refused("```text\n%s\n```", strings.ReplaceAll(bad.Error(), "```", "'''"))
 	}
 	return change.Answered{}, err

@@ -2,16 +2,10 @@
 // that fill them in. It installs nothing itself.
 package install
 
-import _ "embed" // for the files
+import _ "embed" // for the manifest
 
 //go:embed app-manifest.json
 var manifest string
 
-//go:embed kernelgate.example.yaml
-var example string
-
 // Manifest is the GitHub App that the bot needs, with addresses to be replaced.
 func Manifest() []byte { return []byte(manifest) }
-
-// Example is a configuration of the bot, with every key that most need.
-func Example() []byte { return []byte(example) }

@@ -49,7 +49,8 @@ func TestManifestHasOneHost(t *testing.T) {
 	if m.URL != host || m.Redirect != host+"/" || m.Hook.URL != host+"/webhook" {
 		t.Errorf("%+v", m)
 	}
-	if !strings.Contains(string(install.Example()), "url: "+host+"\n") {
+	example, err := os.ReadFile("kernelgate.example.yaml")
+	if err != nil || !strings.Contains(string(example), "url: "+host+"\n") {
 		t.Error("the example's bot lives elsewhere")
 	}
 }

@@ -224,13 +224,10 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	return n, nil
 }
 
+// pause ends early, with an error, where ctx does.
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	wait, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-wait.Done()
+	return ctx.Err()
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -182,7 +183,7 @@ func TestTells(t *testing.T) {
 		if err := json.Unmarshal([]byte(g.body), &n); err != nil {
 			t.Fatal(err)
 		}
-		if g.header.Get(HeaderSignature) != Sign(secret, []byte(g.body)) || g.header.Get(HeaderEvent) != n.Event || g.header.Get(HeaderDelivery) != n.ID || n.Page != "https://gate.example/runs/"+n.Job {
+		if g.header.Get(HeaderSignature) != webhook.Sign(secret, []byte(g.body)) || g.header.Get(HeaderEvent) != n.Event || g.header.Get(HeaderDelivery) != n.ID || n.Page != "https://gate.example/runs/"+n.Job {
 			t.Errorf("%v %s", g.header, g.body)
 		}
 		events = append(events, fmt.Sprintf("%s %s %s", n.Event, n.Outcome, n.Reason))

@@ -3,9 +3,6 @@ package notify
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -64,7 +62,7 @@ func (t *Teller) send(ctx context.Context, h Hook, n *News) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if final := (*refusal)(nil); errors.As(err, &final) || try == tries {
+		if _, final := errors.AsType[*refusal](err); final || try == tries {
 			t.Log.Error("a notification was not taken", "hook", h.Name, "news", n.ID, "tries", try, "err", err)
 			return
 		}
@@ -99,12 +97,12 @@ func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration
 		r.Header.Set(HeaderEvent, n.Event)
 		r.Header.Set(HeaderDelivery, n.ID)
 		if len(h.Secret) > 0 {
-			r.Header.Set(HeaderSignature, Sign(h.Secret, body))
+			r.Header.Set(HeaderSignature, webhook.Sign(h.Secret, body)) // in the form of GitHub's webhooks
 		}
 	}
 	answer, err := t.client.Do(r)
 	if err != nil {
-		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err // without the address
 		}
 		return 0, err
@@ -119,13 +117,6 @@ func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration
 		return time.Duration(min(max(seconds, 0), 3600)) * time.Second, fmt.Errorf("it answers %s", answer.Status)
 	}
 	return 0, &refusal{answer.Status}
-}
-
-// Sign is a body's signature, in the form of GitHub's webhooks.
-func Sign(secret, body []byte) string {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write(body)
-	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
 func (h Hook) body(n *News) ([]byte, error) {

@@ -91,7 +91,7 @@ func (s *sender) post(ctx context.Context, spans []*tracepb.ResourceSpans) error
 	resp, err := s.client.Do(r)
 	if err != nil {
 		// Without the address, which may hold a key.
-		if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err
 		}
 		return err

@@ -23,6 +23,7 @@ package trace
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -216,5 +217,32 @@ func (h Head) TraceID() (id trace.TraceID) {
 func (h Head) spanID(key string) (id trace.SpanID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "kernelgate %s %s %s", h.Change, h.SHA, key))
 	copy(id[:], sum[:])
+	return id
+}
+
+// derived gives spans the ids that follow from what they are about, where others are part
+// of them, and any other where nobody needs to know.
+type derived struct{}
+
+var _ sdk.IDGenerator = derived{}
+
+type idKey struct{}
+
+type ids struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// NewIDs is asked for the change itself alone, which is part of nothing and whose ids are derived.
+func (derived) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	own, _ := ctx.Value(idKey{}).(ids)
+	return own.trace, own.span
+}
+
+func (derived) NewSpanID(ctx context.Context, _ trace.TraceID) (id trace.SpanID) {
+	if own, ok := ctx.Value(idKey{}).(ids); ok {
+		return own.span
+	}
+	_, _ = rand.Read(id[:]) // never fails
 	return id
 }

@@ -37,19 +37,18 @@ func OfEvent(e webhook.PullRequest) change.Facts {
 
 // OfRemark is what somebody wrote on a pull request, as a comment in its conversation, on
 // a line or in a review, and where that stands.
-func OfRemark(event webhook.Event) (said webhook.IssueComment, at change.Asked, ok bool) {
+func OfRemark(event webhook.Event) (said webhook.Remark, at change.Asked, ok bool) {
 	id := ""
 	switch e := event.(type) {
 	case webhook.IssueComment:
-		said, id = e, "comment-"
+		said, id = e.Remark, "comment-"
 	case webhook.ReviewComment:
-		said, id, at.On = webhook.IssueComment(e), "line-", change.OnLine
+		said, id, at.On = e.Remark, "line-", change.OnLine
 	case webhook.Review:
 		if e.State == "dismissed" {
 			return said, at, false // what it said was said before
 		}
-		said = webhook.IssueComment{Origin: e.Origin, Number: e.Number, Open: e.Open, ID: e.ID, Body: e.Body, Author: e.Author}
-		id, at.On, at.Head = "review-", change.InReview, e.HeadSHA
+		said, id, at.On, at.Head = e.Remark, "review-", change.InReview, e.HeadSHA
 	default:
 		return said, at, false
 	}

@@ -81,15 +81,16 @@ func TestGroup(t *testing.T) {
 
 // What was written is read where it stands; a review that is taken back says nothing anew.
 func TestRemark(t *testing.T) {
+	said := webhook.Remark{ID: 3, Body: "/help"}
 	for name, test := range map[string]struct {
 		event webhook.Event
 		id    string
 		ok    bool
 	}{
-		"a comment":          {webhook.IssueComment{ID: 3, Body: "/help"}, "comment-3", true},
-		"on a line":          {webhook.ReviewComment{ID: 3, Body: "/help"}, "line-3", true},
-		"a review":           {webhook.Review{ID: 3, Body: "/help", State: "approved"}, "review-3", true},
-		"a dismissed review": {webhook.Review{ID: 3, Body: "/help", State: "dismissed"}, "", false},
+		"a comment":          {webhook.IssueComment{Remark: said}, "comment-3", true},
+		"on a line":          {webhook.ReviewComment{Remark: said}, "line-3", true},
+		"a review":           {webhook.Review{Remark: said, State: "approved"}, "review-3", true},
+		"a dismissed review": {webhook.Review{Remark: said, State: "dismissed"}, "", false},
 		"a push":             {webhook.Push{}, "", false},
 	} {
 		said, at, ok := facts.OfRemark(test.event)

@@ -1,12 +1,12 @@
 package app
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/install"
 	"github.com/kernelgate/kernelgate/bot/serve"
 )
 
@@ -44,8 +44,12 @@ func TestConfig(t *testing.T) {
 			if err != nil || string(secrets.PrivateKey) != made.PEM || string(secrets.Webhooks[0]) != made.WebhookSecret {
 				t.Errorf("the secrets: %v", err)
 			}
+			example, err := os.ReadFile("../../install/kernelgate.example.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, key := range regexp.MustCompile(`(?m)^ *[a-z_]+:`).FindAllString(string(files[2].text), -1) {
-				if !strings.Contains(string(install.Example()), strings.TrimSpace(key)) {
+				if !strings.Contains(string(example), strings.TrimSpace(key)) {
 					t.Errorf("the example has no %s", key)
 				}
 			}

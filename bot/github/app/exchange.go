@@ -58,9 +58,8 @@ func (j *job) exchange(ctx context.Context, code string) (app, error) {
 }
 
 func (j *job) refusal(answer *github.Response, err error) error {
-	var wire *url.Error
-	switch {
-	case answer == nil && errors.As(err, &wire):
+	switch wire, ok := errors.AsType[*url.Error](err); {
+	case answer == nil && ok:
 		return fmt.Errorf("asking %s for the App's secrets: %w", j.api.Host, wire.Err)
 	case answer == nil:
 		return fmt.Errorf("asking %s for the App's secrets: no answer", j.api.Host)

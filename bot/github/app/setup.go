@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -58,4 +59,21 @@ func Run(ctx context.Context, opt Options) error {
 		return fmt.Errorf("%w; the code is good for an hour: try again", err)
 	}
 	return j.keep(made)
+}
+
+// Browser is how to open a page in a browser of this host's; nil where none would
+// show up before the person who asked: on a host without a screen, at the other
+// end of ssh, and as root, whom browsers refuse.
+func Browser(uid int, getenv func(string) string) func(address string) error {
+	if uid == 0 || getenv("SSH_CONNECTION") != "" || getenv("DISPLAY")+getenv("WAYLAND_DISPLAY") == "" {
+		return nil
+	}
+	return func(address string) error {
+		cmd := exec.Command("xdg-open", address)
+		if err := cmd.Start(); err != nil {
+			return fmt.Errorf("opening a browser: %w", err)
+		}
+		go func() { _ = cmd.Wait() }() // it may live as long as the browser
+		return nil
+	}
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 )
@@ -9,7 +10,6 @@ import (
 // storage that must not see a token. A token that is refused is replaced once;
 // whatever was asked with it was not done.
 type auth struct {
-	*env
 	next   http.RoundTripper
 	source source
 	api    *url.URL
@@ -35,4 +35,20 @@ func (a *auth) RoundTrip(rq *http.Request) (*http.Response, error) {
 			return answer, err
 		}
 	}
+}
+
+// permit lets a write through only where the bot may write at that moment. It is the last layer before the wire: whatever
+// a request has waited for, it was before.
+type permit struct {
+	ask  func(context.Context) error
+	next http.RoundTripper
+}
+
+func (p *permit) RoundTrip(rq *http.Request) (*http.Response, error) {
+	if writes(rq) {
+		if err := p.ask(rq.Context()); err != nil {
+			return nil, &notSent{err}
+		}
+	}
+	return p.next.RoundTrip(rq)
 }

@@ -1,9 +1,11 @@
 package client
 
 import (
-	"container/list"
+	"math"
 	"net/http"
 	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // cache asks GitHub whether an answer that it has is still right. GitHub counts no
@@ -32,10 +34,10 @@ func (c *cache) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case answer.StatusCode == http.StatusNotModified && kept != nil:
-		c.stats.cached(true)
+		c.stats.update(func(s *Stats) { s.CacheHits++ })
 		return kept.answer(rq, answer.Header), nil
 	case answer.StatusCode == http.StatusOK && answer.Header.Get("ETag") != "":
-		c.stats.cached(false)
+		c.stats.update(func(s *Stats) { s.CacheMisses++ })
 		c.store.put(&entry{key: key, header: answer.Header.Clone(), body: peek(answer)})
 	case answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusGone:
 		c.store.drop(key)
@@ -72,52 +74,45 @@ type store struct {
 	mu    sync.Mutex
 	most  int
 	bytes int
-	order *list.List // of *entry, last used first
-	byKey map[string]*list.Element
+	kept  *lru.LRU[string, *entry]
 }
 
 func newStore(most int) *store {
-	return &store{most: most, order: list.New(), byKey: map[string]*list.Element{}}
+	s := &store{most: most}
+	kept, err := lru.NewLRU(math.MaxInt, func(_ string, e *entry) { s.bytes -= e.size() })
+	if err != nil {
+		panic(err) // the number of entries is a constant, and positive
+	}
+	s.kept = kept
+	return s
 }
 
 func (s *store) get(key string) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, ok := s.byKey[key]
-	if !ok {
-		return nil
-	}
-	s.order.MoveToFront(at)
-	return at.Value.(*entry)
+	e, _ := s.kept.Get(key)
+	return e
 }
 
 // put keeps an entry, unless it would push most others out.
 func (s *store) put(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(e.key)
+	s.kept.Remove(e.key)
 	if e.size() > s.most/4 {
 		return
 	}
-	s.byKey[e.key] = s.order.PushFront(e)
+	s.kept.Add(e.key, e)
 	s.bytes += e.size()
 	for s.bytes > s.most {
-		s.remove(s.order.Back().Value.(*entry).key)
+		s.kept.RemoveOldest()
 	}
 }
 
 func (s *store) drop(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(key)
-}
-
-func (s *store) remove(key string) {
-	if at, ok := s.byKey[key]; ok {
-		s.bytes -= at.Value.(*entry).size()
-		s.order.Remove(at)
-		delete(s.byKey, key)
-	}
+	s.kept.Remove(key)
 }
 
 func (s *store) size() int {

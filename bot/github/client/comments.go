@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,32 @@ func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body st
 	}
 	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
 		_, _, err := gh.Issues.EditComment(ctx, owner, name, id, &github.IssueComment{Body: &body})
+		return err
+	})
+}
+
+var reactions = []string{"+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"}
+
+// React gives a comment in a conversation a reaction. GitHub keeps one of a kind from
+// each user, so that giving it twice gives it once.
+func (h *GitHub) React(ctx context.Context, repo string, commentID int64, content string) error {
+	return h.react(ctx, repo, commentID, content, func(c *github.Client) reacting { return c.Reactions.CreateIssueCommentReaction })
+}
+
+// ReactOnLine is the same for a comment on a line, which GitHub numbers by itself.
+func (h *GitHub) ReactOnLine(ctx context.Context, repo string, commentID int64, content string) error {
+	return h.react(ctx, repo, commentID, content, func(c *github.Client) reacting { return c.Reactions.CreatePullRequestCommentReaction })
+}
+
+type reacting func(ctx context.Context, owner, repo string, id int64, content string) (*github.Reaction, *github.Response, error)
+
+func (h *GitHub) react(ctx context.Context, repo string, commentID int64, content string, to func(*github.Client) reacting) error {
+	o := op{name: fmt.Sprintf("react to comment %d", commentID), permission: pullsWrite, repeatable: true}
+	if !slices.Contains(reactions, content) {
+		return &Error{Op: o.name, Repo: repo, Err: fmt.Errorf("%q is not a reaction; use one of %s", content, strings.Join(reactions, ", "))}
+	}
+	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		_, _, err := to(gh)(ctx, owner, name, commentID, content)
 		return err
 	})
 }

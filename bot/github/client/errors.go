@@ -127,7 +127,7 @@ func (h *GitHub) explain(o op, repo string, c *call, err error) error {
 			e.Err = fmt.Errorf("%w (%w)", ErrAway, err)
 		}
 	}
-	if c != nil && c.uncertain() {
+	if c != nil && c.uncertain.Load() {
 		e.Err = fmt.Errorf("%w (%w)", ErrUnknown, e.Err)
 	}
 	return e

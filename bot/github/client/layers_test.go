@@ -56,18 +56,13 @@ func breaks(err error) step {
 // A bench is an env whose clock moves for whoever sleeps.
 type bench struct {
 	*env
-	mu    sync.Mutex
-	now   time.Time
-	waits []Wait
+	mu  sync.Mutex
+	now time.Time
 }
 
 func newBench() *bench {
 	b := &bench{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	b.env = &env{identity: "token", stats: newCounters(), opt: Options{Now: b.Now, Sleep: b.Sleep, OnWait: func(w Wait) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.waits = append(b.waits, w)
-	}, Jitter: func() float64 { return 1 }}.withDefaults()}
+	b.env = &env{identity: "token", stats: newCounters(), opt: Options{Now: b.Now, Sleep: b.Sleep, Jitter: func() float64 { return 1 }}.withDefaults()}
 	return b
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,8 +32,8 @@ const (
 
 func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 	for {
-		for w := l.closed(); w.For > 0; w = l.closed() {
-			if err := l.pause(rq.Context(), w); err != nil {
+		for why, d := l.closed(); d > 0; why, d = l.closed() {
+			if err := l.pause(rq.Context(), why, d); err != nil {
 				return nil, &notSent{err}
 			}
 		}
@@ -57,10 +58,10 @@ func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 }
 
 // closed is the wait that is due now, if any.
-func (l *limits) closed() Wait {
+func (l *limits) closed() (why Reason, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Wait{Reason: l.reason, For: l.until.Sub(l.opt.Now())}
+	return l.reason, l.until.Sub(l.opt.Now())
 }
 
 // note learns from an answer, and says whether it is a refusal for a limit's sake.
@@ -94,7 +95,7 @@ func (l *limits) primary(answer *http.Response, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	l.stats.remaining(l.identity, remaining)
+	l.stats.update(func(s *Stats) { s.Remaining[l.identity] = remaining })
 	seconds, err := strconv.ParseInt(answer.Header.Get("X-RateLimit-Reset"), 10, 64)
 	if remaining > 0 || err != nil {
 		return remaining == 0
@@ -117,10 +118,6 @@ func (l *limits) close(why Reason, until time.Time) {
 
 // aboutPace tells a secondary refusal from a missing permission; both are 403.
 func aboutPace(body []byte) bool {
-	for _, sign := range []string{"secondary rate limit", "secondary-rate-limits", "abuse detection", "abuse-rate-limits", "API rate limit exceeded"} {
-		if bytes.Contains(body, []byte(sign)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"secondary rate limit", "secondary-rate-limits", "abuse detection", "abuse-rate-limits", "API rate limit exceeded"},
+		func(sign string) bool { return bytes.Contains(body, []byte(sign)) })
 }

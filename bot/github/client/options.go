@@ -30,18 +30,9 @@ type Options struct {
 	Now    func() time.Time
 	Sleep  func(context.Context, time.Duration) error
 	Jitter func() float64 // in [0, 1)
-	OnWait func(Wait)     // told of each wait as it begins; must not block
 }
 
-// A Wait is a pause that a limit demands.
-type Wait struct {
-	Identity string // whose limit: "token", "app 1" or "installation 2"
-	Reason   Reason
-	For      time.Duration
-	Until    time.Time
-}
-
-// A Reason is which limit demands a Wait.
+// A Reason is which limit demands a wait.
 type Reason string
 
 // The reasons to wait.
@@ -74,19 +65,13 @@ func (o Options) withDefaults() Options {
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
 	}
-	if o.OnWait == nil {
-		o.OnWait = func(Wait) {}
-	}
 	return o
 }
 
+// sleep ends early, with an error, where ctx does.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	wait, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-wait.Done()
+	return ctx.Err()
 }

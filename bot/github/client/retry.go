@@ -41,14 +41,14 @@ func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 		failed := fault(answer, err)
 		doubtful = doubtful || failed && writes(rq) && acted(err)
 		over := !failed || n >= r.opt.Retries || rq.Context().Err() != nil || doubtful && !safe
-		if over || r.pause(rq.Context(), Wait{Reason: Backoff, For: r.backoff(n, answer)}) != nil {
+		if over || r.pause(rq.Context(), Backoff, r.backoff(n, answer)) != nil {
 			// An answer of success can still turn out to be unreadable.
 			if doubtful || writes(rq) && err == nil && answer.StatusCode < 300 {
-				c.touch()
+				c.uncertain.Store(true)
 			}
 			return answer, err
 		}
-		r.stats.retry()
+		r.stats.update(func(s *Stats) { s.Retries++ })
 	}
 }
 
@@ -112,16 +112,16 @@ func retryAfter(answer *http.Response, now time.Time) (time.Duration, bool) {
 }
 
 // pause waits unless the context is known to end before that.
-func (e *env) pause(ctx context.Context, w Wait) error {
-	now := e.opt.Now()
-	w.Identity, w.Until = e.identity, now.Add(w.For)
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < w.For {
-		return &limitedError{until: w.Until}
+func (e *env) pause(ctx context.Context, why Reason, d time.Duration) error {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+		return &limitedError{until: e.opt.Now().Add(d)}
 	}
-	e.stats.wait(w)
-	e.opt.OnWait(w)
-	if w.Reason != Backoff {
-		e.opt.Log.Info("waiting for GitHub's limit", "as", e.identity, "limit", w.Reason, "for", w.For)
+	e.stats.update(func(s *Stats) {
+		s.Waits[why]++
+		s.Waited[why] += d
+	})
+	if why != Backoff {
+		e.opt.Log.Info("waiting for GitHub's limit", "as", e.identity, "limit", why, "for", d)
 	}
-	return e.opt.Sleep(ctx, w.For)
+	return e.opt.Sleep(ctx, d)
 }

@@ -58,8 +58,8 @@ func TestRetry(t *testing.T) {
 				t.Errorf("got %v, %v, want status %d", answer, err, tt.status)
 			}
 			// A success is touched too; only errors ask.
-			if failed := tt.status == 0 || tt.status >= 300; failed && record.uncertain() != tt.unknown {
-				t.Errorf("unknown is %v, want %v", record.uncertain(), tt.unknown)
+			if failed := tt.status == 0 || tt.status >= 300; failed && record.uncertain.Load() != tt.unknown {
+				t.Errorf("unknown is %v, want %v", record.uncertain.Load(), tt.unknown)
 			}
 			if got := b.stats.read().Retries; int(got) != tt.sent-1 {
 				t.Errorf("%d retries are counted, want %d", got, tt.sent-1)
@@ -101,7 +101,7 @@ func TestRetryEndsWithTheContext(t *testing.T) {
 	if _, err := (&retry{env: b.env, next: s}).RoundTrip(rq); err == nil || len(s.calls) != 1 {
 		t.Errorf("sent %d times, %v", len(s.calls), err)
 	}
-	if !record.uncertain() {
+	if !record.uncertain.Load() {
 		t.Error("a write that was sent and given up is not unknown")
 	}
 }
@@ -113,8 +113,8 @@ func TestNothingIsSentAfterTheContext(t *testing.T) {
 	b, s := newBench(), &script{}
 	rq, record := request(t, ctx, "POST", op{})
 	_, err := (&retry{env: b.env, next: s}).RoundTrip(rq)
-	if !errors.Is(err, context.Canceled) || len(s.calls) > 0 || record.uncertain() {
-		t.Errorf("sent %d times, in doubt %v: %v", len(s.calls), record.uncertain(), err)
+	if !errors.Is(err, context.Canceled) || len(s.calls) > 0 || record.uncertain.Load() {
+		t.Errorf("sent %d times, in doubt %v: %v", len(s.calls), record.uncertain.Load(), err)
 	}
 }
 

@@ -16,9 +16,8 @@ type Stats struct {
 
 	CacheHits, CacheMisses int64
 	CacheBytes             int
-	Remaining              map[string]int       // of the primary limit, by identity
-	WaitingUntil           map[string]time.Time // end of the last wait for a limit, by identity
-	Shut                   map[string]bool      // whom an IP allow list refuses: "installation 5" or, with a token, "token in olga"
+	Remaining              map[string]int  // of the primary limit, by identity
+	Shut                   map[string]bool // whom an IP allow list refuses: "installation 5" or, with a token, "token in olga"
 }
 
 // A Request is a kind of try and how it ended.
@@ -64,7 +63,7 @@ type counters struct {
 
 func newCounters() *counters {
 	return &counters{s: Stats{Requests: map[Request]int64{}, Waits: map[Reason]int64{}, Waited: map[Reason]time.Duration{},
-		Remaining: map[string]int{}, WaitingUntil: map[string]time.Time{}, Shut: map[string]bool{}}}
+		Remaining: map[string]int{}, Shut: map[string]bool{}}}
 }
 
 func (c *counters) update(f func(*Stats)) {
@@ -90,38 +89,11 @@ func (c *counters) shut(who string, yes bool) {
 	})
 }
 
-func (c *counters) retry() { c.update(func(s *Stats) { s.Retries++ }) }
-
-func (c *counters) wait(w Wait) {
-	c.update(func(s *Stats) {
-		s.Waits[w.Reason]++
-		s.Waited[w.Reason] += w.For
-		if w.Reason != Backoff {
-			s.WaitingUntil[w.Identity] = w.Until
-		}
-	})
-}
-
-func (c *counters) cached(hit bool) {
-	c.update(func(s *Stats) {
-		if hit {
-			s.CacheHits++
-		} else {
-			s.CacheMisses++
-		}
-	})
-}
-
-func (c *counters) remaining(identity string, n int) {
-	c.update(func(s *Stats) { s.Remaining[identity] = n })
-}
-
 func (c *counters) read() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.s
 	out.Requests, out.Waits, out.Waited = maps.Clone(out.Requests), maps.Clone(out.Waits), maps.Clone(out.Waited)
-	out.Remaining, out.WaitingUntil = maps.Clone(out.Remaining), maps.Clone(out.WaitingUntil)
-	out.Shut = maps.Clone(out.Shut)
+	out.Remaining, out.Shut = maps.Clone(out.Remaining), maps.Clone(out.Shut)
 	return out
 }

@@ -58,7 +58,7 @@ func (t *throttle) RoundTrip(rq *http.Request) (*http.Response, error) {
 		if isSpare(rq.Context()) {
 			return nil, &notSent{&limitedError{until: t.opt.Now().Add(d), spared: true}}
 		}
-		if err := t.pause(rq.Context(), Wait{Reason: Throttle, For: d}); err != nil {
+		if err := t.pause(rq.Context(), Throttle, d); err != nil {
 			return nil, &notSent{err}
 		}
 	}
@@ -169,18 +169,11 @@ func (t *turn) RoundTrip(rq *http.Request) (*http.Response, error) {
 			return nil, &notSent{err}
 		}
 	}
-	if err := t.take(rq.Context()); err != nil {
-		return nil, err
-	}
-	defer func() { <-t.held }()
-	return t.next.RoundTrip(rq)
-}
-
-func (t *turn) take(ctx context.Context) error {
 	select {
 	case t.held <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		defer func() { <-t.held }()
+	case <-rq.Context().Done():
+		return nil, rq.Context().Err()
 	}
+	return t.next.RoundTrip(rq)
 }

@@ -56,8 +56,8 @@ func TestThrottleLetsReadsPass(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(b.waits) > 0 {
-		t.Errorf("reads waited: %v", b.waits)
+	if waits := b.stats.read().Waits; len(waits) > 0 {
+		t.Errorf("reads waited: %v", waits)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -166,8 +166,8 @@ func TestSpareWritesLeaveRoomForOthers(t *testing.T) {
 			_ = b.Sleep(t.Context(), start.Add(time.Duration(minute+1)*time.Minute).Sub(b.Now()))
 		}
 		t.Logf("%d verdicts leave %d spare writes, %d of them in the last quarter", verdicts, spare, late)
-		if len(b.waits) > 0 {
-			t.Errorf("%d verdicts waited %d times beside %d spare writes", verdicts, len(b.waits), spare)
+		if waits := b.stats.read().Waits; len(waits) > 0 {
+			t.Errorf("%d verdicts waited %v times beside %d spare writes", verdicts, waits, spare)
 		}
 		if spare >= before || spare > 160 || verdicts <= 240 && late < spare/12 {
 			t.Errorf("%d spare writes beside %d verdicts, %d of them late; beside fewer verdicts there were %d", spare, verdicts, late, before)

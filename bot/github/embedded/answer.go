@@ -1,10 +1,12 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,11 +39,7 @@ func (e *apiError) Error() string {
 }
 
 func (e *apiError) body() any {
-	doc := e.Doc
-	if doc == "" {
-		doc = docs
-	}
-	body := map[string]any{"message": e.Message, "documentation_url": doc, "status": strconv.Itoa(e.Status)}
+	body := map[string]any{"message": e.Message, "documentation_url": cmp.Or(e.Doc, docs), "status": strconv.Itoa(e.Status)}
 	if len(e.Fields) > 0 {
 		body["errors"] = e.Fields
 	}
@@ -72,10 +70,7 @@ func asAPIError(err error) *apiError {
 
 // page cuts a list to the page that was asked for and sets the Link header.
 func page[T any](rq *request, all []T) []T {
-	per := atoiOr(rq.query("per_page"), 30)
-	if per < 1 || per > 100 {
-		per = min(max(per, 1), 100)
-	}
+	per := rq.perPage()
 	n := max(atoiOr(rq.query("page"), 1), 1)
 	last := max((len(all)+per-1)/per, 1)
 	var links []string
@@ -97,6 +92,9 @@ func page[T any](rq *request, all []T) []T {
 	return all[from:min(from+per, len(all))]
 }
 
+// perPage is how much of a list is asked for at once.
+func (rq *request) perPage() int { return min(max(atoiOr(rq.query("per_page"), 30), 1), 100) }
+
 func (rq *request) link(q url.Values, rel string) string {
 	return fmt.Sprintf("<%s%s?%s>; rel=%q", rq.s.url, rq.mount+rq.URL.EscapedPath(), q.Encode(), rel)
 }
@@ -113,6 +111,33 @@ func atoiOr(text string, or int) int {
 		return or
 	}
 	return n
+}
+
+// find is the first of some that is meant, nil if there is none.
+func find[T any](all []*T, meant func(*T) bool) *T {
+	if i := slices.IndexFunc(all, meant); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// count is how many of some are meant.
+func count[T any](all []T, meant func(T) bool) (n int) {
+	for _, one := range all {
+		if meant(one) {
+			n++
+		}
+	}
+	return n
+}
+
+// each is what becomes of each of some, in their order.
+func each[T, Form any](all []T, form func(T) Form) []Form {
+	out := make([]Form, len(all))
+	for i, one := range all {
+		out[i] = form(one)
+	}
+	return out
 }
 
 // ptr stands for github.Ptr, which v60 does not have for all types.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -85,12 +86,7 @@ func (s *Server) App(slug string) *App {
 }
 
 func (s *Server) appNamed(slug string) *App {
-	for _, a := range s.apps {
-		if a.opt.Slug == slug {
-			return a
-		}
-	}
-	return nil
+	return find(s.apps, func(a *App) bool { return a.opt.Slug == slug })
 }
 
 // ID is the App's number, a JWT's issuer.
@@ -117,12 +113,7 @@ func (a *App) setHook(url, secret string) {
 }
 
 func (a *App) installationFor(r *Repo) *Installation {
-	for _, in := range a.insts {
-		if slices.Contains(in.repos, r) {
-			return in
-		}
-	}
-	return nil
+	return find(a.insts, func(in *Installation) bool { return slices.Contains(in.repos, r) })
 }
 
 func permissions(m map[string]string) *github.InstallationPermissions {
@@ -130,4 +121,74 @@ func permissions(m map[string]string) *github.InstallationPermissions {
 	p := &github.InstallationPermissions{}
 	_ = json.Unmarshal(raw, p) // every field of p is a string
 	return p
+}
+
+func getApp(rq *request, app *App) error {
+	out := app.render()
+	out.InstallationsCount = ptr(len(app.insts))
+	return rq.ok(out)
+}
+
+func listInstallations(rq *request, app *App) error {
+	return rq.ok(each(page(rq, app.insts), (*Installation).render))
+}
+
+func (rq *request) installation() (*Installation, error) {
+	app, err := needApp(rq)
+	if err != nil {
+		return nil, err
+	}
+	return there(find(app.insts, func(in *Installation) bool { return in.id == rq.pathInt("id") }))
+}
+
+// postAccessToken makes a token for all of the installation, or for less.
+func postAccessToken(rq *request, in *Installation) error {
+	var want struct {
+		IDs         []int64  `json:"repository_ids"`
+		Names       []string `json:"repositories"`
+		Permissions map[string]string
+	}
+	if err := rq.read(&want); err != nil {
+		return err
+	}
+	var repos []*Repo
+	for _, r := range in.repos {
+		if slices.Contains(want.IDs, r.id) || slices.Contains(want.Names, r.name) {
+			repos = append(repos, r)
+		}
+	}
+	if asked := len(want.IDs) + len(want.Names); len(repos) < asked {
+		return &apiError{Status: 422, Message: "There is at least one repository that does not exist or is not accessible to the parent installation."}
+	}
+	for name, level := range want.Permissions {
+		if has := in.app.opt.Permissions[name]; has != "write" && has != level {
+			return &apiError{Status: 422, Message: "The permissions requested are not granted to this installation."}
+		}
+	}
+	switch {
+	case in.suspended():
+		return in.refused()
+	case in.account.closed:
+		return in.account.closedTo()
+	}
+	t := in.issue(want.Permissions, repos)
+	out := github.InstallationToken{Token: &t.value, ExpiresAt: when(t.expires), Permissions: permissions(t.perms)}
+	return rq.reply(http.StatusCreated, with(out, map[string]any{"repository_selection": "selected"}))
+}
+
+func listInstallationRepos(rq *request) error {
+	in := rq.actor.inst()
+	if in == nil {
+		return forbidden("Resource not accessible by personal access token")
+	}
+	all := slices.DeleteFunc(slices.Clone(in.repos), func(r *Repo) bool { return !rq.actor.reaches(r) })
+	return rq.ok(map[string]any{"total_count": len(all), "repository_selection": "selected", "repositories": each(page(rq, all), (*Repo).render)})
+}
+
+func getRepoInstallation(rq *request, app *App) error {
+	in, err := there(app.installationFor(rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo")))) // in no repository there is none
+	if err != nil {
+		return err
+	}
+	return rq.ok(in.render())
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,15 +10,8 @@ import (
 )
 
 type checkRun struct {
-	id                     int64
-	suite                  *checkSuite
-	name, externalID       string
-	detailsURL             string
-	status, conclusion     string
-	started, completed     time.Time
-	title, summary, detail string
-	annotations            []*github.CheckRunAnnotation
-	actions                []*github.CheckRunAction
+	Check
+	suite *checkSuite
 }
 
 // A Check is a check run at one moment.
@@ -37,13 +31,12 @@ type Check struct {
 func (r *Repo) Checks(sha string) []Check {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	var out []Check
-	for _, run := range r.runs {
-		if run.suite.headSHA == sha {
-			out = append(out, run.snapshot())
-		}
-	}
-	return out
+	return each(r.runsAt(sha), (*checkRun).snapshot)
+}
+
+// runsAt are all check runs of a commit, oldest first.
+func (r *Repo) runsAt(sha string) []*checkRun {
+	return slices.DeleteFunc(slices.Clone(r.runs), func(run *checkRun) bool { return run.suite.headSHA != sha })
 }
 
 // Check reads the newest check run of a name on a commit.
@@ -58,10 +51,9 @@ func (r *Repo) Check(sha, name string) (Check, bool) {
 }
 
 func (c *checkRun) snapshot() Check {
-	return Check{ID: c.id, Name: c.name, ExternalID: c.externalID,
-		DetailsURL: c.detailsURL, Status: c.status, Conclusion: c.conclusion, StartedAt: c.started, CompletedAt: c.completed,
-		Title: c.title, Summary: c.summary, Text: c.detail,
-		Annotations: slices.Clone(c.annotations), Actions: slices.Clone(c.actions), run: c}
+	out := c.Check
+	out.Annotations, out.Actions, out.run = slices.Clone(c.Annotations), slices.Clone(c.Actions), c
+	return out
 }
 
 // press is a person at one of the buttons of a check, which GitHub shows to those
@@ -83,21 +75,34 @@ func (c Check) press(user, what string, do func(who *account) error) error {
 
 // Rerequest presses "Re-run" of this check.
 func (c Check) Rerequest(user string) error {
-	return c.press(user, "re-run", func(who *account) error { return c.run.rerequest(who) })
+	return c.press(user, "re-run", func(who *account) error {
+		if c.run.Status != "completed" {
+			return &apiError{Status: 422, Message: "This check run is not rerequestable"}
+		}
+		c.run.emit(who, "rerequested", nil, c.run.suite.app)
+		c.run.reset()
+		return nil
+	})
 }
 
 // RerequestSuite presses "Re-run all checks".
 func (c Check) RerequestSuite(user string) error {
-	return c.press(user, "re-run the suite of", func(who *account) error { c.run.suite.rerequest(who); return nil })
+	return c.press(user, "re-run the suite of", func(who *account) error {
+		c.run.suite.emit(who, "rerequested")
+		for _, run := range c.run.suite.runs() {
+			run.reset()
+		}
+		return nil
+	})
 }
 
 // RequestAction presses a button that the App put on its completed check.
 func (c Check) RequestAction(user, identifier string) error {
 	return c.press(user, "press a button of", func(who *account) error {
-		if c.run.status != "completed" {
-			return fmt.Errorf("the check is %s, and its buttons show once it is completed", c.run.status)
+		if c.run.Status != "completed" {
+			return fmt.Errorf("the check is %s, and its buttons show once it is completed", c.run.Status)
 		}
-		if !slices.ContainsFunc(c.run.actions, func(a *github.CheckRunAction) bool { return a.Identifier == identifier }) {
+		if !slices.ContainsFunc(c.run.Actions, func(a *github.CheckRunAction) bool { return a.Identifier == identifier }) {
 			return fmt.Errorf("it has no button %q", identifier)
 		}
 		c.run.emit(who, "requested_action", &github.RequestedAction{Identifier: identifier}, c.run.suite.app)
@@ -105,40 +110,25 @@ func (c Check) RequestAction(user, identifier string) error {
 	})
 }
 
-// rerequest tells the check's App alone, and resets the check, as GitHub does.
-func (c *checkRun) rerequest(who *account) error {
-	if c.status != "completed" {
-		return &apiError{Status: 422, Message: "This check run is not rerequestable"}
-	}
-	c.emit(who, "rerequested", nil, c.suite.app)
-	c.status, c.conclusion, c.completed = "queued", "", time.Time{}
-	return nil
-}
+// reset is what GitHub does to a check of which it has told the App that it is asked for again.
+func (c *checkRun) reset() { c.Status, c.Conclusion, c.CompletedAt = "queued", "", time.Time{} }
 
 func (c *checkRun) emit(who *account, action string, button *github.RequestedAction, only *App) {
-	r := c.suite.repo
 	run := c.render()
 	run.CheckSuite = c.suite.render()
-	e := &github.CheckRunEvent{Action: &action, CheckRun: run, RequestedAction: button, Repo: r.render(), Sender: who.render(r.s.url)}
-	r.emit("check_run", action, only, e)
+	c.suite.repo.emit(who, "check_run", action, only, &github.CheckRunEvent{CheckRun: run, RequestedAction: button})
 }
 
 func (c *checkRun) render() *github.CheckRun {
 	r := c.suite.repo
-	url := r.api("/check-runs/%d", c.id)
-	details := c.detailsURL
-	if details == "" {
-		details = c.suite.app.s.url
-	}
-	out := &github.CheckRun{ID: &c.id, NodeID: ptr(nodeID("CheckRun", c.id)), HeadSHA: &c.suite.headSHA, ExternalID: ptr(c.externalID), URL: &url,
-		HTMLURL: ptr(r.html("/runs/%d", c.id)), DetailsURL: &details, Status: ptr(c.status), Conclusion: orNil(c.conclusion),
-		StartedAt: when(c.started), CompletedAt: when(c.completed), Name: ptr(c.name), App: c.suite.app.render(),
+	url := r.api("/check-runs/%d", c.ID)
+	out := &github.CheckRun{ID: &c.ID, NodeID: ptr(nodeID("CheckRun", c.ID)), HeadSHA: &c.suite.headSHA, ExternalID: ptr(c.ExternalID), URL: &url,
+		HTMLURL: ptr(r.html("/runs/%d", c.ID)), DetailsURL: ptr(cmp.Or(c.DetailsURL, c.suite.app.s.url)), Status: ptr(c.Status), Conclusion: orNil(c.Conclusion),
+		StartedAt: when(c.StartedAt), CompletedAt: when(c.CompletedAt), Name: ptr(c.Name), App: c.suite.app.render(),
 		CheckSuite: &github.CheckSuite{ID: &c.suite.id},
-		Output: &github.CheckRunOutput{Title: orNil(c.title), Summary: orNil(c.summary), Text: orNil(c.detail),
-			AnnotationsCount: ptr(len(c.annotations)), AnnotationsURL: ptr(url + "/annotations")}}
-	for _, pr := range r.pullsAt(c.suite.headSHA) {
-		out.PullRequests = append(out.PullRequests, pr.renderMinimal())
-	}
+		Output: &github.CheckRunOutput{Title: orNil(c.Title), Summary: orNil(c.Summary), Text: orNil(c.Text),
+			AnnotationsCount: ptr(len(c.Annotations)), AnnotationsURL: ptr(url + "/annotations")}}
+	out.PullRequests = each(r.pullsAt(c.suite.headSHA), (*PR).renderMinimal)
 	return out
 }
 
@@ -150,13 +140,91 @@ func (r *Repo) latestRuns(sha string) []*checkRun {
 	}
 	seen := map[key]bool{}
 	var out []*checkRun
-	for _, run := range slices.Backward(r.runs) {
-		k := key{run.suite.app, run.name}
-		if run.suite.headSHA != sha || seen[k] {
+	for _, run := range slices.Backward(r.runsAt(sha)) {
+		if k := (key{run.suite.app, run.Name}); !seen[k] {
+			seen[k] = true
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+type checkSuite struct {
+	id               int64
+	repo             *Repo
+	app              *App
+	branch           string // empty for a fork's commit
+	headSHA, before  string
+	created, updated time.Time
+}
+
+// suite finds an App's suite for a commit, or makes it.
+func (r *Repo) suite(app *App, sha string) *checkSuite {
+	if s := find(r.suites, func(s *checkSuite) bool { return s.app == app && s.headSHA == sha }); s != nil {
+		return s
+	}
+	s := &checkSuite{id: r.s.id(), repo: r, app: app, headSHA: sha, before: zeroSHA, created: r.s.now(), updated: r.s.now()}
+	for branch, head := range r.heads {
+		if head == sha && (s.branch == "" || branch < s.branch) {
+			s.branch = branch
+		}
+	}
+	r.suites = append(r.suites, s)
+	return s
+}
+
+// requestSuites makes a suite for each App that writes checks here, and asks it
+// to get to work.
+func (r *Repo) requestSuites(branch, before, after string) {
+	for _, app := range r.s.apps {
+		if app.opt.Permissions["checks"] != "write" || app.installationFor(r) == nil {
 			continue
 		}
-		seen[k] = true
-		out = append(out, run)
+		known := len(r.suites)
+		s := r.suite(app, after)
+		if len(r.suites) == known {
+			continue
+		}
+		s.branch, s.before = branch, cmp.Or(before, zeroSHA)
+		s.emit(r.owner, "requested")
 	}
+}
+
+func (s *checkSuite) emit(who *account, action string) {
+	more := map[string]any{"head_commit": nil, "latest_check_runs_count": len(s.runs()), "check_runs_url": s.repo.api("/check-suites/%d/check-runs", s.id)}
+	if tip, ok := s.repo.git.commit(s.headSHA); ok {
+		more["head_commit"] = renderSimple(tip)
+	}
+	s.repo.emit(who, "check_suite", action, s.app, map[string]any{"check_suite": with(s.render(), more)})
+}
+
+func (s *checkSuite) runs() []*checkRun {
+	return slices.DeleteFunc(s.repo.latestRuns(s.headSHA), func(run *checkRun) bool { return run.suite != s })
+}
+
+// sum is the suite's state, drawn from its runs: the worst conclusion counts.
+func (s *checkSuite) sum() (status, conclusion string) {
+	runs := s.runs()
+	if len(runs) == 0 {
+		return "queued", ""
+	}
+	order := []string{"skipped", "neutral", "success", "stale", "cancelled", "timed_out", "action_required", "failure"}
+	worst := -1
+	for _, run := range runs {
+		if run.Status != "completed" {
+			return "in_progress", ""
+		}
+		worst = max(worst, slices.Index(order, run.Conclusion))
+	}
+	return "completed", order[max(worst, 0)]
+}
+
+func (s *checkSuite) render() *github.CheckSuite {
+	r := s.repo
+	status, conclusion := s.sum()
+	out := &github.CheckSuite{ID: &s.id, NodeID: ptr(nodeID("CheckSuite", s.id)), HeadBranch: orNil(s.branch), HeadSHA: &s.headSHA,
+		URL: ptr(r.api("/check-suites/%d", s.id)), BeforeSHA: &s.before, AfterSHA: &s.headSHA, Status: &status, Conclusion: orNil(conclusion),
+		CreatedAt: when(s.created), UpdatedAt: when(s.updated), App: s.app.render()}
+	out.PullRequests = each(r.pullsAt(s.headSHA), (*PR).renderMinimal)
 	return out
 }

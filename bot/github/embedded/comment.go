@@ -34,11 +34,7 @@ type Comment struct {
 func (pr *PR) Comments() []Comment {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	var out []Comment
-	for _, c := range pr.comments() {
-		out = append(out, c.snapshot())
-	}
-	return out
+	return each(pr.comments(), (*comment).snapshot)
 }
 
 func (c *comment) snapshot() Comment {
@@ -51,9 +47,12 @@ func (c *comment) snapshot() Comment {
 
 // Comment writes a comment as a person.
 func (pr *PR) Comment(user, body string) (Comment, error) {
-	var out Comment
-	err := pr.act(user, "comment on", func(who *account) error {
-		c, err := pr.comment(who, body)
+	return pr.write(user, "comment on", func(who *account) (*comment, error) { return pr.comment(who, body) })
+}
+
+func (pr *PR) write(user, doing string, write func(who *account) (*comment, error)) (out Comment, err error) {
+	err = pr.act(user, doing, func(who *account) error {
+		c, err := write(who)
 		if err == nil {
 			out = c.snapshot()
 		}
@@ -76,13 +75,7 @@ func (c Comment) React(user, content string) error {
 }
 
 func (pr *PR) comments() []*comment {
-	var out []*comment
-	for _, c := range pr.repo.comments {
-		if c.pr == pr {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(pr.repo.comments), func(c *comment) bool { return c.pr != pr })
 }
 
 func checkCommentBody(body string) error {
@@ -107,7 +100,6 @@ func (pr *PR) comment(who *account, body string) (*comment, error) {
 	pr.repo.comments = append(pr.repo.comments, c)
 	pr.updated = c.created
 	c.emit(who, "created", nil)
-	s.touch()
 	return c, nil
 }
 
@@ -121,14 +113,11 @@ func (c *comment) edit(who *account, body string) error {
 	from := c.body
 	c.body, c.updated = body, c.pr.repo.s.now()
 	c.emit(who, "edited", &github.EditChange{Body: &github.EditBody{From: &from}})
-	c.pr.repo.s.touch()
 	return nil
 }
 
 func (c *comment) emit(who *account, action string, changes *github.EditChange) {
-	r := c.pr.repo
-	e := &github.IssueCommentEvent{Action: &action, Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)}
-	r.emit("issue_comment", action, nil, e)
+	c.pr.repo.emit(who, "issue_comment", action, nil, &github.IssueCommentEvent{Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes})
 }
 
 func (c *comment) render() *github.IssueComment {
@@ -141,20 +130,14 @@ func (c *comment) render() *github.IssueComment {
 }
 
 // comment and remark find a comment by its number, in the conversation and in the code.
-func (rq *request) comment() (*comment, error) { return byID(rq, rq.repo.comments) }
-func (rq *request) remark() (*comment, error)  { return byID(rq, rq.repo.remarks) }
-
-func (c *comment) number() int64 { return c.id }
+func (rq *request) comment() (*comment, error) { return there(find(rq.repo.comments, rq.names)) }
+func (rq *request) remark() (*comment, error)  { return there(find(rq.repo.remarks, rq.names)) }
+func (rq *request) names(c *comment) bool      { return c.id == rq.pathInt("id") }
 
 func listComments(rq *request, pr *PR) error {
 	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
-	out := []*github.IssueComment{}
-	for _, c := range pr.comments() {
-		if !c.updated.Before(since) {
-			out = append(out, c.render())
-		}
-	}
-	return rq.ok(page(rq, out))
+	all := slices.DeleteFunc(pr.comments(), func(c *comment) bool { return c.updated.Before(since) })
+	return rq.ok(each(page(rq, all), (*comment).render))
 }
 
 func postComment(rq *request, pr *PR) error {
@@ -187,6 +170,58 @@ func deleteComment(rq *request, c *comment) error {
 	}
 	rq.repo.comments = slices.DeleteFunc(rq.repo.comments, func(other *comment) bool { return other == c })
 	c.emit(rq.actor.user, "deleted", nil)
-	rq.s.touch()
-	return rq.noContent()
+	return rq.reply(http.StatusNoContent, nil)
+}
+
+type reaction struct {
+	id      int64
+	user    *account
+	content string
+	created time.Time
+}
+
+// react adds a reaction, or finds the one that the user has given already, which
+// is no new one.
+func (c *comment) react(who *account, content string) (r *reaction, isNew bool, err error) {
+	if c.pr.locked { // which closes them to everybody
+		return nil, false, &apiError{Status: 403, Message: "Unable to create reaction because issue is locked.", Doc: lockDocs}
+	}
+	if emoji[content] == "" {
+		return nil, false, invalid("Reaction", "content", "invalid", content+" is not a reaction")
+	}
+	for _, r := range c.reactions {
+		if r.user == who && r.content == content {
+			return r, false, nil
+		}
+	}
+	s := c.pr.repo.s
+	r = &reaction{id: s.id(), user: who, content: content, created: s.now()}
+	c.reactions = append(c.reactions, r)
+	s.touch()
+	return r, true, nil
+}
+
+func renderReactions(all []*reaction, url string) *github.Reactions {
+	given := func(content string) *int {
+		return ptr(count(all, func(r *reaction) bool { return r.content == content }))
+	}
+	return &github.Reactions{TotalCount: ptr(len(all)), PlusOne: given("+1"), MinusOne: given("-1"), Laugh: given("laugh"), Confused: given("confused"),
+		Heart: given("heart"), Hooray: given("hooray"), Rocket: given("rocket"), Eyes: given("eyes"), URL: ptr(url + "/reactions")}
+}
+
+func postReaction(rq *request, c *comment) error {
+	var in struct{ Content string }
+	if err := rq.read(&in); err != nil {
+		return err
+	}
+	r, isNew, err := c.react(rq.actor.user, in.Content)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+	}
+	out := github.Reaction{ID: &r.id, NodeID: ptr(nodeID("Reaction", r.id)), User: r.user.render(rq.s.url), Content: ptr(r.content)}
+	return rq.reply(status, with(out, map[string]any{"created_at": when(r.created)}))
 }

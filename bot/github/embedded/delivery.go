@@ -3,15 +3,18 @@ package embedded
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/google/go-github/v60/github"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // A Delivery is one webhook that was sent, or was to be.
@@ -92,11 +95,10 @@ func (h *Hook) post(d *delivery) {
 	if d.repo != nil {
 		key += "/" + itoa(d.repo.id)
 	}
-	box := h.s.queues[key]
-	if box == nil {
-		box = &outbox{}
-		h.s.queues[key] = box
+	if h.s.queues[key] == nil {
+		h.s.queues[key] = &outbox{}
 	}
+	box := h.s.queues[key]
 	box.waiting = append(box.waiting, d)
 	h.s.pending++
 	h.s.start(box)
@@ -138,24 +140,21 @@ func (s *Server) deliver(d *delivery) {
 }
 
 func (d *delivery) headers() http.Header {
-	kind, target := "repository", int64(0)
-	if d.hook.app != nil {
-		kind, target = "integration", d.hook.app.id
-	} else {
-		target = d.hook.repo.id
-	}
 	h := http.Header{}
 	h.Set("User-Agent", "GitHub-Hookshot/embedded")
 	h.Set("Content-Type", "application/json")
 	h.Set("X-GitHub-Event", d.Event)
 	h.Set("X-GitHub-Delivery", d.GUID)
 	h.Set("X-GitHub-Hook-ID", itoa(d.hook.id))
-	h.Set("X-GitHub-Hook-Installation-Target-Type", kind)
-	h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(target))
+	if d.hook.app != nil {
+		h.Set("X-GitHub-Hook-Installation-Target-Type", "integration")
+		h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(d.hook.app.id))
+	} else {
+		h.Set("X-GitHub-Hook-Installation-Target-Type", "repository")
+		h.Set("X-GitHub-Hook-Installation-Target-ID", itoa(d.hook.repo.id))
+	}
 	if d.hook.secret != "" {
-		mac := hmac.New(sha256.New, []byte(d.hook.secret))
-		mac.Write(d.Payload)
-		h.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		h.Set("X-Hub-Signature-256", webhook.Sign([]byte(d.hook.secret), d.Payload))
 	}
 	return h
 }
@@ -169,9 +168,8 @@ func (s *Server) postOnce(url string, header http.Header, payload []byte) (code 
 	}
 	rq.Header = header
 	answer, err := s.client.Do(rq)
-	var slow net.Error
-	switch {
-	case errors.As(err, &slow) && slow.Timeout():
+	switch slow, ok := errors.AsType[net.Error](err); {
+	case ok && slow.Timeout():
 		return http.StatusGatewayTimeout, "timed out"
 	case err != nil:
 		return http.StatusBadGateway, "failed to connect to host"
@@ -183,3 +181,52 @@ func (s *Server) postOnce(url string, header http.Header, payload []byte) (code 
 	}
 	return answer.StatusCode, "OK"
 }
+
+func (d *delivery) render() map[string]any {
+	out := &github.HookDelivery{ID: &d.ID, GUID: &d.GUID, DeliveredAt: &github.Timestamp{Time: d.At}, Redelivery: ptr(d.Redelivery),
+		Duration: ptr(d.Duration.Seconds()), Status: ptr(d.Status), StatusCode: ptr(d.StatusCode), Event: &d.Event, Action: orNil(d.Action)}
+	if d.repo != nil {
+		out.RepositoryID = &d.repo.id
+		if d.hook.app != nil {
+			if in := d.hook.app.installationFor(d.repo); in != nil {
+				out.InstallationID = &in.id
+			}
+		}
+	}
+	return with(out, map[string]any{"throttled_at": nil, "url": d.hook.url})
+}
+
+// listDeliveries is paged by a cursor, newest first. Those still under way are not
+// listed yet.
+func listDeliveries(rq *request, app *App) error {
+	h := app.hook
+	cursor, err := strconv.ParseInt(rq.query("cursor"), 10, 64)
+	if rq.query("cursor") != "" && err != nil {
+		return invalid("Delivery", "cursor", "invalid", "")
+	}
+	out := []map[string]any{}
+	for _, d := range slices.Backward(h.deliveries) {
+		failed := d.StatusCode < 200 || d.StatusCode >= 400
+		switch {
+		case d.StatusCode == 0, h.expired(d), cursor != 0 && d.ID > cursor,
+			rq.query("status") == "failure" && !failed, rq.query("status") == "success" && failed:
+			continue
+		case len(out) == rq.perPage():
+			next := rq.URL.Query()
+			next.Set("cursor", itoa(d.ID))
+			rq.setLinks([]string{rq.link(url.Values(next), "next")})
+			return rq.ok(out)
+		}
+		out = append(out, d.render())
+	}
+	return rq.ok(out)
+}
+
+func postAttempt(rq *request, app *App) error {
+	if err := app.hook.redeliver(rq.pathInt("delivery")); err != nil {
+		return err
+	}
+	return rq.reply(http.StatusAccepted, map[string]any{})
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

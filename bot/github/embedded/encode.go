@@ -3,7 +3,9 @@ package embedded
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/go-github/v60/github"
@@ -20,54 +22,37 @@ func encode(v any) ([]byte, error) {
 	return raw, nil
 }
 
-// nullable lists the fields that GitHub sends although they are empty. Where it
-// refers to a thing in few words, it leaves them out.
-func nullable(v reflect.Value) string {
-	t := v.Type()
-	mark := map[reflect.Type]string{reflect.TypeFor[github.PullRequest](): "State", reflect.TypeFor[github.Repository](): "Owner",
-		reflect.TypeFor[github.Installation](): "Account", reflect.TypeFor[github.HeadCommit](): "Distinct", reflect.TypeFor[github.CheckSuite](): "App"}[t]
-	if mark != "" && v.FieldByName(mark).IsZero() {
-		return ""
+// nullable are the fields that GitHub sends although they are empty, by type. Where it
+// refers to a thing in few words, without the field named by short, it leaves them out.
+var nullable = map[reflect.Type]struct{ fields, short string }{
+	reflect.TypeFor[github.App]():                {"description", ""},
+	reflect.TypeFor[github.CheckRun]():           {"conclusion started_at completed_at external_id details_url html_url pull_requests check_suite app", ""},
+	reflect.TypeFor[github.CheckRunOutput]():     {"title summary text", ""},
+	reflect.TypeFor[github.CheckSuite]():         {"head_branch before after conclusion status pull_requests created_at updated_at", "App"},
+	reflect.TypeFor[github.HeadCommit]():         {"added removed modified", "Distinct"},
+	reflect.TypeFor[github.HookDelivery]():       {"action installation_id repository_id", ""},
+	reflect.TypeFor[github.Installation]():       {"single_file_name suspended_at suspended_by", "Account"},
+	reflect.TypeFor[github.Issue]():              {"body closed_at assignee assignees milestone labels active_lock_reason state_reason", ""},
+	reflect.TypeFor[github.Label]():              {"description", ""},
+	reflect.TypeFor[github.PullRequest]():        {"body closed_at merged_at merge_commit_sha assignee assignees milestone labels requested_reviewers requested_teams active_lock_reason auto_merge", "State"},
+	reflect.TypeFor[github.PullRequestComment](): {"pull_request_review_id position original_position start_line line original_line original_start_line side start_side", ""},
+	reflect.TypeFor[github.PullRequestReview]():  {"body", ""},
+	reflect.TypeFor[github.PushEvent]():          {"base_ref head_commit commits", ""},
+	reflect.TypeFor[github.Reaction]():           {"user", ""},
+	reflect.TypeFor[github.Repository]():         {"description homepage language license mirror_url pushed_at created_at updated_at", "Owner"},
+	reflect.TypeFor[github.RepoStatus]():         {"target_url description avatar_url creator", ""},
+}
+
+// always are the fields that GitHub sends of a thing, although they are empty.
+func always(v reflect.Value) []string {
+	known := nullable[v.Type()]
+	if known.short != "" && v.FieldByName(known.short).IsZero() {
+		return nil
 	}
-	switch t {
-	case reflect.TypeFor[github.PullRequest]():
-		const listed = "body closed_at merged_at merge_commit_sha assignee assignees milestone labels requested_reviewers requested_teams active_lock_reason auto_merge"
-		if v.FieldByName("Merged").IsZero() {
-			return listed
-		}
-		return listed + " mergeable merged_by rebaseable"
-	case reflect.TypeFor[github.CheckRun]():
-		return "conclusion started_at completed_at external_id details_url html_url pull_requests check_suite app"
-	case reflect.TypeFor[github.CheckRunOutput]():
-		return "title summary text"
-	case reflect.TypeFor[github.CheckSuite]():
-		return "head_branch before after conclusion status pull_requests created_at updated_at"
-	case reflect.TypeFor[github.Repository]():
-		return "description homepage language license mirror_url pushed_at created_at updated_at"
-	case reflect.TypeFor[github.Issue]():
-		return "body closed_at assignee assignees milestone labels active_lock_reason state_reason"
-	case reflect.TypeFor[github.Label]():
-		return "description"
-	case reflect.TypeFor[github.RepoStatus]():
-		return "target_url description avatar_url creator"
-	case reflect.TypeFor[github.HookDelivery]():
-		return "action installation_id repository_id"
-	case reflect.TypeFor[github.Installation]():
-		return "single_file_name suspended_at suspended_by"
-	case reflect.TypeFor[github.App]():
-		return "description"
-	case reflect.TypeFor[github.PullRequestReview]():
-		return "body"
-	case reflect.TypeFor[github.PullRequestComment]():
-		return "pull_request_review_id position original_position start_line line original_line original_start_line side start_side"
-	case reflect.TypeFor[github.Reaction]():
-		return "user"
-	case reflect.TypeFor[github.PushEvent]():
-		return "base_ref head_commit commits"
-	case reflect.TypeFor[github.HeadCommit]():
-		return "added removed modified"
+	if v.Type() == reflect.TypeFor[github.PullRequest]() && !v.FieldByName("Merged").IsZero() { // it is not one of a list
+		known.fields += " mergeable merged_by rebaseable"
 	}
-	return ""
+	return strings.Fields(known.fields)
 }
 
 func tree(v reflect.Value) any {
@@ -107,7 +92,7 @@ func tree(v reflect.Value) any {
 
 func fields(v reflect.Value, out map[string]any) {
 	t := v.Type()
-	always := strings.Fields(nullable(v))
+	sent := always(v)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -118,21 +103,22 @@ func fields(v reflect.Value, out map[string]any) {
 		case !f.IsExported() || name == "-" || name == "":
 			continue
 		}
-		empty := strings.Contains(rest, "omitempty") && v.Field(i).IsZero()
-		if !empty {
+		switch empty := strings.Contains(rest, "omitempty") && v.Field(i).IsZero(); {
+		case !empty:
 			out[name] = tree(v.Field(i))
-			continue
-		}
-		for _, a := range always {
-			if a != name {
-				continue
-			}
+		case slices.Contains(sent, name) && f.Type.Kind() == reflect.Slice:
+			out[name] = []any{}
+		case slices.Contains(sent, name):
 			out[name] = nil
-			if f.Type.Kind() == reflect.Slice {
-				out[name] = []any{}
-			}
 		}
 	}
+}
+
+// with is a thing and what go-github's struct of it lacks or leaves out.
+func with(thing any, more map[string]any) map[string]any {
+	out := tree(reflect.ValueOf(thing)).(map[string]any)
+	maps.Copy(out, more)
+	return out
 }
 
 // amend adds what GitHub sends and go-github's structs have no field for.

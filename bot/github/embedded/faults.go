@@ -13,8 +13,7 @@ import (
 // A FaultKind is one way for a call of the API to go wrong.
 type FaultKind string
 
-// The kinds of faults. Each but Slow and LostAnswer leaves the hub's state as it
-// was.
+// The kinds of faults. Each but LostAnswer leaves the hub's state as it was.
 const (
 	ServerError FaultKind = "500"
 	BadGateway  FaultKind = "502"
@@ -23,7 +22,6 @@ const (
 	Secondary   FaultKind = "secondary"   // 403 with Retry-After
 	Reset       FaultKind = "reset"       // the connection breaks before the call is carried out
 	LostAnswer  FaultKind = "lost answer" // the call is carried out, then the connection breaks
-	Slow        FaultKind = "slow"        // the answer is right and late
 )
 
 // Faults make a fraction of the API's calls fail. Whether a call fails depends on
@@ -32,8 +30,7 @@ const (
 type Faults struct {
 	Rate       float64
 	Seed       uint64
-	Kinds      []FaultKind // all but Slow unless given
-	SlowBy     time.Duration
+	Kinds      []FaultKind              // all unless given
 	RetryAfter time.Duration            // one second unless given
 	Only       func(*http.Request) bool // which calls; all unless given
 }
@@ -73,7 +70,7 @@ func (s *Server) drawFault(r *http.Request) fault {
 }
 
 // before says whether the fault has ended the call before it was carried out.
-func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
+func (f fault) before(w http.ResponseWriter) bool {
 	fail := func(err *apiError) bool {
 		for name, values := range err.Header {
 			w.Header()[name] = values
@@ -99,25 +96,8 @@ func (f fault) before(w http.ResponseWriter, r *http.Request) bool {
 	case Reset:
 		breakConnection(w)
 		return true
-	case Slow:
-		timer := time.NewTimer(f.SlowBy)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			return true
-		}
 	}
 	return false
-}
-
-// after says whether the fault has swallowed the answer.
-func (f fault) after(w http.ResponseWriter) bool {
-	if f.kind != LostAnswer {
-		return false
-	}
-	breakConnection(w)
-	return true
 }
 
 // breakConnection sends a TCP reset, not an orderly end.

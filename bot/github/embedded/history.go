@@ -31,10 +31,11 @@ func (g gitDir) log(most int, span ...string) []gitCommit {
 			continue
 		}
 		seconds, _ := strconv.ParseInt(f[5], 10, 64)
-		commits = append(commits, gitCommit{sha: f[0], tree: f[1], parents: strings.Fields(f[2]), author: f[3], email: f[4],
-			when: time.Unix(seconds, 0).UTC(), message: strings.TrimRight(f[6], "\n")})
+		c := gitCommit{sha: f[0], tree: f[1], parents: strings.Fields(f[2]), author: f[3], email: f[4],
+			when: time.Unix(seconds, 0).UTC(), message: strings.TrimRight(f[6], "\n")}
+		commits = append(commits, c)
+		g.known.commits.Store(c.sha, c)
 	}
-	g.known.learn(commits)
 	return commits
 }
 
@@ -93,9 +94,8 @@ func renderSimple(c gitCommit) *github.HeadCommit {
 }
 
 func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
-	who := &github.CommitAuthor{Name: &c.author, Email: &c.email, Login: orNil(c.author)}
-	h := &github.HeadCommit{ID: &c.sha, TreeID: &c.tree, Message: &c.message, Distinct: ptr(true), Author: who, Committer: who,
-		Timestamp: &github.Timestamp{Time: c.when}, URL: ptr(r.html("/commit/%s", c.sha))}
+	h := renderSimple(c)
+	h.Distinct, h.URL, h.Author.Login = ptr(true), ptr(r.html("/commit/%s", c.sha)), orNil(c.author) // who is the committer, too
 	out, err := r.git.always("diff-tree", "--no-commit-id", "--name-status", "--no-renames", "-r", "--root", "-m", "--first-parent", c.sha)
 	if err != nil {
 		return h

@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -27,10 +26,6 @@ type Hook struct {
 func (r *Repo) CreateHook(url, secret string, events ...string) *Hook {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.newHook(url, secret, events)
-}
-
-func (r *Repo) newHook(url, secret string, events []string) *Hook {
 	if len(events) == 0 {
 		events = []string{"push"}
 	}
@@ -53,7 +48,10 @@ func (h *Hook) ping() {
 
 func (h *Hook) render() *github.Hook {
 	out := &github.Hook{ID: &h.id, Type: ptr("App"), Name: ptr("web"), Events: h.events, Active: ptr(true), CreatedAt: when(h.created), UpdatedAt: when(h.created),
-		Config: h.renderConfig(), LastResponse: map[string]any{"code": nil, "status": "unused", "message": nil}}
+		Config: &github.HookConfig{ContentType: ptr("json"), InsecureSSL: ptr("0"), URL: ptr(h.url)}, LastResponse: map[string]any{"code": nil, "status": "unused", "message": nil}}
+	if h.secret != "" {
+		out.Config.Secret = ptr("********")
+	}
 	if h.repo != nil {
 		url := h.repo.api("/hooks/%d", h.id)
 		out.Type, out.URL, out.TestURL, out.PingURL = ptr("Repository"), &url, ptr(url+"/test"), ptr(url+"/pings")
@@ -61,33 +59,33 @@ func (h *Hook) render() *github.Hook {
 	return out
 }
 
-func (h *Hook) renderConfig() *github.HookConfig {
-	config := &github.HookConfig{ContentType: ptr("json"), InsecureSSL: ptr("0"), URL: ptr(h.url)}
-	if h.secret != "" {
-		config.Secret = ptr("********")
-	}
-	return config
-}
-
-// emit sends an event to everyone who listens: the Apps installed here that
+// emit sends what somebody did to everyone who listens: the Apps installed here that
 // subscribed, and the repository's own hooks; or to one App alone, which need not
-// have subscribed.
-func (r *Repo) emit(event, action string, only *App, payload any) {
+// have subscribed. Where and by whom it was done stands in every payload.
+func (r *Repo) emit(who *account, event, action string, only *App, payload any) {
+	defer r.s.touch()
+	if only == nil && !r.heard(event) {
+		return
+	}
+	body := with(payload, map[string]any{"repository": r.render(), "sender": who.render(r.s.url)})
+	if action != "" {
+		body["action"] = action
+	}
 	for _, app := range r.s.apps {
 		in := app.installationFor(r)
 		if in == nil || in.suspended() || only != nil && app != only || only == nil && !slices.Contains(app.opt.Events, event) {
 			continue
 		}
-		body := tree(reflect.ValueOf(payload)).(map[string]any)
 		body["installation"] = in.renderShort()
 		app.hook.send(event, action, r, body)
 	}
 	if only != nil {
 		return
 	}
+	delete(body, "installation")
 	for _, h := range r.hooks {
 		if h.wants(event) {
-			h.send(event, action, r, payload)
+			h.send(event, action, r, body)
 		}
 	}
 }
@@ -108,10 +106,8 @@ func (h *Hook) wants(event string) bool {
 func (h *Hook) Deliveries() []Delivery {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
-	var out []Delivery
-	for _, d := range slices.Backward(h.deliveries) {
-		out = append(out, d.Delivery)
-	}
+	out := each(h.deliveries, func(d *delivery) Delivery { return d.Delivery })
+	slices.Reverse(out)
 	return out
 }
 

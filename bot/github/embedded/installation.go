@@ -3,7 +3,6 @@ package embedded
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -17,12 +16,7 @@ type Installation struct {
 	account     *account
 	repos       []*Repo
 	created     time.Time
-	suspendedAt time.Time
-	suspendedBy *account
-
-	noTokens  *apiError // what whoever wants a token is told
-	throttled FaultKind // how its calls are refused until then
-	until     time.Time
+	suspendedAt time.Time // by the account itself
 }
 
 // Install puts the App into the account that owns the repositories.
@@ -58,7 +52,7 @@ func (in *Installation) Uninstall() {
 func (in *Installation) Suspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.suspendedAt, in.suspendedBy = in.app.s.now(), in.account
+	in.suspendedAt = in.app.s.now()
 	in.emit("suspend")
 }
 
@@ -66,7 +60,7 @@ func (in *Installation) Suspend() {
 func (in *Installation) Unsuspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
-	in.suspendedAt, in.suspendedBy = time.Time{}, nil
+	in.suspendedAt = time.Time{}
 	in.emit("unsuspend")
 }
 
@@ -77,7 +71,7 @@ func (in *Installation) suspended() bool { return !in.suspendedAt.IsZero() }
 func (in *Installation) emit(action string) {
 	e := &github.InstallationEvent{Action: &action, Installation: in.render(), Sender: in.account.render(in.app.s.url)}
 	if action == "created" || action == "deleted" {
-		e.Repositories = renderShorts(in.repos)
+		e.Repositories = each(in.repos, (*Repo).renderShort)
 	}
 	in.app.hook.send("installation", action, nil, e)
 	in.app.s.touch()
@@ -87,7 +81,7 @@ func (in *Installation) emit(action string) {
 func (in *Installation) move(r *Repo, action string) {
 	e := map[string]any{"action": action, "installation": in.render(), "sender": in.account.render(in.app.s.url), "repository_selection": "selected",
 		"repositories_added": []any{}, "repositories_removed": []any{}, "requester": nil}
-	e["repositories_"+action] = renderShorts([]*Repo{r})
+	e["repositories_"+action] = []*github.Repository{r.renderShort()}
 	if action == "added" {
 		in.repos = append(in.repos, r)
 	} else {
@@ -96,45 +90,10 @@ func (in *Installation) move(r *Repo, action string) {
 	in.app.hook.send("installation_repositories", action, nil, e)
 }
 
-func renderShorts(repos []*Repo) []*github.Repository {
-	var out []*github.Repository
-	for _, r := range repos {
-		out = append(out, r.renderShort())
-	}
-	return out
-}
-
-// RefuseTokens answers whoever wants a token for this installation with a status
-// and a text; status 0 ends it. Tokens that exist stay good.
-func (in *Installation) RefuseTokens(status int, message string) {
-	in.app.s.mu.Lock()
-	defer in.app.s.mu.Unlock()
-	in.noTokens = nil
-	if status != 0 {
-		in.noTokens = &apiError{Status: status, Message: message}
-	}
-}
-
-// Throttle refuses every call with this installation's tokens for a time, by
-// TooMany or Secondary, and tells the caller how long that is.
-func (in *Installation) Throttle(how FaultKind, d time.Duration) {
-	in.app.s.mu.Lock()
-	defer in.app.s.mu.Unlock()
-	in.throttled, in.until = how, in.app.s.opt.Clock().Add(d)
-}
-
 // refused says why a call with one of the installation's tokens is not heard.
 func (in *Installation) refused() error {
-	left := in.until.Sub(in.app.s.opt.Clock())
-	switch {
-	case in.suspended():
+	if in.suspended() {
 		return forbidden("This installation has been suspended")
-	case left > 0:
-		err := secondary(left+time.Second-1, "Please wait a few minutes before you try again.")
-		if in.throttled == TooMany {
-			err.Status = http.StatusTooManyRequests
-		}
-		return err
 	}
 	return nil
 }
@@ -168,8 +127,8 @@ func (in *Installation) render() *github.Installation {
 		AccessTokensURL: ptr(s.url + "/app/installations/" + itoa(in.id) + "/access_tokens"), RepositoriesURL: ptr(s.url + "/installation/repositories"),
 		HTMLURL: ptr(s.url + "/settings/installations/" + itoa(in.id)), RepositorySelection: ptr("selected"), SuspendedAt: when(in.suspendedAt),
 		Permissions: permissions(in.app.opt.Permissions), Events: in.app.opt.Events, CreatedAt: when(in.created), UpdatedAt: when(in.created)}
-	if in.suspendedBy != nil {
-		out.SuspendedBy = in.suspendedBy.render(s.url)
+	if in.suspended() {
+		out.SuspendedBy = in.account.render(s.url)
 	}
 	return out
 }

@@ -8,44 +8,29 @@ import (
 // known is what git has said of commits by their ids, which is so for good: a process takes
 // longer to start than to answer, and the same commits are looked at again and again.
 type known struct {
-	mu      sync.Mutex
-	commits map[string]gitCommit
-	answers map[string]string // by the words of the command
-}
-
-func newKnown() *known { return &known{commits: map[string]gitCommit{}, answers: map[string]string{}} }
-
-func (k *known) learn(commits []gitCommit) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, c := range commits {
-		k.commits[c.sha] = c
-	}
+	commits sync.Map // of gitCommit, by the whole id
+	answers sync.Map // of string, by the words of the command
 }
 
 // commit is one that was seen, by its whole id.
 func (k *known) commit(sha string) (gitCommit, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	c, ok := k.commits[sha]
-	return c, ok
+	c, ok := k.commits.Load(sha)
+	if !ok {
+		return gitCommit{}, false
+	}
+	return c.(gitCommit), true
 }
 
 // always runs git for what no later change of the repository can alter: all that it is asked of has whole ids. A
 // failure may be of the moment.
 func (g gitDir) always(args ...string) (string, error) {
 	words := strings.Join(args, "\x00")
-	g.known.mu.Lock()
-	answer, ok := g.known.answers[words]
-	g.known.mu.Unlock()
-	if ok {
-		return answer, nil
+	if answer, ok := g.known.answers.Load(words); ok {
+		return answer.(string), nil
 	}
 	answer, err := g.run(args...)
 	if err == nil {
-		g.known.mu.Lock()
-		defer g.known.mu.Unlock()
-		g.known.answers[words] = answer
+		g.known.answers.Store(words, answer)
 	}
 	return answer, err
 }

@@ -16,7 +16,7 @@ func (r *Repo) archive(archived bool, action string) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.archived = archived
-	r.emitChange(r.owner, action, nil)
+	r.emit(r.owner, "repository", action, nil, &github.RepositoryEvent{})
 }
 
 // Disable shuts the repository for everybody, as GitHub does to those that break
@@ -52,7 +52,8 @@ func (r *Repo) Rename(name string) error {
 	}
 	from := r.name
 	r.was, r.name = append(r.was, r.fullName()), name
-	r.emitChange(r.owner, "renamed", &github.EditChange{Repo: &github.EditRepo{Name: &github.RepoName{From: &from}}})
+	changes := &github.EditChange{Repo: &github.EditRepo{Name: &github.RepoName{From: &from}}}
+	r.emit(r.owner, "repository", "renamed", nil, &github.RepositoryEvent{Changes: changes})
 	return nil
 }
 
@@ -82,7 +83,8 @@ func (r *Repo) Transfer(login string) error {
 	if from.kind == "Organization" {
 		info = &github.OwnerInfo{Org: from.render(r.s.url)}
 	}
-	r.emitChange(from, "transferred", &github.EditChange{Owner: &github.EditOwner{OwnerInfo: info}})
+	changes := &github.EditChange{Owner: &github.EditOwner{OwnerInfo: info}}
+	r.emit(from, "repository", "transferred", nil, &github.RepositoryEvent{Changes: changes})
 	return nil
 }
 
@@ -90,18 +92,13 @@ func (r *Repo) Transfer(login string) error {
 func (r *Repo) Delete() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	r.emitChange(r.owner, "deleted", nil)
+	r.emit(r.owner, "repository", "deleted", nil, &github.RepositoryEvent{})
 	r.s.repos = slices.DeleteFunc(r.s.repos, func(other *Repo) bool { return other == r })
 	for _, app := range r.s.apps {
 		for _, in := range app.insts {
 			in.repos = slices.DeleteFunc(in.repos, func(other *Repo) bool { return other == r })
 		}
 	}
-}
-
-func (r *Repo) emitChange(who *account, action string, changes *github.EditChange) {
-	r.emit("repository", action, nil, &github.RepositoryEvent{Action: &action, Changes: changes, Repo: r.render(), Sender: who.render(r.s.url)})
-	r.s.touch()
 }
 
 // RenameAccount gives a person or an organisation another login. Its repositories

@@ -116,7 +116,7 @@ func (s *Server) account(rq *request, counted bool) {
 	rq.header.Set("X-RateLimit-Limit", strconv.Itoa(limit))
 	rq.header.Set("X-RateLimit-Remaining", strconv.Itoa(limit-m.used))
 	rq.header.Set("X-RateLimit-Used", strconv.Itoa(m.used))
-	rq.header.Set("X-RateLimit-Reset", stamp(m.reset))
+	rq.header.Set("X-RateLimit-Reset", itoa(m.reset.Unix()))
 	rq.header.Set("X-RateLimit-Resource", "core")
 	if t := rq.actor.token; t != nil && t.inst == nil {
 		rq.header.Set("X-OAuth-Scopes", "repo")

@@ -1,13 +1,17 @@
 package embedded
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -41,35 +45,30 @@ var appPermissions = strings.Fields(`actions administration artifact_metadata at
 	repository_hooks repository_projects secret_scanning_alerts secrets security_events single_file starring statuses
 	vulnerability_alerts workflows`)
 
-// eventPermissions says which permission lets an App subscribe to an event. What
-// is sent to every App without being asked for, such as installation, is not
-// among them.
-func eventPermissions(event string) string {
-	switch event {
-	case "check_run", "check_suite":
-		return "checks"
-	case "commit_comment", "create", "delete", "fork", "gollum", "push", "release", "repository_dispatch":
-		return "contents"
-	case "deployment", "deployment_status":
-		return "deployments"
-	case "discussion", "discussion_comment":
-		return "discussions"
-	case "issue_comment", "issues", "milestone":
-		return "issues"
-	case "label", "public", "repository", "star", "watch":
-		return "metadata"
-	case "member", "membership", "organization", "team":
-		return "members"
-	case "merge_group":
-		return "merge_queues"
-	case "page_build":
-		return "pages"
-	case "pull_request", "pull_request_review", "pull_request_review_comment", "pull_request_review_thread":
-		return "pull_requests"
-	case "status":
-		return "statuses"
-	case "workflow_dispatch", "workflow_job", "workflow_run":
-		return "actions"
+// subscriptions are the events that an App may subscribe to, by the permission that
+// lets it. What is sent to every App without being asked for, such as installation, is
+// not among them.
+var subscriptions = map[string]string{
+	"actions":       "workflow_dispatch workflow_job workflow_run",
+	"checks":        "check_run check_suite",
+	"contents":      "commit_comment create delete fork gollum push release repository_dispatch",
+	"deployments":   "deployment deployment_status",
+	"discussions":   "discussion discussion_comment",
+	"issues":        "issue_comment issues milestone",
+	"members":       "member membership organization team",
+	"merge_queues":  "merge_group",
+	"metadata":      "label public repository star watch",
+	"pages":         "page_build",
+	"pull_requests": "pull_request pull_request_review pull_request_review_comment pull_request_review_thread",
+	"statuses":      "status",
+}
+
+// permissionFor is the permission that an event needs, empty if there is no such event.
+func permissionFor(event string) string {
+	for permission, events := range subscriptions {
+		if slices.Contains(strings.Fields(events), event) {
+			return permission
+		}
 	}
 	return ""
 }
@@ -113,7 +112,7 @@ func readManifest(text string) (manifest, []string) {
 	}
 	var unknown, unbacked []string
 	for _, event := range m.Events {
-		perm := eventPermissions(event)
+		perm := permissionFor(event)
 		if perm == "" {
 			unknown = append(unknown, event)
 		}
@@ -140,4 +139,84 @@ var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
 // slugOf is an App's name in addresses.
 func slugOf(name string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
+}
+
+// An offer is an App that a person has agreed to and nobody has fetched yet.
+type offer struct {
+	opt  AppOptions
+	ends time.Time
+}
+
+// offerLife is how long GitHub's code is good for.
+const offerLife = time.Hour
+
+var newAppPage = regexp.MustCompile(`^(?:/organizations/([^/]+))?/settings/apps/new$`)
+
+// serveNewApp is the page that a manifest is posted to. GitHub asks a person who
+// has logged in to agree to the name; this hub knows no one, and agrees.
+func (s *Server) serveNewApp(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "Post a manifest here.", http.StatusMethodNotAllowed)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+	m, wrong := readManifest(r.PostFormValue("manifest"))
+	opt := AppOptions{Slug: slugOf(m.Name), Name: m.Name, Owner: newAppPage.FindStringSubmatch(r.URL.Path)[1], Description: m.Description,
+		Site: m.URL, Permissions: m.Permissions, Events: m.Events}
+	if len(wrong) == 0 { // before the lock: it takes its time
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		opt.Key = key
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if owner := s.users[opt.Owner]; opt.Owner != "" && (owner == nil || owner.kind != "Organization") {
+		http.NotFound(w, r)
+		return
+	}
+	if s.appNamed(opt.Slug) != nil {
+		wrong = append(wrong, "Name is already taken")
+	}
+	if len(wrong) > 0 {
+		text := "Invalid GitHub App configuration\nThe configuration does not appear to be a valid GitHub App manifest.\n"
+		http.Error(w, text+"Error "+strings.Join(wrong, "\nError "), http.StatusUnprocessableEntity)
+		return
+	}
+	if m.Hook != nil && (m.Hook.Active == nil || *m.Hook.Active) {
+		opt.HookURL, opt.HookSecret = m.Hook.URL, s.secret("")
+	}
+	code := s.secret("")
+	s.offers[code] = &offer{opt: opt, ends: s.opt.Clock().Add(offerLife)}
+	back, _ := url.Parse(m.RedirectURL) // readManifest has parsed it
+	q := back.Query()
+	q.Set("code", code)
+	if state := r.URL.Query().Get("state"); state != "" {
+		q.Set("state", state)
+	}
+	back.RawQuery = q.Encode()
+	w.Header().Set("Location", back.String())
+	w.WriteHeader(http.StatusFound)
+}
+
+// postConversion makes the App that a code stands for, and shows its secrets this once.
+// It needs no login: whoever has the code has the App.
+func postConversion(rq *request) error {
+	s, code := rq.s, rq.PathValue("code")
+	o := s.offers[code]
+	if o == nil || !s.opt.Clock().Before(o.ends) {
+		return errNotFound()
+	}
+	if s.appNamed(o.opt.Slug) != nil {
+		return &apiError{Status: http.StatusUnprocessableEntity, Message: "Name is already taken"}
+	}
+	delete(s.offers, code)
+	a := s.register(o.opt)
+	s.touch()
+	return rq.reply(http.StatusCreated, with(a.render(), map[string]any{"permissions": o.opt.Permissions, "client_id": "Iv1." + nodeID("App", a.id),
+		"client_secret": s.secret(""), "webhook_secret": orNil(o.opt.HookSecret), "pem": string(a.PrivateKeyPEM())}))
 }

@@ -125,7 +125,7 @@ func (s *Server) viewOwner(login string) *view {
 		if r.private || login != "" && r.owner.login != login {
 			continue
 		}
-		b := box{Title: r.fullName(), Rows: []row{{URL: r.html(""), Text: "Code", Note: r.description}, {URL: r.html("/pulls"), Text: "Pull requests"}}}
+		b := box{Title: r.fullName(), Rows: []row{{URL: r.html(""), Text: "Code"}, {URL: r.html("/pulls"), Text: "Pull requests"}}}
 		for _, pr := range r.pulls {
 			b.Rows = append(b.Rows, pr.row())
 		}
@@ -218,13 +218,7 @@ func (pr *PR) conversation() []viewComment {
 func shownReactions(all []*reaction) []string {
 	var out []string
 	for _, kind := range slices.Sorted(maps.Keys(emoji)) {
-		n := 0
-		for _, r := range all {
-			if r.content == kind {
-				n++
-			}
-		}
-		if n > 0 {
+		if n := count(all, func(r *reaction) bool { return r.content == kind }); n > 0 {
 			out = append(out, fmt.Sprintf("%s %d", emoji[kind], n))
 		}
 	}

@@ -52,10 +52,8 @@ func (r *Repo) view(kind, rest string) *view {
 			return &view{Title: rest, Boxes: append([]box{r.viewLog(r.git.log(50, base+".."+head))}, r.viewDiff(base, head)...)}
 		}
 	case "runs":
-		for _, run := range r.runs {
-			if itoa(run.id) == rest {
-				return run.view()
-			}
+		if run := find(r.runs, func(run *checkRun) bool { return itoa(run.ID) == rest }); run != nil {
+			return run.view()
 		}
 	}
 	return nil
@@ -193,10 +191,10 @@ func (r *Repo) viewDiff(from, to string) []box {
 func (r *Repo) viewChecks(sha string) []box {
 	b := box{Title: "Checks"}
 	for _, run := range r.latestRuns(sha) {
-		b.Rows = append(b.Rows, row{URL: r.html("/runs/%d", run.id), Text: run.name, Note: run.title, State: cmp.Or(run.conclusion, run.status)})
+		b.Rows = append(b.Rows, row{URL: r.html("/runs/%d", run.ID), Text: run.Name, Note: run.Title, State: cmp.Or(run.Conclusion, run.Status)})
 	}
 	for _, st := range r.latestStatuses(sha) {
-		b.Rows = append(b.Rows, row{URL: st.targetURL, Text: st.context, Note: st.description, State: st.state})
+		b.Rows = append(b.Rows, row{URL: st.TargetURL, Text: st.Context, Note: st.Description, State: st.State})
 	}
 	if len(b.Rows) == 0 {
 		return nil
@@ -206,16 +204,16 @@ func (r *Repo) viewChecks(sha string) []box {
 
 func (c *checkRun) view() *view {
 	r := c.suite.repo
-	about := box{Title: c.suite.app.opt.Slug, Rows: []row{{URL: r.html("/commit/%s", c.suite.headSHA), Text: c.suite.headSHA[:12], Note: c.title, State: cmp.Or(c.conclusion, c.status)},
-		{URL: "/apps/" + c.suite.app.opt.Slug, Text: "by " + c.suite.app.bot.login}}, HTML: rendered(c.summary + "\n\n" + c.detail)}
-	if c.detailsURL != "" {
-		about.Rows = append(about.Rows, row{URL: c.detailsURL, Text: "Details"})
+	about := box{Title: c.suite.app.opt.Slug, Rows: []row{{URL: r.html("/commit/%s", c.suite.headSHA), Text: c.suite.headSHA[:12], Note: c.Title, State: cmp.Or(c.Conclusion, c.Status)},
+		{URL: "/apps/" + c.suite.app.opt.Slug, Text: "by " + c.suite.app.bot.login}}, HTML: rendered(c.Summary + "\n\n" + c.Text)}
+	if c.DetailsURL != "" {
+		about.Rows = append(about.Rows, row{URL: c.DetailsURL, Text: "Details"})
 	}
 	notes := box{Title: "Annotations"}
-	for _, a := range c.annotations {
+	for _, a := range c.Annotations {
 		notes.Rows = append(notes.Rows, row{URL: r.html("/blob/%s/%s", c.suite.headSHA, a.GetPath()), Text: fmt.Sprintf("%s:%d", a.GetPath(), a.GetStartLine()), Note: a.GetMessage()})
 	}
-	return &view{Title: c.name, Boxes: []box{about, notes}}
+	return &view{Title: c.Name, Boxes: []box{about, notes}}
 }
 
 var (

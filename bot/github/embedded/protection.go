@@ -60,20 +60,21 @@ func (r *Repo) unmet(branch, sha string) []unmet {
 func (r *Repo) required(c RequiredCheck, sha string) string {
 	var states []string
 	for _, run := range r.latestRuns(sha) {
-		if run.name != c.Context || (c.AppID != 0 && run.suite.app.id != c.AppID) {
+		if run.Name != c.Context || (c.AppID != 0 && run.suite.app.id != c.AppID) {
 			continue
 		}
 		switch {
-		case run.status != "completed":
+		case run.Status != "completed":
 			states = append(states, "pending")
-		case !slices.Contains([]string{"success", "neutral", "skipped"}, run.conclusion):
+		case !slices.Contains([]string{"success", "neutral", "skipped"}, run.Conclusion):
 			states = append(states, "failing")
 		default:
 			states = append(states, "")
 		}
 	}
-	if st := r.latestStatus(sha, c.Context); st != nil && (c.AppID == 0 || st.app != nil && st.app.id == c.AppID) {
-		switch st.state {
+	named := func(st *status) bool { return st.Context == c.Context }
+	if st := find(r.latestStatuses(sha), named); st != nil && (c.AppID == 0 || st.app != nil && st.app.id == c.AppID) {
+		switch st.State {
 		case "success":
 			states = append(states, "")
 		case "pending":
@@ -101,4 +102,45 @@ func refusal(missing []unmet) *apiError {
 			len(missing), missing[0].name, missing[0].state)}
 	}
 	return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("Required status check %q is %s.", missing[0].name, missing[0].state)}
+}
+
+// merge merges, or refuses in GitHub's order: who wants it, the state of the pull
+// request, its protection, its conflicts.
+func (pr *PR) merge(who *account) error {
+	r := pr.repo
+	p := r.protection[pr.baseRef]
+	switch {
+	case !r.role(who).atLeast(Write):
+		return forbidden("Must have write rights to merge.")
+	case pr.state != "open":
+		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
+	case pr.draft:
+		return &apiError{Status: 405, Message: "Pull Request is still a draft"}
+	case p != nil && p.Queue:
+		return &apiError{Status: 405, Message: "Changes must be made through the merge queue"}
+	}
+	if missing := r.unmet(pr.baseRef, pr.headSHA); len(missing) > 0 {
+		return refusal(missing)
+	}
+	base := r.heads[pr.baseRef]
+	if p != nil && p.Strict && !r.git.isAncestor(base, pr.headSHA) {
+		return &apiError{Status: 405, Message: "Head branch is out of date. Review and try the merge again."}
+	}
+	sha, ok, err := r.git.merge(base, pr.headSHA, pr.mergeMessage(), identity(who.login, r.s.now()))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
+	}
+	if _, err := r.git.run("update-ref", "refs/heads/"+pr.baseRef, sha, base); err != nil {
+		return err
+	}
+	pr.merged(who, sha)
+	return r.reconcile(who)
+}
+
+// mergeMessage is that of the commit which joins the pull request into its base.
+func (pr *PR) mergeMessage() string {
+	return fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s\n", pr.number, pr.headRepo.owner.login, pr.headRef, pr.title)
 }

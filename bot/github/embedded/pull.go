@@ -3,11 +3,8 @@ package embedded
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
-
-	"github.com/google/go-github/v60/github"
 )
 
 // PROptions describe a pull request to be opened.
@@ -90,18 +87,15 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 		return nil, invalid("PullRequest", "base", "custom", fmt.Sprintf("No commits between %s and %s", pr.baseRef, pr.headRef))
 	}
 	pr.id = r.s.id()
-	for _, name := range opt.Labels {
-		pr.labels = append(pr.labels, r.label(name))
-	}
+	pr.labels = each(opt.Labels, r.label)
 	r.pulls = append(r.pulls, pr)
 	if err := pr.test(); err != nil {
 		return nil, err
 	}
 	pr.emit(who, "opened", nil)
 	for _, l := range pr.labels {
-		pr.emit(who, "labeled", func(e *github.PullRequestEvent) { e.Label = l.render(r) })
+		pr.emit(who, "labeled", map[string]any{"label": l.render()})
 	}
-	r.s.touch()
 	return pr, nil
 }
 
@@ -154,7 +148,7 @@ func (pr *PR) synchronize(who *account, after string) error {
 	if err := pr.test(); err != nil {
 		return err
 	}
-	pr.emit(who, "synchronize", func(e *github.PullRequestEvent) { e.Before, e.After = &before, &after })
+	pr.emit(who, "synchronize", map[string]any{"before": before, "after": after})
 	return pr.repo.dequeue(who, pr)
 }
 
@@ -169,75 +163,32 @@ func (pr *PR) merged(who *account, sha string) {
 	pr.close(who)
 }
 
-func (pr *PR) emit(who *account, action string, more func(*github.PullRequestEvent)) {
-	r := pr.repo
-	e := &github.PullRequestEvent{Action: &action, Number: &pr.number, PullRequest: pr.render(), Repo: r.render(), Sender: who.render(r.s.url)}
-	if more != nil {
-		more(e)
-	}
-	body := tree(reflect.ValueOf(e)).(map[string]any)
-	if action == "dequeued" {
-		body["reason"] = "MANUAL" // which go-github's struct lacks
-	}
-	r.emit("pull_request", action, nil, body)
+func (pr *PR) emit(who *account, action string, more map[string]any) {
+	pr.repo.emit(who, "pull_request", action, nil, with(map[string]any{"number": pr.number, "pull_request": pr.render()}, more))
 }
 
 func (r *Repo) pull(number int) *PR {
-	for _, pr := range r.pulls {
-		if pr.number == number {
-			return pr
-		}
-	}
-	return nil
+	return find(r.pulls, func(pr *PR) bool { return pr.number == number })
 }
 
 // pullsAt are the open pull requests of this repository's own branches at a
 // commit. GitHub names none from forks in a check.
 func (r *Repo) pullsAt(sha string) []*PR {
-	var out []*PR
-	for _, pr := range r.pulls {
-		if pr.headRepo == r && pr.headSHA == sha && pr.state == "open" {
-			out = append(out, pr)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(r.pulls), func(pr *PR) bool { return pr.headRepo != r || pr.headSHA != sha || pr.state != "open" })
 }
 
 type label struct {
+	repo        *Repo
 	id          int64
 	name, color string
 }
 
 // label finds a label of the repository or makes it, as adding one does.
 func (r *Repo) label(name string) *label {
-	if i := slices.IndexFunc(r.labels, func(l *label) bool { return l.name == name }); i >= 0 {
-		return r.labels[i]
+	if l := find(r.labels, func(l *label) bool { return l.name == name }); l != nil {
+		return l
 	}
-	l := &label{id: r.s.id(), name: name, color: "ededed"}
+	l := &label{repo: r, id: r.s.id(), name: name, color: "ededed"}
 	r.labels = append(r.labels, l)
 	return l
-}
-
-func (pr *PR) addLabel(who *account, name string) {
-	l := pr.repo.label(name)
-	if slices.Contains(pr.labels, l) {
-		return
-	}
-	pr.labels = append(pr.labels, l)
-	pr.updated = pr.repo.s.now()
-	pr.emit(who, "labeled", func(e *github.PullRequestEvent) { e.Label = l.render(pr.repo) })
-	pr.repo.s.touch()
-}
-
-func (pr *PR) removeLabel(who *account, name string) bool {
-	i := slices.IndexFunc(pr.labels, func(l *label) bool { return l.name == name })
-	if i < 0 {
-		return false
-	}
-	l := pr.labels[i]
-	pr.labels = slices.Delete(pr.labels, i, i+1)
-	pr.updated = pr.repo.s.now()
-	pr.emit(who, "unlabeled", func(e *github.PullRequestEvent) { e.Label = l.render(pr.repo) })
-	pr.repo.s.touch()
-	return true
 }

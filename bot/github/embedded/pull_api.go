@@ -3,15 +3,13 @@ package embedded
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/google/go-github/v60/github"
 )
 
 func (rq *request) pull() (*PR, error) {
-	if pr := rq.repo.pull(int(rq.pathInt("number"))); pr != nil {
-		return pr, nil
-	}
-	return nil, errNotFound()
+	return there(rq.repo.pull(int(rq.pathInt("number"))))
 }
 
 func listPulls(rq *request) error {
@@ -30,20 +28,16 @@ func listPulls(rq *request) error {
 	if rq.query("direction") == "asc" || rq.query("direction") == "" && rq.query("sort") != "" && rq.query("sort") != "created" {
 		slices.Reverse(pulls)
 	}
-	return rq.ok(renderPulls(page(rq, pulls)))
+	return rq.ok(each(page(rq, pulls), (*PR).renderListed))
 }
 
-// renderPulls leaves out what GitHub works out for single pull requests only.
-func renderPulls(pulls []*PR) []*github.PullRequest {
-	out := []*github.PullRequest{}
-	for _, pr := range pulls {
-		p := pr.render()
-		p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
-		p.MaintainerCanModify = nil
-		p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
-		out = append(out, p)
-	}
-	return out
+// renderListed leaves out what GitHub works out for single pull requests only.
+func (pr *PR) renderListed() *github.PullRequest {
+	p := pr.render()
+	p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
+	p.MaintainerCanModify = nil
+	p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
+	return p
 }
 
 func getPull(rq *request, pr *PR) error {
@@ -65,4 +59,34 @@ func (pr *PR) files() ([]changedFile, error) { return pr.repo.diff(pr.fork(), pr
 
 func (pr *PR) commits() []gitCommit {
 	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
+}
+
+// renderIssue is the pull request seen as the issue that it also is.
+func (pr *PR) renderIssue() *github.Issue {
+	r := pr.repo
+	url, html := r.api("/issues/%d", pr.number), r.html("/pull/%d", pr.number)
+	out := &github.Issue{ID: &pr.id, NodeID: ptr(nodeID("PullRequest", pr.id)), Number: ptr(pr.number), State: ptr(pr.state), Locked: ptr(pr.locked), ActiveLockReason: orNil(pr.lockReason),
+		Title: ptr(pr.title), Body: orNil(pr.body), AuthorAssociation: ptr(r.association(pr.author)), User: pr.author.render(r.s.url),
+		Comments: ptr(len(pr.comments())), CreatedAt: when(pr.created), UpdatedAt: when(pr.updated), ClosedAt: when(pr.closedAt), Draft: ptr(pr.draft),
+		URL: &url, HTMLURL: &html, CommentsURL: ptr(url + "/comments"), EventsURL: ptr(url + "/events"), LabelsURL: ptr(url + "/labels{/name}"),
+		RepositoryURL: ptr(r.api("")), Reactions: renderReactions(nil, url),
+		PullRequestLinks: &github.PullRequestLinks{URL: ptr(r.api("/pulls/%d", pr.number)), HTMLURL: &html, DiffURL: ptr(html + ".diff"),
+			PatchURL: ptr(html + ".patch"), MergedAt: when(pr.mergedAt)}}
+	out.Labels = each(pr.labels, (*label).render)
+	return out
+}
+
+// A move is one of a pull request to another base branch.
+type move struct {
+	id  int64
+	who *account
+	at  time.Time
+}
+
+// listEvents tells of moves alone.
+func listEvents(rq *request, pr *PR) error {
+	return rq.ok(each(page(rq, pr.moves), func(m move) map[string]any {
+		return with(github.IssueEvent{ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)},
+			map[string]any{"node_id": nodeID("BaseRefChangedEvent", m.id), "commit_id": nil, "commit_url": nil, "performed_via_github_app": nil})
+	}))
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/go-github/v60/github"
@@ -15,7 +16,6 @@ type PRState struct {
 	Merged    bool
 	Mergeable bool
 	HeadSHA   string
-	Labels    []string
 	UpdatedAt time.Time
 }
 
@@ -23,12 +23,8 @@ type PRState struct {
 func (pr *PR) State() PRState {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	st := PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
+	return PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
 		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated}
-	for _, l := range pr.labels {
-		st.Labels = append(st.Labels, l.name)
-	}
-	return st
 }
 
 // Number is the N of #N.
@@ -63,7 +59,12 @@ func (pr *PR) Label(user, name string) error {
 		if !pr.repo.role(who).atLeast(Triage) {
 			return forbidden("Must have triage rights to label.")
 		}
-		pr.addLabel(who, name)
+		l := pr.repo.label(name)
+		if slices.Contains(pr.labels, l) {
+			return nil
+		}
+		pr.labels, pr.updated = append(pr.labels, l), pr.repo.s.now()
+		pr.emit(who, "labeled", map[string]any{"label": l.render()})
 		return nil
 	})
 }
@@ -74,119 +75,143 @@ func (pr *PR) Unlabel(user, name string) error {
 		if !pr.repo.role(who).atLeast(Triage) {
 			return forbidden("Must have triage rights to unlabel.")
 		}
-		if !pr.removeLabel(who, name) {
+		i := slices.IndexFunc(pr.labels, func(l *label) bool { return l.name == name })
+		if i < 0 {
 			return &apiError{Status: 404, Message: "Label does not exist"}
 		}
+		l := pr.labels[i]
+		pr.labels, pr.updated = slices.Delete(pr.labels, i, i+1), pr.repo.s.now()
+		pr.emit(who, "unlabeled", map[string]any{"label": l.render()})
 		return nil
 	})
 }
 
 // Ready ends the draft.
 func (pr *PR) Ready(user string) error {
-	return pr.act(user, "mark ready", func(who *account) error {
-		if !pr.draft || pr.state != "open" {
-			return invalid("PullRequest", "draft", "invalid", "The pull request is no open draft.")
-		}
-		pr.draft, pr.updated = false, pr.repo.s.now()
-		pr.emit(who, "ready_for_review", nil)
-		return nil
-	})
+	return pr.setDraft(user, "mark ready", false, "ready_for_review", "The pull request is no open draft.")
 }
 
 // ConvertToDraft makes the pull request a draft again.
 func (pr *PR) ConvertToDraft(user string) error {
-	return pr.act(user, "convert to draft", func(who *account) error {
-		if pr.draft || pr.state != "open" {
-			return invalid("PullRequest", "draft", "invalid", "The pull request is closed or a draft already.")
+	return pr.setDraft(user, "convert to draft", true, "converted_to_draft", "The pull request is closed or a draft already.")
+}
+
+func (pr *PR) setDraft(user, doing string, draft bool, action, problem string) error {
+	return pr.act(user, doing, func(who *account) error {
+		if pr.draft == draft || pr.state != "open" {
+			return invalid("PullRequest", "draft", "invalid", problem)
 		}
-		pr.draft, pr.updated = true, pr.repo.s.now()
-		pr.emit(who, "converted_to_draft", nil)
+		pr.draft, pr.updated = draft, pr.repo.s.now()
+		pr.emit(who, action, nil)
 		return nil
 	})
 }
 
 // Close closes the pull request without merging it.
 func (pr *PR) Close(user string) error {
-	return pr.act(user, "close", func(who *account) error { return pr.edit(who, pullEdit{State: ptr("closed")}) })
+	return pr.act(user, "close", func(who *account) error {
+		if pr.state == "closed" {
+			return nil
+		}
+		pr.close(who)
+		return pr.repo.dequeue(who, pr)
+	})
 }
 
 // Reopen opens a closed pull request again.
 func (pr *PR) Reopen(user string) error {
-	return pr.act(user, "reopen", func(who *account) error { return pr.edit(who, pullEdit{State: ptr("open")}) })
+	return pr.act(user, "reopen", func(who *account) error {
+		head := pr.headRepo.heads[pr.headRef]
+		switch {
+		case pr.state == "open":
+			return nil
+		case !pr.mergedAt.IsZero() || head == "":
+			return invalid("PullRequest", "state", "invalid", "The pull request cannot be reopened.")
+		}
+		pr.state, pr.closedAt, pr.headSHA, pr.updated = "open", time.Time{}, head, pr.repo.s.now()
+		if err := pr.fetchHead(); err != nil {
+			return err
+		}
+		if err := pr.test(); err != nil {
+			return err
+		}
+		pr.emit(who, "reopened", nil)
+		return nil
+	})
 }
 
 // Edit changes title, body or base; an empty text leaves it as it is.
 func (pr *PR) Edit(user, title, body, base string) error {
 	return pr.act(user, "edit", func(who *account) error {
-		return pr.edit(who, pullEdit{Title: orNil(title), Body: orNil(body), Base: orNil(base)})
+		changes := &github.EditChange{}
+		if title != "" && title != pr.title {
+			changes.Title = &github.EditTitle{From: ptr(pr.title)}
+			pr.title = title
+		}
+		if body != "" && body != pr.body {
+			changes.Body = &github.EditBody{From: ptr(pr.body)}
+			pr.body = body
+		}
+		if base != "" && base != pr.baseRef {
+			if pr.repo.heads[base] == "" {
+				return invalid("PullRequest", "base", "invalid", "")
+			}
+			changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
+			pr.baseRef = base
+			pr.moves = append(pr.moves, move{id: pr.repo.s.id(), who: who, at: pr.repo.s.now()})
+			if err := pr.test(); err != nil {
+				return err
+			}
+		}
+		pr.updated = pr.repo.s.now()
+		if *changes != (github.EditChange{}) {
+			pr.emit(who, "edited", map[string]any{"changes": changes})
+		}
+		return nil
 	})
 }
 
 // Merge merges the pull request, or says why the protection refuses it.
 func (pr *PR) Merge(user string) error {
-	return pr.act(user, "merge", func(who *account) error {
-		if !pr.repo.role(who).atLeast(Write) {
-			return forbidden("Must have write rights to merge.")
-		}
-		return pr.merge(who)
-	})
+	return pr.act(user, "merge", pr.merge)
 }
 
-// pullEdit is the body of a PATCH on a pull request.
-type pullEdit struct {
-	Title, Body, State, Base *string
+const lockDocs = "https://docs.github.com/articles/locking-conversations/"
+
+// Lock closes the conversation to all but those with write access; an App is never
+// one of them. The reason may be empty.
+func (pr *PR) Lock(user, reason string) error {
+	return pr.act(user, "lock", func(who *account) error { return pr.lock(who, true, reason) })
 }
 
-func (pr *PR) edit(who *account, e pullEdit) error {
-	changes := &github.EditChange{}
-	if e.Title != nil && *e.Title != pr.title {
-		changes.Title = &github.EditTitle{From: ptr(pr.title)}
-		pr.title = *e.Title
-	}
-	if e.Body != nil && *e.Body != pr.body {
-		changes.Body = &github.EditBody{From: ptr(pr.body)}
-		pr.body = *e.Body
-	}
-	if e.Base != nil && *e.Base != pr.baseRef {
-		if pr.repo.heads[*e.Base] == "" {
-			return invalid("PullRequest", "base", "invalid", "")
-		}
-		changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
-		pr.baseRef = *e.Base
-		pr.moves = append(pr.moves, move{id: pr.repo.s.id(), who: who, at: pr.repo.s.now()})
-		if err := pr.test(); err != nil {
-			return err
-		}
-	}
-	pr.updated = pr.repo.s.now()
-	if *changes != (github.EditChange{}) {
-		pr.emit(who, "edited", func(ev *github.PullRequestEvent) { ev.Changes = changes })
-	}
-	if e.State == nil || *e.State == pr.state {
+// Unlock opens it again.
+func (pr *PR) Unlock(user string) error {
+	return pr.act(user, "unlock", func(who *account) error { return pr.lock(who, false, "") })
+}
+
+func (pr *PR) lock(who *account, locked bool, reason string) error {
+	switch {
+	case !pr.repo.role(who).atLeast(Write):
+		return forbidden("Must have write rights to lock.")
+	case !slices.Contains([]string{"", "off-topic", "too heated", "resolved", "spam"}, reason):
+		return invalid("Issue", "lock_reason", "invalid", reason+" is not a reason")
+	case pr.locked == locked:
 		return nil
 	}
-	switch *e.State {
-	case "closed":
-		pr.close(who)
-		return pr.repo.dequeue(who, pr)
-	case "open":
-		return pr.reopen(who)
+	pr.locked, pr.lockReason = locked, reason
+	action := "unlocked"
+	if locked {
+		action = "locked"
 	}
-	return invalid("PullRequest", "state", "invalid", "")
+	pr.emit(who, action, nil)
+	return nil
 }
 
-func (pr *PR) reopen(who *account) error {
-	head := pr.headRepo.heads[pr.headRef]
-	if !pr.mergedAt.IsZero() || head == "" {
-		return invalid("PullRequest", "state", "invalid", "The pull request cannot be reopened.")
+// talks says whether somebody may write into the conversation. Whatever an App's
+// permissions, GitHub does not take it for a collaborator.
+func (pr *PR) talks(who *account) error {
+	if pr.locked && !pr.repo.role(who).atLeast(Write) {
+		return &apiError{Status: 403, Message: "Unable to create comment because issue is locked.", Doc: lockDocs}
 	}
-	pr.state, pr.closedAt, pr.headSHA = "open", time.Time{}, head
-	if err := pr.fetchHead(); err != nil {
-		return err
-	}
-	if err := pr.test(); err != nil {
-		return err
-	}
-	pr.emit(who, "reopened", nil)
 	return nil
 }

@@ -3,8 +3,6 @@ package embedded
 import (
 	"fmt"
 	"slices"
-
-	"github.com/google/go-github/v60/github"
 )
 
 // A mergeGroup is one pull request in the merge queue, merged on top of all that
@@ -16,43 +14,34 @@ type mergeGroup struct {
 	head   string
 }
 
-// mergeGroupEvent has the two things that go-github's struct lacks.
-type mergeGroupEvent struct {
-	github.MergeGroupEvent
-	MergeGroup mergeGroupBody `json:"merge_group"`
-	Reason     *string        `json:"reason,omitempty"`
+// queuer is who moves the merge queue.
+func (s *Server) queuer() *account {
+	bot := s.user("github-merge-queue[bot]")
+	bot.kind = "Bot"
+	return bot
 }
 
-type mergeGroupBody struct {
-	github.MergeGroup
-	HeadCommit *github.HeadCommit `json:"head_commit"`
-}
+// manual is why a pull request leaves the queue without being merged.
+var manual = map[string]any{"reason": "MANUAL"}
 
 // Enqueue puts a pull request into the merge queue of its base branch, which must
 // have a Protection with Queue set.
 func (r *Repo) Enqueue(user string, pr *PR) error {
-	return pr.act(user, "enqueue", func(who *account) error {
-		if !r.role(who).atLeast(Write) {
-			return forbidden("Must have write rights to enqueue.")
-		}
-		return r.enqueue(who, pr)
-	})
+	return pr.act(user, "enqueue", func(who *account) error { return r.enqueue(who, pr) })
 }
 
 // QueueHeads are the head SHAs of the queue's groups, first to merge first.
 func (r *Repo) QueueHeads() []string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	var heads []string
-	for _, g := range r.groups {
-		heads = append(heads, g.head)
-	}
-	return heads
+	return each(r.groups, func(g *mergeGroup) string { return g.head })
 }
 
 func (r *Repo) enqueue(who *account, pr *PR) error {
 	p := r.protection[pr.baseRef]
 	switch {
+	case !r.role(who).atLeast(Write):
+		return forbidden("Must have write rights to enqueue.")
 	case p == nil || !p.Queue:
 		return &apiError{Status: 405, Message: "The base branch has no merge queue"}
 	case pr.state != "open" || pr.draft || !pr.mergeable:
@@ -78,14 +67,13 @@ func (r *Repo) form(pr *PR) error {
 			g.base = before.head
 		}
 	}
-	bot := r.s.user("github-merge-queue[bot]")
-	bot.kind = "Bot"
+	bot := r.s.queuer()
 	head, ok, err := r.git.merge(g.base, pr.headSHA, pr.mergeMessage(), identity(bot.login, r.s.now()))
 	if err != nil {
 		return err
 	}
 	if !ok {
-		pr.emit(bot, "dequeued", nil)
+		pr.emit(bot, "dequeued", manual)
 		return nil
 	}
 	g.head = head
@@ -97,7 +85,7 @@ func (r *Repo) form(pr *PR) error {
 	if err := r.reconcile(bot); err != nil {
 		return err
 	}
-	r.emitGroup(g, "checks_requested", nil)
+	r.emitGroup(g, "checks_requested", "")
 	return nil
 }
 
@@ -108,7 +96,7 @@ func (r *Repo) advance() error {
 		g := r.groups[0]
 		missing := r.unmet(g.pr.baseRef, g.head)
 		if slices.ContainsFunc(missing, func(m unmet) bool { return m.state == "failing" }) {
-			if err := r.dequeue(r.s.user("github-merge-queue[bot]"), g.pr); err != nil {
+			if err := r.dequeue(r.s.queuer(), g.pr); err != nil {
 				return err
 			}
 			continue
@@ -120,8 +108,7 @@ func (r *Repo) advance() error {
 		if _, err := r.git.run("update-ref", "refs/heads/"+g.pr.baseRef, g.head, g.base); err != nil {
 			return err
 		}
-		bot := r.s.user("github-merge-queue[bot]")
-		g.pr.merged(bot, g.head)
+		g.pr.merged(r.s.queuer(), g.head)
 		if err := r.destroy(g, "merged"); err != nil {
 			return err
 		}
@@ -138,7 +125,7 @@ func (r *Repo) dequeue(who *account, pr *PR) error {
 	}
 	removed, behind := r.groups[i], slices.Clone(r.groups[i+1:])
 	r.groups = slices.Clone(r.groups[:i])
-	pr.emit(who, "dequeued", nil)
+	pr.emit(who, "dequeued", manual)
 	if err := r.destroy(removed, "dequeued"); err != nil {
 		return err
 	}
@@ -179,17 +166,18 @@ func (r *Repo) destroy(g *mergeGroup, reason string) error {
 	if _, err := r.git.run("update-ref", "-d", "refs/heads/"+g.branch); err != nil {
 		return err
 	}
-	r.emitGroup(g, "destroyed", &reason)
-	return r.reconcile(r.s.user("github-merge-queue[bot]"))
+	r.emitGroup(g, "destroyed", reason)
+	return r.reconcile(r.s.queuer())
 }
 
-func (r *Repo) emitGroup(g *mergeGroup, action string, reason *string) {
-	e := mergeGroupEvent{Reason: reason}
-	e.Action, e.Repo, e.Sender = &action, r.render(), r.s.user("github-merge-queue[bot]").render(r.s.url)
-	e.MergeGroup.HeadSHA, e.MergeGroup.HeadRef = &g.head, ptr("refs/heads/"+g.branch)
-	e.MergeGroup.BaseSHA, e.MergeGroup.BaseRef = &g.base, ptr("refs/heads/"+g.pr.baseRef)
+func (r *Repo) emitGroup(g *mergeGroup, action, reason string) {
+	group := map[string]any{"head_sha": g.head, "head_ref": "refs/heads/" + g.branch, "base_sha": g.base, "base_ref": "refs/heads/" + g.pr.baseRef}
 	if tip, ok := r.git.commit(g.head); ok {
-		e.MergeGroup.HeadCommit = renderSimple(tip)
+		group["head_commit"] = renderSimple(tip)
 	}
-	r.emit("merge_group", action, nil, e)
+	body := map[string]any{"merge_group": group}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	r.emit(r.s.queuer(), "merge_group", action, nil, body)
 }

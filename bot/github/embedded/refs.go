@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -81,24 +82,16 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 	return r.outdate(branch, after)
 }
 
-// pushEvent has the whole repository, of which go-github's struct has a part.
-type pushEvent struct {
-	github.PushEvent
-	Repo *github.Repository `json:"repository"`
-}
-
 // emitPush tells of a push with the commits that are new on the branch.
 func (r *Repo) emitPush(who *account, branch, before, after string) {
 	if !r.heard("push") { // what it tells takes git several processes
 		return
 	}
-	e := pushEvent{Repo: r.render()}
-	e.PushEvent = github.PushEvent{
-		Ref: ptr("refs/heads/" + branch), Before: ptr(orZero(before)), After: ptr(orZero(after)),
+	e := &github.PushEvent{
+		Ref: ptr("refs/heads/" + branch), Before: ptr(cmp.Or(before, zeroSHA)), After: ptr(cmp.Or(after, zeroSHA)),
 		Created: ptr(before == ""), Deleted: ptr(after == ""), Forced: ptr(before != "" && after != "" && !r.git.isAncestor(before, after)),
-		Compare: ptr(r.html("/compare/%.12s...%.12s", orZero(before), orZero(after))),
+		Compare: ptr(r.html("/compare/%.12s...%.12s", cmp.Or(before, zeroSHA), cmp.Or(after, zeroSHA))),
 		Pusher:  &github.CommitAuthor{Name: ptr(who.login), Email: ptr(who.login + "@users.noreply.example")},
-		Sender:  who.render(r.s.url),
 	}
 	if after != "" {
 		span := []string{after}
@@ -107,20 +100,11 @@ func (r *Repo) emitPush(who *account, branch, before, after string) {
 		} else if base := r.heads[r.branch]; branch != r.branch && base != "" {
 			span = append(span, "^"+base)
 		}
-		for _, c := range r.git.log(20, span...) {
-			e.Commits = append(e.Commits, r.renderHeadCommit(c))
-		}
+		e.Commits = each(r.git.log(20, span...), r.renderHeadCommit)
 		slices.Reverse(e.Commits)
 		if tip, ok := r.git.commit(after); ok {
 			e.HeadCommit = r.renderHeadCommit(tip)
 		}
 	}
-	r.emit("push", "", nil, e)
-}
-
-func orZero(sha string) string {
-	if sha == "" {
-		return zeroSHA
-	}
-	return sha
+	r.emit(who, "push", "", nil, e)
 }

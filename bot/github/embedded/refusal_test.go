@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -257,12 +256,6 @@ func TestTroubleOfOneInstallation(t *testing.T) {
 		_, _, err := w.client(in.Token()).Repositories.Get(w.ctx, owner, name)
 		return err
 	}
-	w.inst.RefuseTokens(http.StatusUnauthorized, "Bad credentials")
-	w.wantStatus(tokens(w.inst), 401)
-	w.no(tokens(theirs))
-	w.inst.RefuseTokens(0, "")
-	w.no(tokens(w.inst))
-
 	w.hub.SetAllowList("alice", true)
 	w.refused(tokens(w.inst), "the `alice` organization has an IP allow list enabled")
 	w.refused(calls(w.inst, "alice", "kernels"), "IP allow list")
@@ -271,26 +264,6 @@ func TestTroubleOfOneInstallation(t *testing.T) {
 	w.no(calls(theirs, "acme", "others"))
 	w.hub.SetAllowList("alice", false)
 	w.no(calls(w.inst, "alice", "kernels"))
-
-	for how, status := range map[embedded.FaultKind]int{embedded.Secondary: 403, embedded.TooMany: 429} {
-		w.inst.Throttle(how, 90*time.Second)
-		w.clock.Advance(30 * time.Second)
-		rq, err := http.NewRequest("GET", w.hub.URL()+"/repos/alice/kernels", nil)
-		w.no(err)
-		rq.Header.Set("Authorization", "Bearer "+w.inst.Token())
-		answer, err := http.DefaultClient.Do(rq)
-		w.no(err)
-		_ = answer.Body.Close()
-		if answer.StatusCode != status || answer.Header.Get("Retry-After") != "60" {
-			t.Errorf("%s: %d, try again after %s", how, answer.StatusCode, answer.Header.Get("Retry-After"))
-		}
-		if _, ok := errors.AsType[*github.AbuseRateLimitError](calls(w.inst, "alice", "kernels")); !ok && status == 403 {
-			t.Error("the client does not know it for a secondary limit")
-		}
-		w.no(calls(theirs, "acme", "others"))
-		w.clock.Advance(time.Minute)
-		w.no(calls(w.inst, "alice", "kernels"))
-	}
 }
 
 func TestReviews(t *testing.T) {

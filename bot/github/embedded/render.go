@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
-	"reflect"
 	"strings"
 	"time"
 
@@ -30,14 +29,13 @@ func (u *account) render(base string) *github.User {
 
 // renderFull is an account's own answer, with all that nobody here has told.
 func (u *account) renderFull(s *Server) map[string]any {
-	out := tree(reflect.ValueOf(u.render(s.url))).(map[string]any)
+	out := with(u.render(s.url), map[string]any{"created_at": s.begun, "updated_at": s.begun})
 	for _, name := range strings.Fields("bio blog company email hireable location name") {
 		out[name] = nil
 	}
 	for _, name := range strings.Fields("followers following public_gists public_repos") {
 		out[name] = 0
 	}
-	out["created_at"], out["updated_at"] = s.begun, s.begun
 	return out
 }
 
@@ -99,20 +97,10 @@ func (r *Repo) render() *github.Repository {
 	out := r.renderShort()
 	raw, _ := json.Marshal(r.links()) // a map of strings always marshals
 	_ = json.Unmarshal(raw, out)      // and each of these fields is a string
-	open := 0
-	for _, pr := range r.pulls {
-		if pr.state == "open" {
-			open++
-		}
-	}
-	forks := 0
-	for _, other := range r.s.repos {
-		if other.parent == r {
-			forks++
-		}
-	}
+	open := count(r.pulls, func(pr *PR) bool { return pr.state == "open" })
+	forks := count(r.s.repos, func(other *Repo) bool { return other.parent == r })
 	out.Owner = r.owner.render(r.s.url)
-	out.Description, out.Fork, out.URL = orNil(r.description), ptr(r.parent != nil), ptr(r.api(""))
+	out.Fork, out.URL = ptr(r.parent != nil), ptr(r.api(""))
 	out.HTMLURL, out.CloneURL, out.SVNURL = ptr(r.html("")), ptr(r.html(".git")), ptr(r.html(""))
 	out.GitURL, out.SSHURL = ptr("git:"+strings.TrimPrefix(r.html(".git"), "http:")), ptr("git@localhost:"+r.fullName()+".git")
 	out.DefaultBranch, out.Visibility = &r.branch, ptr("public")
@@ -155,9 +143,7 @@ func (pr *PR) render() *github.PullRequest {
 	if pr.mergedBy != nil {
 		out.MergedBy = pr.mergedBy.render(r.s.url)
 	}
-	for _, l := range pr.labels {
-		out.Labels = append(out.Labels, l.render(r))
-	}
+	out.Labels = each(pr.labels, (*label).render)
 	if pr.state == "open" {
 		out.Mergeable, out.Rebaseable, out.MergeableState = ptr(pr.mergeable), ptr(pr.mergeable), ptr(pr.mergeableState())
 	} else {
@@ -191,8 +177,8 @@ func (pr *PR) renderMinimal() *github.PullRequest {
 		Head: side(pr.headRepo, pr.headRef, pr.headSHA), Base: side(pr.repo, pr.baseRef, pr.baseSHA)}
 }
 
-func (l *label) render(r *Repo) *github.Label {
-	return &github.Label{ID: &l.id, NodeID: ptr(nodeID("Label", l.id)), Name: ptr(l.name), Color: ptr(l.color), Default: ptr(false), URL: ptr(r.api("/labels/%s", l.name))}
+func (l *label) render() *github.Label {
+	return &github.Label{ID: &l.id, NodeID: ptr(nodeID("Label", l.id)), Name: ptr(l.name), Color: ptr(l.color), Default: ptr(false), URL: ptr(l.repo.api("/labels/%s", l.name))}
 }
 
 func (a *App) render() *github.App {

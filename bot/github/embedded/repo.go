@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/go-github/v60/github"
 )
 
 // RepoOptions describe a repository to be made.
@@ -14,25 +16,23 @@ type RepoOptions struct {
 	Owner, Name   string
 	DefaultBranch string // main unless given
 	Private       bool
-	Description   string
 }
 
 // A Repo is a repository.
 type Repo struct {
-	s           *Server
-	id          int64
-	owner       *account
-	name        string
-	branch      string
-	private     bool
-	archived    bool     // read-only
-	disabled    bool     // by GitHub
-	was         []string // the full names that lead here
-	description string
-	parent      *Repo
-	git         gitDir
-	created     time.Time
-	pushed      time.Time
+	s        *Server
+	id       int64
+	owner    *account
+	name     string
+	branch   string
+	private  bool
+	archived bool     // read-only
+	disabled bool     // by GitHub
+	was      []string // the full names that lead here
+	parent   *Repo
+	git      gitDir
+	created  time.Time
+	pushed   time.Time
 
 	roles      map[*account]Role
 	heads      map[string]string // branches as the hub last saw them
@@ -74,8 +74,8 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 		return nil, fmt.Errorf("create repository %s/%s: the name exists already on this account", opt.Owner, opt.Name)
 	}
 	return &Repo{s: s, id: s.id(), owner: s.user(opt.Owner), name: opt.Name, private: opt.Private,
-		description: opt.Description, branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
-		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx, known: newKnown()},
+		branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
+		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx, known: &known{}},
 		roles: map[*account]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
 }
 
@@ -83,7 +83,7 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 func (r *Repo) Fork(login string) (*Repo, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	f, err := r.s.newRepo(RepoOptions{Owner: login, Name: r.name, DefaultBranch: r.branch, Private: r.private, Description: r.description})
+	f, err := r.s.newRepo(RepoOptions{Owner: login, Name: r.name, DefaultBranch: r.branch, Private: r.private})
 	if err != nil {
 		return nil, fmt.Errorf("fork %s: %w", r.fullName(), err)
 	}
@@ -103,11 +103,7 @@ func (r *Repo) Fork(login string) (*Repo, error) {
 }
 
 func (s *Server) repo(owner, name string) *Repo {
-	i := slices.IndexFunc(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
-	if i < 0 {
-		return nil
-	}
-	return s.repos[i]
+	return find(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
 }
 
 // movedFrom finds a repository by a name that it had before, and that no other has
@@ -158,4 +154,45 @@ func (r *Repo) api(format string, args ...any) string {
 
 func (r *Repo) html(format string, args ...any) string {
 	return r.s.url + "/" + r.fullName() + fmt.Sprintf(format, args...)
+}
+
+func getUser(rq *request) error {
+	switch {
+	case rq.actor.inst() != nil || rq.actor.app != nil:
+		return forbidden("Resource not accessible by integration")
+	case rq.actor.anonymous():
+		return unauthorised("Requires authentication")
+	}
+	return rq.ok(rq.actor.user.renderFull(rq.s))
+}
+
+// renderRepo adds what the caller may do, which events do not say.
+func (rq *request) renderRepo(r *Repo) *github.Repository {
+	out := r.render()
+	out.SubscribersCount, out.NetworkCount = ptr(0), out.ForksCount
+	if u := rq.actor.user; u != nil && rq.actor.inst() == nil {
+		out.Permissions = renderRole(r.role(u))
+	}
+	if r.parent != nil {
+		out.Parent, out.Source = r.parent.render(), r.parent.render()
+	}
+	return out
+}
+
+func renderRole(role Role) map[string]bool {
+	return map[string]bool{"pull": role.atLeast(Read), "triage": role.atLeast(Triage), "push": role.atLeast(Write),
+		"maintain": role.atLeast(Maintain), "admin": role.atLeast(Admin)}
+}
+
+func getRepo(rq *request) error { return rq.ok(rq.renderRepo(rq.repo)) }
+
+func getPermission(rq *request) error {
+	u := rq.s.users[rq.PathValue("login")]
+	if u == nil {
+		return &apiError{Status: 404, Message: rq.PathValue("login") + " is not a user"}
+	}
+	role := rq.repo.role(u)
+	who := u.render(rq.s.url)
+	who.Permissions, who.RoleName = renderRole(role), ptr(string(role))
+	return rq.ok(map[string]any{"permission": role.legacy(), "role_name": string(role), "user": who})
 }

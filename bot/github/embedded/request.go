@@ -8,10 +8,8 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // maxBody is far above what the API takes, so that its own limits speak first.
@@ -36,26 +34,25 @@ type request struct {
 
 func (rq *request) Header() http.Header         { return rq.header }
 func (rq *request) Write(b []byte) (int, error) { return len(b), nil }
-func (rq *request) WriteHeader(status int)      { rq.err = muxError(status) }
 func (rq *request) query(name string) string    { return rq.URL.Query().Get(name) }
+func (rq *request) WriteHeader(status int) {
+	rq.err = &apiError{Status: status, Message: http.StatusText(status)}
+}
 func (rq *request) pathInt(name string) int64 {
 	n, _ := strconv.ParseInt(rq.PathValue(name), 10, 64)
 	return n
 }
 
-// byID finds the one that the path numbers.
-func byID[T interface{ number() int64 }](rq *request, all []T) (found T, err error) {
-	i := slices.IndexFunc(all, func(one T) bool { return one.number() == rq.pathInt("id") })
-	if i < 0 {
-		return found, errNotFound()
+// there is what was found; it must be there.
+func there[T any](found *T) (*T, error) {
+	if found == nil {
+		return nil, errNotFound()
 	}
-	return all[i], nil
+	return found, nil
 }
 
 func (rq *request) reply(status int, v any) error { rq.status, rq.answer = status, v; return nil }
 func (rq *request) ok(v any) error                { return rq.reply(http.StatusOK, v) }
-func (rq *request) noContent() error              { return rq.reply(http.StatusNoContent, nil) }
-func muxError(status int) error                   { return &apiError{Status: status, Message: http.StatusText(status)} }
 
 // read decodes the body; what GitHub cannot parse is a 400.
 func (rq *request) read(into any) error {
@@ -103,11 +100,9 @@ func (s *Server) byName(r *http.Request) *http.Request {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, repo := range s.repos {
-		if itoa(repo.id) == m[1] {
-			r = r.Clone(r.Context())
-			r.URL.Path, r.URL.RawPath = "/repos/"+repo.fullName()+m[2], ""
-		}
+	if repo := find(s.repos, func(repo *Repo) bool { return itoa(repo.id) == m[1] }); repo != nil {
+		r = r.Clone(r.Context())
+		r.URL.Path, r.URL.RawPath = "/repos/"+repo.fullName()+m[2], ""
 	}
 	return r
 }
@@ -130,13 +125,14 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handl
 	w.Header().Set("X-GitHub-Request-Id", requestID)
 	w.Header().Set("X-GitHub-Media-Type", "github.v3; format=json")
 	w.Header().Set("X-GitHub-Api-Version-Selected", "2022-11-28")
-	if fault.before(w, r) {
+	if fault.before(w) {
 		return
 	}
 
 	rq := &request{Request: r, s: s, mount: mount, body: body, header: w.Header()}
 	raw := s.perform(rq, api)
-	if fault.after(w) {
+	if fault.kind == LostAnswer {
+		breakConnection(w)
 		return
 	}
 	w.WriteHeader(rq.status)
@@ -199,5 +195,3 @@ func (rq *request) unchanged(raw []byte) bool {
 	rq.header.Del("Content-Type")
 	return true
 }
-
-func stamp(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }

@@ -30,91 +30,74 @@ type line struct {
 // Review submits a review as a person. The event is APPROVE, REQUEST_CHANGES or
 // COMMENT.
 func (pr *PR) Review(user, event, body string) error {
+	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 	return pr.act(user, "review", func(who *account) error {
-		return pr.review(who, event, body)
+		if err := pr.talks(who); err != nil {
+			return err
+		}
+		switch {
+		case states[event] == "":
+			return invalid("PullRequestReview", "event", "invalid", event+" is not an event")
+		case event != "COMMENT" && who == pr.author:
+			return &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
+		case event != "APPROVE" && body == "":
+			return invalid("PullRequestReview", "body", "missing_field", "")
+		}
+		s := pr.repo.s
+		v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: pr.headSHA, submitted: s.now()}
+		pr.repo.reviews = append(pr.repo.reviews, v)
+		v.tell(who, "submitted")
+		return nil
 	})
 }
 
 // Dismiss takes back the newest review of somebody as a person.
 func (pr *PR) Dismiss(user, reviewer string) error {
 	return pr.act(user, "dismiss a review of", func(who *account) error {
-		for _, v := range slices.Backward(pr.repo.reviews) {
+		var newest *review
+		for _, v := range pr.repo.reviews {
 			if v.pr == pr && v.author.login == reviewer {
-				return v.dismiss(who)
+				newest = v
 			}
 		}
-		return errNotFound()
+		switch {
+		case newest == nil:
+			return errNotFound()
+		case !pr.repo.role(who).atLeast(Write):
+			return forbidden("Must have write rights to dismiss a review.")
+		case newest.state == "COMMENTED" || newest.state == "DISMISSED":
+			return &apiError{Status: 422, Message: "Can not dismiss a " + strings.ToLower(newest.state) + " pull request review"}
+		}
+		newest.state = "DISMISSED"
+		newest.tell(who, "dismissed")
+		return nil
 	})
-}
-
-func (v *review) dismiss(who *account) error {
-	switch {
-	case !v.pr.repo.role(who).atLeast(Write):
-		return forbidden("Must have write rights to dismiss a review.")
-	case v.state == "COMMENTED" || v.state == "DISMISSED":
-		return &apiError{Status: 422, Message: "Can not dismiss a " + strings.ToLower(v.state) + " pull request review"}
-	}
-	v.state = "DISMISSED"
-	v.tell(who, "dismissed")
-	return nil
 }
 
 // CommentOn writes a comment on a line of a file as a person.
 func (pr *PR) CommentOn(user, path string, number int, body string) (Comment, error) {
-	var out Comment
-	err := pr.act(user, "comment on a line of", func(who *account) error {
-		c, err := pr.remark(who, body, line{path: path, number: number, commit: pr.headSHA})
-		if err == nil {
-			out = c.snapshot()
-		}
-		return err
+	return pr.write(user, "comment on a line of", func(who *account) (*comment, error) {
+		return pr.remark(who, body, line{path: path, number: number, commit: pr.headSHA})
 	})
-	return out, err
 }
 
 // LineComments reads the comments in the code, oldest first.
 func (pr *PR) LineComments() []Comment {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
-	var out []Comment
-	for _, c := range pr.remarks() {
-		out = append(out, c.snapshot())
-	}
-	return out
+	return each(pr.remarks(), (*comment).snapshot)
 }
 
 func (pr *PR) remarks() []*comment {
 	return slices.DeleteFunc(slices.Clone(pr.repo.remarks), func(c *comment) bool { return c.pr != pr })
 }
 
-func (pr *PR) review(who *account, event, body string) error {
-	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
-	if err := pr.talks(who); err != nil {
-		return err
-	}
-	switch {
-	case states[event] == "":
-		return invalid("PullRequestReview", "event", "invalid", event+" is not an event")
-	case event != "COMMENT" && who == pr.author:
-		return &apiError{Status: 422, Message: "Review Can not approve or request changes on your own pull request"}
-	case event != "APPROVE" && body == "":
-		return invalid("PullRequestReview", "body", "missing_field", "")
-	}
-	s := pr.repo.s
-	v := &review{id: s.id(), pr: pr, author: who, body: body, state: states[event], commit: pr.headSHA, submitted: s.now()}
-	pr.repo.reviews = append(pr.repo.reviews, v)
-	v.tell(who, "submitted")
-	return nil
-}
-
 // tell sends the event of what somebody did with a review.
 func (v *review) tell(who *account, action string) {
-	r, out := v.pr.repo, v.render()
-	out.State, out.Body = ptr(strings.ToLower(v.state)), orNil(v.body) // events differ from answers
-	v.pr.updated = r.s.now()
-	r.emit("pull_request_review", action, nil, map[string]any{"action": action, "review": out,
-		"pull_request": renderPulls([]*PR{v.pr})[0], "repository": r.render(), "sender": who.render(r.s.url)})
-	r.s.touch()
+	out := v.render()
+	out["state"], out["body"] = strings.ToLower(v.state), orNil(v.body) // events differ from answers
+	v.pr.updated = v.pr.repo.s.now()
+	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": v.pr.renderListed()})
 }
 
 // remark writes a comment on a line. GitHub makes a review of its own for each.
@@ -143,58 +126,40 @@ func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 	c := &comment{id: s.id(), pr: pr, author: who, body: body, created: s.now(), updated: s.now(), on: &at}
 	pr.repo.remarks = append(pr.repo.remarks, c)
 	pr.updated = c.created
-	pr.repo.emit("pull_request_review_comment", "created", nil, map[string]any{"action": "created", "comment": c.renderOnLine(),
-		"pull_request": renderPulls([]*PR{pr})[0], "repository": pr.repo.render(), "sender": who.render(s.url)})
-	s.touch()
+	pr.repo.emit(who, "pull_request_review_comment", "created", nil, map[string]any{"comment": c.renderOnLine(), "pull_request": pr.renderListed()})
 	return c, nil
 }
 
-// reviewEntry and lineEntry have the links that go-github's structs lack.
-type reviewEntry struct {
-	github.PullRequestReview
-	Links map[string]any `json:"_links"`
-}
-
-type lineEntry struct {
-	github.PullRequestComment
-	Links map[string]any `json:"_links"`
-}
-
-func (v *review) render() *reviewEntry {
+func (v *review) render() map[string]any {
 	r := v.pr.repo
 	html, pull := r.html("/pull/%d#pullrequestreview-%d", v.pr.number, v.id), r.api("/pulls/%d", v.pr.number)
-	return &reviewEntry{Links: links("html", html, "pull_request", pull), PullRequestReview: github.PullRequestReview{
-		ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: ptr(v.body), SubmittedAt: when(v.submitted),
-		CommitID: &v.commit, HTMLURL: &html, PullRequestURL: &pull, State: &v.state, AuthorAssociation: ptr(r.association(v.author))}}
+	return with(github.PullRequestReview{ID: &v.id, NodeID: ptr(nodeID("PullRequestReview", v.id)), User: v.author.render(r.s.url), Body: ptr(v.body), SubmittedAt: when(v.submitted),
+		CommitID: &v.commit, HTMLURL: &html, PullRequestURL: &pull, State: &v.state, AuthorAssociation: ptr(r.association(v.author))},
+		links("html", html, "pull_request", pull))
 }
 
-func (c *comment) renderOnLine() *lineEntry {
+func (c *comment) renderOnLine() map[string]any {
 	r, on := c.pr.repo, c.on
 	url, html := r.api("/pulls/comments/%d", c.id), r.html("/pull/%d#discussion_r%d", c.pr.number, c.id)
 	pull := r.api("/pulls/%d", c.pr.number)
-	return &lineEntry{Links: links("self", url, "html", html, "pull_request", pull), PullRequestComment: github.PullRequestComment{
-		ID: &c.id, NodeID: ptr(nodeID("PullRequestReviewComment", c.id)), Body: ptr(c.body), Path: &on.path, DiffHunk: &on.hunk,
+	return with(github.PullRequestComment{ID: &c.id, NodeID: ptr(nodeID("PullRequestReviewComment", c.id)), Body: ptr(c.body), Path: &on.path, DiffHunk: &on.hunk,
 		PullRequestReviewID: &on.review.id, Position: &on.number, OriginalPosition: &on.number, Line: &on.number, OriginalLine: &on.number, Side: ptr("RIGHT"),
 		CommitID: &on.commit, OriginalCommitID: &on.commit, User: c.author.render(r.s.url), Reactions: renderReactions(c.reactions, url),
 		CreatedAt: when(c.created), UpdatedAt: when(c.updated), AuthorAssociation: ptr(r.association(c.author)), URL: &url, HTMLURL: &html,
-		PullRequestURL: &pull, SubjectType: ptr("line")}}
+		PullRequestURL: &pull, SubjectType: ptr("line")},
+		links("self", url, "html", html, "pull_request", pull))
 }
 
-// links are pairs of a name and an address.
+// links are what go-github's structs lack, from pairs of a name and an address.
 func links(pairs ...string) map[string]any {
 	out := map[string]any{}
-	for i := 0; i < len(pairs); i += 2 {
-		out[pairs[i]] = map[string]string{"href": pairs[i+1]}
+	for pair := range slices.Chunk(pairs, 2) {
+		out[pair[0]] = map[string]string{"href": pair[1]}
 	}
-	return out
+	return map[string]any{"_links": out}
 }
 
 func listReviews(rq *request, pr *PR) error {
-	out := []*reviewEntry{}
-	for _, v := range rq.repo.reviews {
-		if v.pr == pr {
-			out = append(out, v.render())
-		}
-	}
-	return rq.ok(page(rq, out))
+	all := slices.DeleteFunc(slices.Clone(rq.repo.reviews), func(v *review) bool { return v.pr != pr })
+	return rq.ok(each(page(rq, all), (*review).render))
 }

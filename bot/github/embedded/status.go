@@ -10,61 +10,46 @@ import (
 )
 
 type status struct {
-	id                     int64
-	sha, context, state    string
-	description, targetURL string
-	creator                *account
-	app                    *App
-	created                time.Time
+	Status
+	id      int64
+	sha     string
+	creator *account
+	app     *App
+	created time.Time
 }
 
 // A Status is one commit status.
 type Status struct {
-	Context, State, Description, TargetURL string
-	Creator                                string
+	Context, State, Description string
+	TargetURL                   string `json:"target_url"`
+	Creator                     string // login
 }
 
 // Statuses reads the newest status of each context on a commit.
 func (r *Repo) Statuses(sha string) []Status {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	var out []Status
-	for _, st := range r.latestStatuses(sha) {
-		out = append(out, Status{Context: st.context, State: st.state, Description: st.description, TargetURL: st.targetURL, Creator: st.creator.login})
-	}
-	return out
+	return each(r.latestStatuses(sha), func(st *status) Status { return st.Status })
 }
 
 func (r *Repo) latestStatuses(sha string) []*status {
 	var out []*status
 	for _, st := range slices.Backward(r.statuses) {
-		if st.sha == sha && !slices.ContainsFunc(out, func(o *status) bool { return o.context == st.context }) {
+		if st.sha == sha && !slices.ContainsFunc(out, func(o *status) bool { return o.Context == st.Context }) {
 			out = append(out, st)
 		}
 	}
 	return out
 }
 
-func (r *Repo) latestStatus(sha, context string) *status {
-	for _, st := range r.latestStatuses(sha) {
-		if st.context == context {
-			return st
-		}
-	}
-	return nil
-}
-
 func (st *status) render(r *Repo) *github.RepoStatus {
-	return &github.RepoStatus{ID: &st.id, NodeID: ptr(nodeID("StatusContext", st.id)), URL: ptr(r.api("/statuses/%s", st.sha)), State: &st.state,
-		TargetURL: orNil(st.targetURL), Description: orNil(st.description), Context: &st.context, AvatarURL: ptr(r.s.url + "/avatars/" + itoa(st.creator.id)),
+	return &github.RepoStatus{ID: &st.id, NodeID: ptr(nodeID("StatusContext", st.id)), URL: ptr(r.api("/statuses/%s", st.sha)), State: &st.State,
+		TargetURL: orNil(st.TargetURL), Description: orNil(st.Description), Context: &st.Context, AvatarURL: ptr(r.s.url + "/avatars/" + itoa(st.creator.id)),
 		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
 }
 
 func postStatus(rq *request, sha string) error {
-	var in struct {
-		State, Description, Context string
-		TargetURL                   string `json:"target_url"`
-	}
+	var in Status
 	if err := rq.read(&in); err != nil {
 		return err
 	}
@@ -75,16 +60,15 @@ func postStatus(rq *request, sha string) error {
 	if err := checkLength("Status", "description", in.Description, 0, 140); err != nil {
 		return err
 	}
-	st := &status{id: rq.s.id(), sha: sha, context: cmp.Or(in.Context, "default"), state: in.State, description: in.Description,
-		targetURL: in.TargetURL, creator: rq.actor.user, created: rq.s.now()}
+	in.Context, in.Creator = cmp.Or(in.Context, "default"), rq.actor.user.login
+	st := &status{Status: in, id: rq.s.id(), sha: sha, creator: rq.actor.user, created: rq.s.now()}
 	if inst := rq.actor.inst(); inst != nil {
 		st.app = inst.app
 	}
 	r.statuses = append(r.statuses, st)
-	e := &github.StatusEvent{ID: &st.id, SHA: &st.sha, State: &st.state, Description: orNil(st.description), TargetURL: orNil(st.targetURL),
-		Context: &st.context, Name: ptr(r.fullName()), CreatedAt: when(st.created), UpdatedAt: when(st.created), Repo: r.render(), Sender: st.creator.render(rq.s.url)}
-	r.emit("status", "", nil, e)
-	rq.s.touch()
+	e := &github.StatusEvent{ID: &st.id, SHA: &st.sha, State: &st.State, Description: orNil(st.Description), TargetURL: orNil(st.TargetURL),
+		Context: &st.Context, Name: ptr(r.fullName()), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
+	r.emit(st.creator, "status", "", nil, e)
 	if err := r.advance(); err != nil {
 		return err
 	}

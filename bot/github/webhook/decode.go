@@ -60,7 +60,7 @@ func (p *payload) event(event, action string) Event {
 	case "pull_request_review":
 		return p.review()
 	case "pull_request_review_comment":
-		return p.reviewComment()
+		return ReviewComment{p.remark("pull_request", required[wireIssue](p, "pull_request"), "comment", required[wireComment](p, "comment"))}
 	case "merge_group":
 		return p.mergeGroup(action)
 	case "check_run":
@@ -72,7 +72,8 @@ func (p *payload) event(event, action string) Event {
 	case "repository":
 		return p.repositoryChange(action)
 	case "installation":
-		return Installation{p.installed(), action, p.account(), p.repositories("repositories")}
+		return Installation{p.installed(), action, p.user("installation.account", optional[wireInstallation](p, "installation").Account),
+			p.repositories("repositories")}
 	case "installation_repositories":
 		return InstallationRepositories{p.installed(), p.repositories("repositories_added"), p.repositories("repositories_removed")}
 	case "installation_target":
@@ -115,27 +116,19 @@ func (p *payload) issueComment() Event {
 	if issue.PullRequest == nil {
 		return Ignored{"the comment is on an issue, not on a pull request"}
 	}
-	c := required[wireComment](p, "comment")
-	return IssueComment{
-		Origin: p.inRepository(), Number: p.number("issue.number", issue.Number), Open: issue.State == "open",
-		ID: c.ID, Body: p.text("comment.body", c.Body, maxBody), Author: p.author("comment.user", c.User),
-	}
-}
-
-func (p *payload) reviewComment() Event {
-	pr, c := required[wireIssue](p, "pull_request"), required[wireComment](p, "comment")
-	return ReviewComment{
-		Origin: p.inRepository(), Number: p.number("pull_request.number", pr.Number), Open: pr.State == "open",
-		ID: c.ID, Body: p.text("comment.body", c.Body, maxBody), Author: p.author("comment.user", c.User),
-	}
+	return IssueComment{p.remark("issue", issue, "comment", required[wireComment](p, "comment"))}
 }
 
 func (p *payload) review() Event {
 	pr, r := required[wireIssue](p, "pull_request"), required[wireComment](p, "review")
-	return Review{
-		Origin: p.inRepository(), Number: p.number("pull_request.number", pr.Number), Open: pr.State == "open",
-		ID: r.ID, Body: p.text("review.body", r.Body, maxBody), Author: p.author("review.user", r.User),
-		State: p.name("review.state", r.State), HeadSHA: p.sha("review.commit_id", r.CommitID),
+	return Review{p.remark("pull_request", pr, "review", r), p.name("review.state", r.State), p.sha("review.commit_id", r.CommitID)}
+}
+
+// remark reads what somebody wrote on a pull request; on and at are their names in the payload.
+func (p *payload) remark(on string, pr wireIssue, at string, c wireComment) Remark {
+	return Remark{
+		Origin: p.inRepository(), Number: p.number(on+".number", pr.Number), Open: pr.State == "open",
+		ID: c.ID, Body: p.text(at+".body", c.Body, maxBody), Author: p.author(at+".user", c.User),
 	}
 }
 

@@ -32,21 +32,21 @@ var payloads = map[string]webhook.Event{
 	"pull_request.closed-merged": pullRequest(func(p *webhook.PullRequest) {
 		p.Open, p.Merged, p.HeadRepo, p.Installation = false, true, ours, 0
 	}),
-	"issue_comment.created": webhook.IssueComment{
+	"issue_comment.created": webhook.IssueComment{Remark: webhook.Remark{
 		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/rebench\r\n", Author: webhook.User{Login: "bob[bot]", Bot: true},
-	},
+	}},
 	"pull_request_review.submitted": webhook.Review{
-		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{Login: "bob"}, State: "approved", HeadSHA: a,
+		Remark: webhook.Remark{Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{Login: "bob"}}, State: "approved", HeadSHA: a,
 	},
 	"pull_request_review.dismissed": webhook.Review{
-		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{Login: "bob"}, State: "dismissed", HeadSHA: a,
+		Remark: webhook.Remark{Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/approve-policy", Author: webhook.User{Login: "bob"}}, State: "dismissed", HeadSHA: a,
 	},
 	"pull_request_review.no-body": webhook.Review{
-		Origin: origin, Number: 5, ID: 1235, Author: webhook.User{Login: "bob"}, State: "commented", HeadSHA: a,
+		Remark: webhook.Remark{Origin: origin, Number: 5, ID: 1235, Author: webhook.User{Login: "bob"}}, State: "commented", HeadSHA: a,
 	},
-	"pull_request_review_comment.created": webhook.ReviewComment{
+	"pull_request_review_comment.created": webhook.ReviewComment{Remark: webhook.Remark{
 		Origin: origin, Number: 5, Open: true, ID: 1234, Body: "/rebench", Author: webhook.User{Login: "bob[bot]", Bot: true},
-	},
+	}},
 	"repository.renamed":             webhook.RepositoryChange{Origin: origin, Action: "renamed", FullNameWas: "acme/cuda"},
 	"repository.transferred":         webhook.RepositoryChange{Origin: origin, Action: "transferred", FullNameWas: "oldco/kernels"},
 	"repository.transferred-by-user": webhook.RepositoryChange{Origin: origin, Action: "transferred", FullNameWas: "ann/kernels"},

@@ -10,12 +10,14 @@ import (
 // InstallationRepositories, InstallationTarget, Ping and Ignored.
 type Event interface{ isEvent() }
 
-// Origin is where an event came from.
+// Origin is where an event came from. Whatever has one is an Event.
 type Origin struct {
 	Repository   Repository
 	Installation int64 // the App's; 0 for a repository's own hook
 	Sender       User  // empty where GitHub names none
 }
+
+func (Origin) isEvent() {}
 
 // A Repository is one on GitHub. The list of an Installation has no
 // DefaultBranch.
@@ -65,30 +67,28 @@ type PullRequest struct {
 // repository is gone counts as one.
 func (p PullRequest) Fork() bool { return p.HeadRepo.ID != p.Repository.ID }
 
-// An IssueComment was written in the conversation of a pull request.
-type IssueComment struct {
+// A Remark is what somebody wrote on a pull request.
+type Remark struct {
 	Origin
 	Number int // of the pull request
 	Open   bool
 	ID     int64
-	Body   string
+	Body   string // of a review often empty
 	Author User
 }
+
+// An IssueComment was written in the conversation of a pull request.
+type IssueComment struct{ Remark }
 
 // A ReviewComment was written on a line of a pull request. Its ID is of another
 // kind than an IssueComment's: the two may have the same number, and reactions go
 // to another address.
-type ReviewComment IssueComment
+type ReviewComment struct{ Remark }
 
 // A Review of a pull request was submitted, or somebody has dismissed it. Its ID is of a kind of its own, and
 // nobody can react to it.
 type Review struct {
-	Origin
-	Number  int // of the pull request
-	Open    bool
-	ID      int64
-	Body    string // often empty
-	Author  User
+	Remark
 	State   string // approved, changes_requested, commented or dismissed
 	HeadSHA string // the commit that the reviewer saw
 }
@@ -175,17 +175,4 @@ type Ping struct {
 // Ignored is a delivery that changes nothing for kernelgate.
 type Ignored struct{ Reason string }
 
-func (PullRequest) isEvent()              {}
-func (IssueComment) isEvent()             {}
-func (Review) isEvent()                   {}
-func (ReviewComment) isEvent()            {}
-func (MergeGroup) isEvent()               {}
-func (CheckRun) isEvent()                 {}
-func (CheckSuite) isEvent()               {}
-func (Push) isEvent()                     {}
-func (RepositoryChange) isEvent()         {}
-func (Installation) isEvent()             {}
-func (InstallationRepositories) isEvent() {}
-func (InstallationTarget) isEvent()       {}
-func (Ping) isEvent()                     {}
-func (Ignored) isEvent()                  {}
+func (Ignored) isEvent() {}

@@ -14,6 +14,9 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +25,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -63,8 +67,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d, err := h.receive(w, r)
 	if err != nil {
-		var no refusal
-		if !errors.As(err, &no) {
+		no, ok := errors.AsType[refusal](err)
+		if !ok {
 			no = refusal{http.StatusBadRequest, "the body could not be read"}
 		}
 		log.WarnContext(r.Context(), "webhook refused", "status", no.status, "reason", no.reason, "remote", r.RemoteAddr)
@@ -178,8 +182,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	var buffer bytes.Buffer
 	buffer.Grow(int(min(max(r.ContentLength, 0), believed)) + bytes.MinRead)
 	_, err := io.Copy(&buffer, http.MaxBytesReader(w, r.Body, most))
-	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge
 	}
 	return buffer.Bytes(), err
@@ -192,4 +195,36 @@ func formPayload(body []byte) ([]byte, error) {
 		return nil, refusal{http.StatusBadRequest, "the form has no single payload"}
 	}
 	return []byte(form.Get("payload")), nil
+}
+
+const signaturePrefix = "sha256="
+
+var signatureText = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
+
+// Sign is the X-Hub-Signature-256 that GitHub would send with a body.
+func Sign(secret, body []byte) string {
+	return signaturePrefix + hex.EncodeToString(digest(secret, body))
+}
+
+func digest(secret, body []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// signedBy compares in constant time, and with every secret whether or not one
+// fits: how long it takes tells nothing. Anybody can sign with the empty secret,
+// so that proves nothing.
+func signedBy(secrets [][]byte, body []byte, signature string) bool {
+	got, err := hex.DecodeString(strings.TrimPrefix(signature, signaturePrefix))
+	if err != nil {
+		return false
+	}
+	signed := false
+	for _, secret := range secrets {
+		if len(secret) > 0 && hmac.Equal(got, digest(secret, body)) {
+			signed = true
+		}
+	}
+	return signed
 }

@@ -1,9 +1,12 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -18,8 +21,7 @@ type payload struct {
 func open(body []byte) *payload {
 	p := &payload{}
 	if err := json.Unmarshal(body, &p.fields); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			p.fail("the body is a JSON %s and no object", wrong.Value)
 		} else {
 			p.fail("the JSON is broken %s: %w", brokenAt(body), err)
@@ -49,9 +51,8 @@ func optional[T any](p *payload, field string) (value T) {
 		return value
 	}
 	err := json.Unmarshal(raw, &value)
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrong):
+	switch wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); {
+	case ok:
 		if wrong.Field != "" {
 			field += "." + wrong.Field
 		}
@@ -179,10 +180,6 @@ func (p *payload) installed() Origin {
 	return o
 }
 
-func (p *payload) account() User {
-	return p.user("installation.account", optional[wireInstallation](p, "installation").Account)
-}
-
 func (p *payload) repositories(field string) []Repository {
 	var list []Repository
 	all := optional[[]wireRepository](p, field)
@@ -193,4 +190,59 @@ func (p *payload) repositories(field string) []Repository {
 		p.checkRepository(at, list[i])
 	}
 	return list
+}
+
+// brokenAt names the field near which a JSON text stops being one:
+// encoding/json knows the byte alone.
+func brokenAt(body []byte) string {
+	type level struct {
+		object, keyNext bool
+		key             string
+		index           int
+	}
+	var levels []level
+	done := func() {
+		if len(levels) == 0 {
+			return
+		}
+		top := &levels[len(levels)-1]
+		top.keyNext = top.object
+		top.index++
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			break
+		}
+		key, isString := token.(string)
+		switch delim, _ := token.(json.Delim); {
+		case delim == '{' || delim == '[':
+			levels = append(levels, level{object: delim == '{', keyNext: delim == '{'})
+		case delim == '}' || delim == ']':
+			levels = levels[:len(levels)-1]
+			done()
+		case isString && len(levels) > 0 && levels[len(levels)-1].keyNext:
+			levels[len(levels)-1].key, levels[len(levels)-1].keyNext = key, false
+		default:
+			done()
+		}
+	}
+	const shownLevels, shownKey = 8, 40
+	var path strings.Builder
+	for _, l := range levels[:min(len(levels), shownLevels)] {
+		switch {
+		case !l.object:
+			path.WriteString("[" + strconv.Itoa(l.index) + "]")
+		case l.key != "":
+			path.WriteString("." + strings.ToValidUTF8(l.key[:min(len(l.key), shownKey)], "…"))
+		}
+	}
+	switch {
+	case path.Len() == 0 && len(levels) == 0 && decoder.InputOffset() > 0:
+		return "after its end"
+	case path.Len() == 0:
+		return "at its beginning"
+	}
+	return "near " + strconv.Quote(strings.TrimPrefix(path.String(), "."))
 }

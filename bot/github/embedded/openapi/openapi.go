@@ -23,31 +23,35 @@ type Description struct {
 	components      map[string]*section // by kind
 }
 
-// Load reads the description out of the cache. Without it the test is skipped, or
-// fails in CI, where tests must not skip.
+// Load reads the description out of the cache.
 func Load(t testing.TB) *Description {
 	t.Helper()
 	d, err := read()
-	if errors.Is(err, fs.ErrNotExist) {
-		const remedy = "GitHub's API description is not here; run bot/github/embedded/testdata/fetch-openapi.sh"
-		if os.Getenv("CI") == "true" {
-			t.Fatal(remedy)
-		}
+	needs(t, err, "GitHub's API description is not here; run bot/github/embedded/testdata/fetch-openapi.sh")
+	return d
+}
+
+// needs ends a test that lacks something: where it is not in the cache, as the remedy
+// says, the test is skipped, or fails in CI, where tests must not skip.
+func needs(t testing.TB, err error, remedy string) {
+	t.Helper()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") != "true":
 		t.Skip(remedy)
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+		t.Fatal(remedy)
+	case err != nil:
 		t.Fatal(err)
 	}
-	return d
 }
 
 // read is shared by the tests of a package.
 var read = sync.OnceValues(func() (*Description, error) {
-	cache, err := cacheDir()
+	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	raw, err := os.ReadFile(filepath.Join(cache, "octokit-openapi-"+version, "api.github.com.json"))
+	raw, err := os.ReadFile(filepath.Join(cache, "kernelgate", "octokit-openapi-"+version, "api.github.com.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -74,19 +78,6 @@ func newDescription(raw []byte) (*Description, error) {
 	}
 	d.webhooks, err = newSection(top["x-webhooks"])
 	return d, err
-}
-
-// cacheDir is where the scripts put what they fetch.
-func cacheDir() (string, error) {
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(home, ".cache")
-	}
-	return filepath.Join(cache, "kernelgate"), nil
 }
 
 // An Operation is one method of one path.
@@ -164,7 +155,9 @@ func (o *Operation) Request(query map[string][]string, body []byte) []string {
 		wrong = append(wrong, "the request has a body")
 	case schema != nil && len(body) > 0:
 		wrong = append(wrong, o.d.compare(schema, body)...)
-		wrong = append(wrong, o.d.unknown(schema, body)...)
+		var value any
+		_ = json.Unmarshal(body, &value) // compare has said what is wrong with it
+		wrong = append(wrong, o.d.strangers(schema, value, "")...)
 	case schema != nil && at(o.d.resolve(o.spec["requestBody"]), "required") == true:
 		wrong = append(wrong, "the request has no body")
 	}

@@ -1,8 +1,8 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -103,15 +103,7 @@ func (d *Description) checkAny(choices []any, value any, where string) []string 
 	return least
 }
 
-// unknown lists a body's fields that no part of the schema names.
-func (d *Description) unknown(schema any, raw []byte) []string {
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil // compare has said so
-	}
-	return d.strangers(schema, value, "")
-}
-
+// strangers lists a value's fields that no part of the schema names.
 func (d *Description) strangers(schema, value any, where string) []string {
 	s := d.resolve(schema)
 	var wrong []string
@@ -137,14 +129,10 @@ func (d *Description) strangers(schema, value any, where string) []string {
 func (d *Description) properties(s map[string]any) map[string]any {
 	out := map[string]any{}
 	own, _ := s["properties"].(map[string]any)
-	for name, p := range own {
-		out[name] = p
-	}
+	maps.Copy(out, own)
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
 		for _, part := range list(s[key]) {
-			for name, p := range d.properties(d.resolve(part)) {
-				out[name] = p
-			}
+			maps.Copy(out, d.properties(d.resolve(part)))
 		}
 	}
 	return out
