@@ -18,19 +18,15 @@ type Device struct {
 // DeviceCount is how many GPUs the process may use.
 func (d *Driver) DeviceCount() (int, error) {
 	var n int32
-	if code := d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != success {
-		return 0, d.newError(code, "counting the GPUs")
-	}
-	return int(n), nil
+	err := d.check(d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))), "counting the GPUs")
+	return int(n), err
 }
 
 // Device is the GPU at a place in the driver's list.
 func (d *Driver) Device(ordinal int) (Device, error) {
 	var h int32
-	if code := d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)); code != success {
-		return Device{}, d.newError(code, fmt.Sprintf("opening GPU %d", ordinal))
-	}
-	return Device{d: d, handle: h, Ordinal: ordinal}, nil
+	err := d.check(d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)), fmt.Sprintf("opening GPU %d", ordinal))
+	return Device{d: d, handle: h, Ordinal: ordinal}, err
 }
 
 func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
@@ -38,10 +34,8 @@ func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
 // Name is the product's name, such as NVIDIA H200.
 func (v Device) Name() (string, error) {
 	buf := make([]byte, 256)
-	if code := v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != success {
-		return "", v.d.newError(code, "reading the name of "+v.String())
-	}
-	return dynlib.CString(buf), nil
+	err := v.d.check(v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)), "reading the name of "+v.String())
+	return dynlib.CString(buf), err
 }
 
 // A UUID names one GPU (or one MIG slice) for good.
@@ -56,37 +50,29 @@ func (u UUID) String() string {
 // NVML writes with the prefix MIG- instead of GPU-.
 func (v Device) uuid() (UUID, error) {
 	var u UUID
-	if code := v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)); code != success {
-		return UUID{}, v.d.newError(code, "reading the UUID of "+v.String())
-	}
-	return u, nil
+	err := v.d.check(v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)), "reading the UUID of "+v.String())
+	return u, err
 }
 
 // pciBusID is domain:bus:device.function in hexadecimal, as NVML also takes it.
 func (v Device) pciBusID() (string, error) {
 	buf := make([]byte, 32)
-	if code := v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != success {
-		return "", v.d.newError(code, "reading the PCI address of "+v.String())
-	}
-	return dynlib.CString(buf), nil
+	err := v.d.check(v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)), "reading the PCI address of "+v.String())
+	return dynlib.CString(buf), err
 }
 
 // totalMemory is the device's memory in bytes.
 func (v Device) totalMemory() (uint64, error) {
 	var n uint64
-	if code := v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)); code != success {
-		return 0, v.d.newError(code, "reading the memory size of "+v.String())
-	}
-	return n, nil
+	err := v.d.check(v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)), "reading the memory size of "+v.String())
+	return n, err
 }
 
 // attribute is one figure about the device.
 func (v Device) attribute(a deviceAttribute) (int, error) {
 	var n int32
-	if code := v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)); code != success {
-		return 0, v.d.newError(code, fmt.Sprintf("reading %s of %s", a, v))
-	}
-	return int(n), nil
+	err := v.d.check(v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)), fmt.Sprintf("reading %s of %s", a, v))
+	return int(n), err
 }
 
 // Properties are the figures that go into evidence about the machine.

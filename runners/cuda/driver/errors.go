@@ -20,7 +20,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: %s (%d): %s", e.Op, e.Name, int(e.Code), e.Text)
-	if remedy := e.Code.remedy(); remedy != "" {
+	if remedy := remedies[e.Code]; remedy != "" {
 		s += "; " + remedy
 	}
 	return s
@@ -42,6 +42,14 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return success
+}
+
+// check is nil for a call that went well.
+func (d *Driver) check(code Code, op string) error {
+	if code != success {
+		return d.newError(code, op)
+	}
+	return nil
 }
 
 // newError asks the driver for the code's name and text. A driver older than

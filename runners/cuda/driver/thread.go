@@ -152,8 +152,5 @@ func (c *Context) detach() error {
 	if code := sym.cuDevicePrimaryCtxRelease.call(uintptr(c.dev.handle)); first == success {
 		first = code
 	}
-	if first != success {
-		return c.d.newError(first, "releasing the context of "+c.dev.String())
-	}
-	return nil
+	return c.d.check(first, "releasing the context of "+c.dev.String())
 }
