@@ -33,8 +33,8 @@ func (d Device) Processes() ([]Process, error) {
 			room = max(n, room) + 32
 			continue
 		}
-		if code != success {
-			return nil, d.failed(code, "compute processes")
+		if err := d.check(code, "compute processes"); err != nil {
+			return nil, err
 		}
 		list := make([]Process, 0, n)
 		for _, p := range infos[:min(n, room)] {
