@@ -90,18 +90,17 @@ func (c Case) Sanitized() gates.SanitizedCase {
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.
 func Compare(m *kernels.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
-	tolerance := tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {
 		if got[i] == nil {
 			continue
 		}
-		e, err := tensor.Compare(a.DType, got[i], want[at], tolerance)
+		e, err := tensor.Compare(a.DType, got[i], want[at], m.Tolerance)
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
 		}
 		at++
-		Add(all, (*gates.Errors)(&e))
+		Add(all, &e)
 	}
 	return all, nil
 }

@@ -21,7 +21,7 @@ import (
 // A case in which the kernel dies is the last one.
 func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
 	cases := runners.Cases(w.job, gate, w.rng)
 	desk, err := w.openDesk(ctx, cases)
 	if err != nil {

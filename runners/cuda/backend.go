@@ -214,7 +214,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 // Correctness has the sides compared with the reference.
 func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
 	var cases []worker.Case
 	asked := runners.Cases(b.job, gate, b.rng)
 	for _, c := range asked {

@@ -130,7 +130,7 @@ func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side
 }
 
 func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
-	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: b.job.Manifest.Tolerance.Abs, Rel: b.job.Manifest.Tolerance.Rel}}
+	out := &gates.Correctness{Tolerance: gates.Tolerance(b.job.Manifest.Tolerance)}
 	for _, c := range runners.Cases(b.job, gate, b.rng) {
 		e := c.Evidence()
 		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}

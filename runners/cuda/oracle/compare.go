@@ -59,7 +59,7 @@ func target(args []tensor.Arg, l tensor.Layout, places Places) Target {
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance tensor.Tolerance) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance kernels.Tolerance) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {

@@ -72,7 +72,7 @@ func (r *Reference) Prepare(s *Sheet, launch int, original bool) error {
 }
 
 // Compare holds one launch's outputs against what the reference wrote.
-func (r *Reference) Compare(got Target, tolerance tensor.Tolerance) (*gates.Errors, error) {
+func (r *Reference) Compare(got Target, tolerance kernels.Tolerance) (*gates.Errors, error) {
 	all, _, err := r.o.Compare(r.problem, got, r.outputs, tolerance)
 	if err != nil {
 		return nil, err
