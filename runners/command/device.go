@@ -5,32 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Device is what the harness runs on. Without being told, the worker names the
-// first GPU that it lends, or this machine's CPU; either has no limits to hold a
-// time against, for the harness may use all of it.
+// Device is what the harness runs on: the first GPU that it is lent, or this
+// machine's CPU. Either has no limits to hold a time against, for the harness may
+// use all of it.
 func (w *Worker) Device() gates.Device {
-	if w.config.Device.Kind != "" {
-		return w.config.Device
-	}
 	if len(w.config.Devices) > 0 {
 		about := gpuProperties("/proc/driver/nvidia/gpus/*/information", w.config.GPU)
-		d := gates.Device{Kind: "gpu", Name: "GPU", UUID: cmp.Or(w.config.GPU, about["GPU UUID"])}
-		if model := about["Model"]; model != "" {
-			d.Name = model
-		}
-		return d
+		return gates.Device{Kind: "gpu", Name: cmp.Or(about["Model"], "GPU"), UUID: cmp.Or(w.config.GPU, about["GPU UUID"])}
 	}
-	d := gates.Device{Kind: "cpu", Name: "CPU", Arch: runtime.GOARCH, Units: runtime.NumCPU()}
-	if model := properties("/proc/cpuinfo")["model name"]; model != "" {
-		d.Name = model
-	}
-	return d
+	return gates.Device{Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU()}
 }
 
 // gpuProperties is what the driver says of the GPU with that UUID, or of the first.
@@ -59,19 +48,4 @@ func properties(file string) map[string]string {
 		}
 	}
 	return found
-}
-
-// load is how busy the machine is: the fitness of a worker that was not given
-// a better one.
-func load() *gates.Fitness {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return nil
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	average, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return nil
-	}
-	return &gates.Fitness{Load: average}
 }

@@ -1,11 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,23 +27,10 @@ type Config struct {
 	Getenv  func(string) string
 	Devices []string // device files that bench may use, such as /dev/nvidia0
 	GPU     string   // UUID of the one to use; "" leaves it to bench
-
-	Device  gates.Device          // what they are; default: found out
-	Fitness func() *gates.Fitness // the machine's state around a round; default: its load
 }
 
 func (c Config) filled() (Config, error) {
-	if c.Timeout == 0 {
-		c.Timeout = 5 * time.Minute
-	}
-	if c.Fitness == nil {
-		c.Fitness = load
-	}
-	if c.Seed == 0 {
-		var seed [8]byte
-		rand.Read(seed[:])
-		c.Seed = binary.NativeEndian.Uint64(seed[:])
-	}
+	c.Timeout, c.Seed = cmp.Or(c.Timeout, 5*time.Minute), runners.Seed(c.Seed)
 	for _, dir := range c.readable() {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 			return c, fmt.Errorf("KERNELGATE_READ names %q (write absolute folders, separated by colons, e.g. /opt/venv)", dir)
@@ -65,7 +51,7 @@ func (c Config) harness(argv []string, dir string) harness {
 type Worker struct {
 	job    runners.Job
 	config Config
-	rng    *mathrand.Rand
+	rng    *rand.Rand
 	sides  map[runners.Role]side
 	log    strings.Builder
 }
@@ -86,7 +72,7 @@ func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, erro
 		return nil, err
 	}
 	return &Worker{
-		job: job, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)), sides: map[runners.Role]side{},
+		job: job, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)), sides: map[runners.Role]side{},
 	}, nil
 }
 

@@ -1,13 +1,10 @@
 package cpu
 
 import (
-	"bufio"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A single thread of no CPU that exists computes more than this: 64 FLOP a
@@ -24,34 +21,7 @@ var peak = map[string]float64{
 // Device is this machine's CPU.
 func (w *Worker) Device() gates.Device {
 	return gates.Device{
-		Kind: "cpu", Name: cpuName(), Arch: runtime.GOARCH, Units: runtime.NumCPU(), Peak: peak,
+		Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU(), Peak: peak,
 		PeakFrom: "an upper bound for one thread: 64 FLOP a cycle in fp32 at 6 GHz",
 	}
-}
-
-func cpuName() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return "CPU"
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "CPU"
-}
-
-// fitness is how busy the machine is beside us.
-func fitness() *gates.Fitness {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return nil
-	}
-	load, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
-	if err != nil {
-		return nil
-	}
-	return &gates.Fitness{Load: load}
 }

@@ -6,12 +6,11 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,7 +39,7 @@ type Worker struct {
 	cc       toolchain.CC
 	compiler compiler // cc itself
 	config   Config
-	rng      *mathrand.Rand
+	rng      *rand.Rand
 	sides    map[runners.Role]*executable
 	ref      *executable
 	batches  map[string]int // launches per sample, by shape
@@ -78,16 +77,9 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	if err != nil {
 		return nil, err
 	}
-	if config.LaunchTimeout == 0 {
-		config.LaunchTimeout = 10 * time.Second
-	}
-	if config.Seed == 0 {
-		var seed [8]byte
-		rand.Read(seed[:])
-		config.Seed = binary.NativeEndian.Uint64(seed[:])
-	}
+	config.LaunchTimeout = cmp.Or(config.LaunchTimeout, 10*time.Second)
 	return &Worker{
-		job: job, cc: cc, compiler: cc, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)),
+		job: job, cc: cc, compiler: cc, config: config, rng: rand.New(rand.NewPCG(runners.Seed(config.Seed), 0)),
 		sides: map[runners.Role]*executable{}, batches: map[string]int{},
 	}, nil
 }

@@ -4,9 +4,8 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -99,15 +98,8 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policies.Toolchain]*toolchain.CUDA{}, tritons: map[policies.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
-	if b.config.LaunchTimeout == 0 {
-		b.config.LaunchTimeout = 10 * time.Second
-	}
-	if b.config.Seed == 0 {
-		var seed [8]byte
-		crand.Read(seed[:])
-		b.config.Seed = binary.NativeEndian.Uint64(seed[:])
-	}
-	b.rng = rand.New(rand.NewPCG(b.config.Seed, 0))
+	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
+	b.rng = rand.New(rand.NewPCG(runners.Seed(b.config.Seed), 0))
 	return b, nil
 }
 

@@ -11,10 +11,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/command"
 )
 
-// rivalProcesses is how many fresh processes time a rival. Two show whether it
-// depends on the process; its figures decide nothing.
-const rivalProcesses = 2
-
 // rivals times the manifest's other implementations on the shapes that the
 // candidate was timed on. One that cannot be timed is recorded as such: it is no
 // fault of the run. Only a cancelled context returns an error.
@@ -31,17 +27,14 @@ func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.C
 	var all []gates.Rival
 	for i, r := range job.Manifest.Rivals {
 		p.Report(runners.Event{Gate: "rivals", Text: "timing " + r.Name, Done: i, Total: len(job.Manifest.Rivals), Unit: "rivals"})
-		run := command.RivalOptions{Dir: job.Trusted, Shapes: shapes, Processes: rivalProcesses}
-		times, err := command.RunRival(ctx, r, run, c)
+		times, err := command.RunRival(ctx, r, job.Trusted, shapes, c)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("timing the rivals of %s: %w", job.Manifest.Name, context.Cause(ctx))
 		}
 		if err != nil {
 			all = append(all, gates.Rival{Name: r.Name, Failure: strings.TrimPrefix(err.Error(), "timing the rival "+r.Name+": ")})
 		}
-		for _, t := range times {
-			all = append(all, gates.Rival{Name: t.Name, Shape: t.Shape, Stats: t.Stats})
-		}
+		all = append(all, times...)
 	}
 	return all, nil
 }
