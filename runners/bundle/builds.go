@@ -65,31 +65,14 @@ func unpackBuilds(r io.Reader, dir string) error {
 		return err
 	}
 	defer root.Close()
-	zip, err := gzip.NewReader(r)
-	if err != nil {
-		return err
-	}
 	u := unpacker{root: root}
-	archive := tar.NewReader(io.LimitReader(zip, maxBytes+headers))
-	for {
-		h, err := archive.Next()
-		if err == io.EOF {
-			return nil
+	return u.unpack(r, func(h *tar.Header, content io.Reader) error {
+		if !buildName.MatchString(h.Name) {
+			return fmt.Errorf("%.100q is no file of a build", h.Name)
 		}
-		if err == nil {
-			err = u.check(h)
-		}
-		if err == nil && !buildName.MatchString(h.Name) {
-			err = fmt.Errorf("%.100q is no file of a build", h.Name)
-		}
-		if err == nil {
-			err = u.folder(path.Dir(h.Name))
-		}
-		if err == nil {
-			err = u.file(h.Name, 0o644, archive)
-		}
-		if err != nil {
+		if err := u.folder(path.Dir(h.Name)); err != nil {
 			return err
 		}
-	}
+		return u.file(h.Name, 0o644, content)
+	})
 }
