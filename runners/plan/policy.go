@@ -103,31 +103,32 @@ func checkShapes(job runners.Job) error {
 	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
 	var wrong []string
-	see := func(field string, s policies.Shapes) {
+	SeeShapes(rule.Gates, func(field string, s policies.Shapes) {
 		for _, name := range s.Unknown(known) {
 			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
 		}
+	})
+	if len(wrong) > 0 {
+		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
 	}
-	g := rule.Gates
+	return nil
+}
+
+// SeeShapes shows the shapes that gates ask something of, each with the field that names them.
+func SeeShapes(g policies.Gates, see func(field string, s policies.Shapes)) {
 	if g.Correctness != nil {
 		see("correctness.shapes", g.Correctness.Shapes)
 	}
 	if g.Sanitize != nil {
 		see("sanitize.shapes", g.Sanitize.Shapes)
 	}
-	if perf := g.Performance; perf != nil {
-		if perf.Target != nil {
-			see("performance.target.shapes", perf.Target.Shapes)
-		}
-		if perf.Guard != nil {
-			see("performance.guard.shapes", perf.Guard.Shapes)
-		}
+	if g.Performance != nil && g.Performance.Target != nil {
+		see("performance.target.shapes", g.Performance.Target.Shapes)
+	}
+	if g.Performance != nil && g.Performance.Guard != nil {
+		see("performance.guard.shapes", g.Performance.Guard.Shapes)
 	}
 	if g.Profile != nil {
 		see("profile.shapes", g.Profile.Shapes)
 	}
-	if len(wrong) > 0 {
-		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
-	}
-	return nil
 }

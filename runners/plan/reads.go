@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -199,7 +200,7 @@ func (s *scan) reachAll(folder string) {
 // run is all that is reached; everything where that is not plain to see.
 func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
 	if s.unclear {
-		return keys(s.there), false, nil
+		return slices.Sorted(maps.Keys(s.there)), false, nil
 	}
 	for len(s.next) > 0 {
 		texts, err := s.plan.texts(ctx, s.rev, s.next)
@@ -210,7 +211,7 @@ func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
 		for from, text := range texts {
 			names, plain := Included(text, s.mode)
 			if !plain {
-				return keys(s.there), false, nil
+				return slices.Sorted(maps.Keys(s.there)), false, nil
 			}
 			for _, i := range names {
 				for _, dir := range append([]string{path.Dir(from)}, s.include...) {
@@ -219,14 +220,5 @@ func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
 			}
 		}
 	}
-	return keys(s.reached), true, nil
-}
-
-func keys(set map[string]bool) []string {
-	all := make([]string, 0, len(set))
-	for f := range set {
-		all = append(all, f)
-	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(maps.Keys(s.reached)), true, nil
 }
