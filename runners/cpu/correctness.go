@@ -229,14 +229,10 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 	if err := in.draw(dist, seeds); err != nil {
 		return nil, nil, err
 	}
-	if failure, err := d.candidate.ready(); err != nil || failure != nil {
+	if _, failure, err := d.candidate.launchOn(in.images[:len(seeds)]); err != nil || failure != nil {
 		return nil, failure, err
 	}
 	m := d.candidate.memory
-	m.load(in.images[:len(seeds)])
-	if _, failure, err := d.candidate.launch(in.layout.Size, len(seeds)); err != nil || failure != nil {
-		return nil, failure, err
-	}
 	outside := m.beyond()
 	for i := range seeds {
 		inputs, outsideSlot := in.layout.changed(in.slot(m, i), in.images[i], in.args)
@@ -291,13 +287,9 @@ func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (*gate
 
 // run is one launch on one input.
 func (c *child) run(l layout, args []tensor.Arg) (*gates.Failure, error) {
-	if failure, err := c.ready(); err != nil || failure != nil {
-		return failure, err
-	}
 	image := make([]byte, l.Size)
 	l.image(image, 0, args)
-	c.memory.load([][]byte{image})
-	_, failure, err := c.launch(l.Size, 1)
+	_, failure, err := c.launchOn([][]byte{image})
 	return failure, err
 }
 

@@ -221,11 +221,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 		}
 		fastest := time.Duration(1<<63 - 1)
 		for range 3 {
-			if failure, err := c.ready(); err != nil || failure != nil {
-				return n, failure, err
-			}
-			c.memory.load(d.images[:n])
-			took, failure, err := c.launch(d.layout.Size, n)
+			took, failure, err := c.launchOn(d.images[:n])
 			if err != nil || failure != nil {
 				return n, failure, err
 			}
