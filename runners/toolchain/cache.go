@@ -130,6 +130,24 @@ func (c *Cache) store(key string, o nvccOutput) error {
 	return c.Keep(key, map[string][]byte{recordFileName: record, cubinFileName: o.Image, logFileName: []byte(o.Log), usageFileName: []byte(o.Usage)})
 }
 
+// text is what is kept under a key or, where there is nothing, what make says, which is kept then. A nil cache keeps nothing.
+func (c *Cache) text(key, what string, make func() (string, error)) (string, error) {
+	if c == nil {
+		return make()
+	}
+	if o, ok := c.load(key); ok {
+		return o.Log, nil
+	}
+	text, err := make()
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.MkdirAll(c.Dir, 0o700), c.store(key, nvccOutput{Log: text})); err != nil {
+		c.warn("keeping "+what, err)
+	}
+	return text, nil
+}
+
 // sumsFileName is the file of an entry that lists the others' checksums in the form of sha256sum.
 const sumsFileName = "sums"
 

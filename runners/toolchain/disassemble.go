@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -108,22 +107,10 @@ func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string
 		}
 		name := sha256.Sum256(fmt.Appendf(nil, "disassembly %d %s %q %x", cacheVersion, d.Version, d.args, sum))
 		key = hex.EncodeToString(name[:])
-		if o, ok := d.Cache.load(key); ok {
-			return d.parse(o.Log), nil
-		}
 	}
-	text, err := d.run(ctx, path)
+	text, err := d.Cache.text(key, "a disassembly", func() (string, error) { return d.run(ctx, path) })
 	if err != nil {
 		return nil, err
-	}
-	if d.Cache != nil {
-		err := os.MkdirAll(d.Cache.Dir, 0o700)
-		if err == nil {
-			err = d.Cache.store(key, nvccOutput{Log: text})
-		}
-		if err != nil {
-			d.Cache.warn("keeping a disassembly", err)
-		}
 	}
 	return d.parse(text), nil
 }

@@ -262,27 +262,19 @@ func digestOf[C pinnable](c C, cache *Cache) (string, error) {
 		return "", fmt.Errorf("reading the compiler in %s: %w", c.place(), err)
 	}
 	slices.Sort(names)
-	key := ""
-	if cache != nil {
-		if key, err = touched(c.place(), names); err == nil {
-			if o, ok := cache.load(key); ok {
-				return o.Log, nil
+	key, err := touched(c.place(), names)
+	if err != nil {
+		cache = nil
+	}
+	return cache.text(key, "a compiler's digest", func() (string, error) {
+		h := sha256.New()
+		for _, name := range names {
+			sum, err := hashFile(filepath.Join(c.place(), name))
+			if err != nil {
+				return "", fmt.Errorf("reading the compiler: %w", err)
 			}
+			fmt.Fprintf(h, "%q %x\n", name, sum)
 		}
-	}
-	h := sha256.New()
-	for _, name := range names {
-		sum, err := hashFile(filepath.Join(c.place(), name))
-		if err != nil {
-			return "", fmt.Errorf("reading the compiler: %w", err)
-		}
-		fmt.Fprintf(h, "%q %x\n", name, sum)
-	}
-	digest := "sha256:" + hex.EncodeToString(h.Sum(nil))
-	if key != "" {
-		if err := errors.Join(os.MkdirAll(cache.Dir, 0o700), cache.store(key, nvccOutput{Log: digest})); err != nil {
-			cache.warn("keeping a compiler's digest", err)
-		}
-	}
-	return digest, nil
+		return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	})
 }

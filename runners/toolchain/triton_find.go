@@ -56,23 +56,18 @@ print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.exe
 // FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
 // has left for that Python.
 func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error) {
-	all, err := findTritons(ctx, getenv)
+	p, err := findPython(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.tritons(getenv)
 	if err != nil {
 		return nil, err
 	}
 	return all[0], nil
 }
 
-// findTritons lists them, Python's own first, then the newest.
-func findTritons(ctx context.Context, getenv func(string) string) ([]*Triton, error) {
-	p, err := findPython(ctx, getenv)
-	if err != nil {
-		return nil, err
-	}
-	return p.tritons(getenv)
-}
-
-// tritons lists those of one Python.
+// tritons lists those of one Python: its own first, then the newest.
 func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	var found []*Triton
 	if p.Triton != "" {
