@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/runners/inspect"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -177,5 +178,44 @@ func sanitizerFinding(version string, err error) Finding {
 			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoSanitizer.Error()), "compute-sanitizer was ")
 		}
 	}
+	return f
+}
+
+// compilerFindings is every compiler that a policy can pin here, as it would write it.
+func compilerFindings(all []toolchain.Compiler, broken error) []Finding {
+	var findings []Finding
+	for _, c := range all {
+		f := Finding{Name: "toolchain " + c.Kind + " " + c.Version, Status: OK, Detail: fmt.Sprintf("%s, digest %s", c.Place, c.Digest)}
+		if c.Err != nil {
+			f.Status, f.Detail, f.Remedy = Missing, oneLine(c.Err), "let this user read all of "+c.Place
+		}
+		findings = append(findings, f)
+	}
+	if broken != nil {
+		findings = append(findings, Finding{
+			Name: "toolchains", Status: Missing, Detail: oneLine(broken), Remedy: "name folders of CUDA toolkits, or those that hold the package triton: --toolchain FOLDER, runner.toolchains in the bot's configuration",
+		})
+	}
+	return findings
+}
+
+// includeFinding is a set of headers: a job that names it fails where it cannot be read.
+func includeFinding(name string, sets measure.IncludeSets) Finding {
+	folder := sets[name]
+	f := Finding{Name: "include <" + name + ">", Status: OK}
+	if err := (measure.IncludeSets{name: folder}).Check(); err != nil {
+		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "install the headers, or name the folder that they are in: --include "+name+"=FOLDER, runner.includes in the bot's configuration"
+		return f
+	}
+	set, err := measure.ReadIncludeSet(folder)
+	if err != nil {
+		f.Status, f.Detail, f.Remedy = Missing, fmt.Sprintf("%s: %s", folder, oneLine(err)), "let this user read the folder, and put files in place of links that lead out of it"
+		return f
+	}
+	version := set.Version
+	if version == "" {
+		version = "no version (neither VERSION nor git tells)"
+	}
+	f.Detail = fmt.Sprintf("%s, %s, %d files, sha256 %.12s", version, folder, set.Files, set.Hash)
 	return f
 }
