@@ -211,13 +211,13 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil {
 		return failure, err
 	}
-	same := equal(first, used)
+	same := slices.EqualFunc(first, used, bytes.Equal)
 	evidence.Deterministic = &same
 	if same {
 		return nil, nil
 	}
 	once, failure, err := d.fresh(in, c, evidence)
-	if err != nil || failure != nil || !equal(first, once) {
+	if err != nil || failure != nil || !slices.EqualFunc(first, once, bytes.Equal) {
 		return failure, err
 	}
 	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
@@ -274,7 +274,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 	out := in.layout.Outputs(slot)
 	d.show(out, func(o *runners.LookedOutput, bytes []byte) { o.Baseline = bytes })
 	if candidate != nil {
-		parity := equal(out, candidate)
+		parity := slices.EqualFunc(out, candidate, bytes.Equal)
 		evidence.BitParity = &parity
 	}
 	evidence.Baseline, err = d.compare(p.Args, out, want)
@@ -316,13 +316,4 @@ func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
 		want = append(want, values)
 	}
 	return want, nil
-}
-
-func equal(a, b [][]byte) bool {
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,13 +251,7 @@ func language(source string) string {
 
 // compileOnly leaves out what is for the linker.
 func compileOnly(flags []string) []string {
-	var kept []string
-	for _, f := range flags {
-		if !strings.HasPrefix(f, "-l") {
-			kept = append(kept, f)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "-l") })
 }
 
 // linkFlags make a program that maps nothing both writable and executable, resolves every name before main, and depends

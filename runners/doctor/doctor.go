@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -86,10 +87,8 @@ func Run(ctx context.Context, h Host) []Finding {
 
 // Exit is the status of a process that reports the findings: 0 if nothing is missing, 1 otherwise.
 func Exit(findings []Finding) int {
-	for _, f := range findings {
-		if f.Status == Missing {
-			return 1
-		}
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Missing }) {
+		return 1
 	}
 	return 0
 }

@@ -34,12 +34,7 @@ type Check struct {
 
 // Works reports whether Start works at all.
 func (s Support) Works() bool {
-	for _, c := range s.Checks {
-		if c.Needed && !c.OK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Checks, func(c Check) bool { return c.Needed && !c.OK })
 }
 
 // Probe finds out what this host allows, by building a sandbox that runs nothing.

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // A Cache keeps what compilers made, so that the same source is compiled once. It holds what the tools printed and wrote,
@@ -79,7 +81,7 @@ func (c *Cache) hidden(readable []string) error {
 		return fmt.Errorf("finding the build cache: %w", err)
 	}
 	for _, path := range readable {
-		if real, err := filepath.EvalSymlinks(path); err == nil && within(dir, real) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && sandbox.Within(dir, real) {
 			return fmt.Errorf("the build cache %s lies below %s, which the compiler can read: move it elsewhere, e.g. by XDG_CACHE_HOME", c.Dir, path)
 		}
 	}

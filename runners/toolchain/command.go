@@ -30,7 +30,7 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 		c.path = append([]string{filepath.Dir(p.Executable)}, c.path...)
 		for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Real)} {
 			c.read = append(c.read, dir)
-			if home := getenv("HOME"); dir == "/" || home != "" && within(filepath.Clean(home), dir) {
+			if home := getenv("HOME"); dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) {
 				return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
 			}
 		}

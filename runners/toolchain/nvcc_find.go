@@ -64,7 +64,7 @@ func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	for _, dir := range c.folders() {
-		if dir == "/" || getenv("HOME") != "" && within(filepath.Clean(getenv("HOME")), dir) {
+		if dir == "/" || getenv("HOME") != "" && sandbox.Within(filepath.Clean(getenv("HOME")), dir) {
 			return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
 		}
 	}
@@ -79,7 +79,7 @@ func (c *CUDA) folders() []string {
 	}
 	var folders []string
 	for _, program := range programs {
-		if !slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return within(program, dir) }) {
+		if !slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return sandbox.Within(program, dir) }) {
 			folders = append(folders, prefix(program))
 		}
 	}
@@ -89,11 +89,6 @@ func (c *CUDA) folders() []string {
 
 // prefix is the folder that a program was installed to.
 func prefix(program string) string { return filepath.Dir(filepath.Dir(program)) }
-
-// within tells whether path is dir or lies below it; both are clean.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
 
 func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*CUDA, error) {
 	if home := getenv("CUDA_HOME"); home != "" {
