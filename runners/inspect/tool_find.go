@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A tool is an installed program of NVIDIA's.
@@ -53,18 +55,6 @@ func (s search) find(ctx context.Context) (tool, error) {
 		return tool{}, fmt.Errorf("no %s that works was found: %w: %w", s.Name, errors.Join(failures...), s.Missing)
 	}
 	return tool{}, fmt.Errorf("%s was not found: %w", s.Name, s.Missing)
-}
-
-// onPath is where a program may lie by PATH. A relative folder would depend on the
-// checkout that is being judged, and is left out.
-func onPath(getenv func(string) string, name string) []string {
-	var paths []string
-	for _, dir := range filepath.SplitList(getenv("PATH")) {
-		if filepath.IsAbs(dir) {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	return paths
 }
 
 // toolkits is where CUDA toolkits lie, most wanted first.
@@ -118,7 +108,7 @@ func sanitizerPaths(getenv func(string) string, root string) []string {
 	if named := getenv("KERNELGATE_COMPUTE_SANITIZER"); named != "" {
 		return []string{named}
 	}
-	paths := onPath(getenv, program)
+	paths := toolchain.InPath(getenv, program)
 	for _, home := range toolkits(getenv, root) {
 		paths = append(paths, filepath.Join(home, "bin", program), filepath.Join(home, program, program))
 	}
@@ -146,7 +136,7 @@ func findNCU(ctx context.Context, getenv func(string) string, root string) (NCU,
 }
 
 func ncuPaths(getenv func(string) string, root string) []string {
-	paths := onPath(getenv, "ncu")
+	paths := toolchain.InPath(getenv, "ncu")
 	for _, home := range toolkits(getenv, root) {
 		paths = append(paths, filepath.Join(home, "bin", "ncu"))
 	}

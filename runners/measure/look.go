@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -17,9 +16,6 @@ type looker interface {
 
 // Look builds both sides of the job and runs one case on them.
 func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.Look, error) {
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}

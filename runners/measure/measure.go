@@ -63,9 +63,6 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if why := LeftOut(c.Runner, job.Manifest); why != "" {
 		return runners.Measured{}, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
 	}
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
@@ -104,6 +101,14 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 		out.Artifacts = keeps.Artifacts()
 	}
 	return out, nil
+}
+
+// getenv is the environment that compilers and harnesses are found by.
+func (c Config) getenv() func(string) string {
+	if c.Getenv == nil {
+		return os.Getenv
+	}
+	return c.Getenv
 }
 
 // layIn puts the include sets that the job names into its folders.
@@ -156,7 +161,7 @@ type backend interface {
 func (c Config) open(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (backend, error) {
 	switch job.Manifest.Mode {
 	case kernels.ModeCPU:
-		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv})
+		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv()})
 	case kernels.ModeCUDA:
 		return c.openCUDA(ctx, job, scratch, builds)
 	case kernels.ModeCommand:
@@ -168,7 +173,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string, build
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
 		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Toolchains: c.Toolchains, Handover: builds,
-		Seed: c.Seed, Getenv: c.Getenv,
+		Seed: c.Seed, Getenv: c.getenv(),
 	}
 	if c.Static {
 		config.Arch = c.Arch
@@ -191,5 +196,5 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, b
 }
 
 func (c Config) command(scratch string) command.Config {
-	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev")}
+	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv(), GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev")}
 }

@@ -58,7 +58,7 @@ var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
 
 // FindNVDisasm looks for it beside nvcc, in PATH, and beside a Triton that fetch-triton.sh has left, which brings one.
 func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Disassembler, error) {
-	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, inPath(getenv, "nvdisasm")...)
+	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, InPath(getenv, "nvdisasm")...)
 	if root, err := cacheRoot(getenv); err == nil {
 		brought, _ := filepath.Glob(filepath.Join(root, "triton-*", "triton", "backends", "nvidia", "bin", "nvdisasm"))
 		slices.Reverse(brought)

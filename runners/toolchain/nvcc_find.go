@@ -54,7 +54,7 @@ func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
 
 // equip finds what nvcc needs beside itself.
 func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
-	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, inPath(getenv, "cuobjdump")...) {
+	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, InPath(getenv, "cuobjdump")...) {
 		if path, ok := program(name); ok {
 			c.Cuobjdump = path
 			break
@@ -99,7 +99,7 @@ func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*C
 		return c, nil
 	}
 	var broken error
-	for _, path := range slices.Concat(inPath(getenv, "nvcc"), []string{filepath.Join(usual, "bin", "nvcc")}, fetched(getenv)) {
+	for _, path := range slices.Concat(InPath(getenv, "nvcc"), []string{filepath.Join(usual, "bin", "nvcc")}, fetched(getenv)) {
 		c, err := tryNVCC(ctx, path)
 		switch {
 		case err == nil:
@@ -149,10 +149,11 @@ func program(path string) (string, bool) {
 	return real, err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-func inPath(getenv func(string) string, name string) []string {
+// InPath is where a program may lie by PATH.
+func InPath(getenv func(string) string, name string) []string {
 	var paths []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
-		// A relative folder would mean another program in every checkout.
+		// A relative folder would mean another program in every checkout that is judged.
 		if filepath.IsAbs(dir) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
