@@ -5,6 +5,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -94,16 +95,13 @@ type checker struct {
 }
 
 func open(ctx context.Context, opt Options) (*checker, error) {
-	if opt.Dir == "" {
-		opt.Dir = "."
-	}
 	if (opt.Variant == "") != (opt.BaselineVariant == "") {
 		return nil, strict.Mistakef("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
 	}
 	if opt.Rounds != 0 && opt.Rounds < policies.MinRounds {
 		return nil, strict.Mistakef("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policies.MinRounds)
 	}
-	repo, err := checkout.Open(ctx, opt.Dir)
+	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
 	if err != nil {
 		return nil, strict.Mistake{Err: err}
 	}

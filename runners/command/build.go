@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,10 +48,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side
 	start := time.Now()
 	b := gates.Build{
 		Variant: from.Variant, Source: variant.Source, Toggles: m.ToggleValues(from.Variant), Flags: m.Defines(from.Variant),
-		Compiler: strings.Join(m.Command.Build, " "), Arch: runtime.GOARCH,
-	}
-	if arch := w.Device().Arch; arch != "" {
-		b.Arch = arch
+		Compiler: strings.Join(m.Command.Build, " "), Arch: cmp.Or(w.Device().Arch, runtime.GOARCH),
 	}
 	built := side{dir: filepath.Join(w.config.Scratch, folders[role]), variant: from.Variant, manifest: m}
 	if err := copyTree(from.Dir, built.dir); err != nil {

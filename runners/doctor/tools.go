@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,10 +199,7 @@ func includeFinding(name string, sets measure.IncludeSets) Finding {
 		f.Status, f.Detail, f.Remedy = Missing, fmt.Sprintf("%s: %s", folder, oneLine(err)), "let this user read the folder, and put files in place of links that lead out of it"
 		return f
 	}
-	version := set.Version
-	if version == "" {
-		version = "no version (neither VERSION nor git tells)"
-	}
+	version := cmp.Or(set.Version, "no version (neither VERSION nor git tells)")
 	f.Detail = fmt.Sprintf("%s, %s, %d files, sha256 %.12s", version, folder, set.Files, set.Hash)
 	return f
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -124,9 +125,7 @@ func (l *Launch) add(name, unit, cell string) error {
 	if !ok {
 		return nil
 	}
-	if unit == "" {
-		unit = beside
-	}
+	unit = cmp.Or(unit, beside)
 	if beside != "" && beside != unit {
 		return fmt.Errorf("%s: the value %q is not in the unit %q of its column", name, cell, unit)
 	}

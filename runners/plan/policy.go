@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,8 +28,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	}
 	p.fewerRounds(job)
 	p.staticOnly(job)
-	sum := sha256.Sum256(text)
-	job.Provenance.Policy = hex.EncodeToString(sum[:])
+	job.Provenance.Policy = fmt.Sprintf("%x", sha256.Sum256(text))
 	job.PolicyFile, job.PolicyText = file, string(text)
 	return nil
 }
@@ -38,11 +37,7 @@ func (p *Plan) policyText(ctx context.Context, job *runners.Job) (string, []byte
 	if p.opt.Policy != "" {
 		return PolicyNamed(p.opt.Policy)
 	}
-	rev := p.opt.Trusted
-	if p.opt.PolicyAt != "" {
-		rev = p.opt.PolicyAt
-	}
-	text, err := p.opt.Repo.Read(ctx, rev, PolicyFile)
+	text, err := p.opt.Repo.Read(ctx, cmp.Or(p.opt.PolicyAt, p.opt.Trusted), PolicyFile)
 	if err == nil {
 		if p.opt.PolicyAt == "" && slices.Contains(p.changed, PolicyFile) {
 			job.Notes = append(job.Notes, "The change edits the policy: it is judged by the base's, and takes effect when it is merged.")

@@ -62,10 +62,7 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := config{Args: s.Args, Env: s.Env, Dir: s.Dir, Files: len(s.ExtraFiles), Calls: s.Calls, Limits: s.Limits.withDefaults()}
-	if c.Dir == "" {
-		c.Dir = "/tmp"
-	}
+	c := config{Args: s.Args, Env: s.Env, Dir: cmp.Or(s.Dir, "/tmp"), Files: len(s.ExtraFiles), Calls: s.Calls, Limits: s.Limits.withDefaults()}
 	var err error
 	if c.Layout, err = plan(s); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package toolchain
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -204,8 +203,7 @@ func readEntry(dir string) (map[string][]byte, error) {
 func checksums(files map[string][]byte) string {
 	var lines strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum := sha256.Sum256(files[name])
-		fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), name)
+		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(files[name]), name)
 	}
 	return lines.String()
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -105,8 +104,7 @@ func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string
 		if err != nil {
 			return nil, fmt.Errorf("reading machine code: %w", err)
 		}
-		name := sha256.Sum256(fmt.Appendf(nil, "disassembly %d %s %q %x", cacheVersion, d.Version, d.args, sum))
-		key = hex.EncodeToString(name[:])
+		key = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "disassembly %d %s %q %x", cacheVersion, d.Version, d.args, sum)))
 	}
 	text, err := d.Cache.text(key, "a disassembly", func() (string, error) { return d.run(ctx, path) })
 	if err != nil {

@@ -16,10 +16,7 @@ import (
 func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Diagnostic) (summary string, final bool) {
 	const cheaper = "; make the source cheaper to compile: deep templates, constexpr loops and large arrays cost most"
 	if r.TimedOut || r.OutOfMemory || r.OutputTruncated || r.Signal != 0 {
-		why := strings.Join(r.Refused, "; ")
-		if why == "" {
-			why = fmt.Sprintf("it died: %s", r.Signal)
-		}
+		why := cmp.Or(strings.Join(r.Refused, "; "), fmt.Sprintf("it died: %s", r.Signal))
 		return "the compiler was stopped: " + why + cheaper, false
 	}
 	allowed := fmt.Sprintf(" (with %d MiB allowed)", memory>>20)
