@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -135,11 +136,7 @@ func archFor(device string, archs []kernels.Arch) (string, error) {
 			return string(archs[i]), nil
 		}
 	}
-	var names []string
-	for _, a := range archs {
-		names = append(names, string(a))
-	}
-	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strings.Join(names, ", "), device, device)
+	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strict.JoinWords(archs), device, device)
 }
 
 // buildVariant compiles one variant of a side; nothing is built of one that is refused.

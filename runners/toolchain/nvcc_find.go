@@ -174,24 +174,16 @@ func fetched(getenv func(string) string) []string {
 	if err != nil {
 		return nil
 	}
-	type release struct {
-		version []int
-		nvcc    string
-	}
-	var releases []release
-	for _, home := range homes {
+	version := func(home os.DirEntry) []int {
 		text, ok := strings.CutPrefix(home.Name(), "cuda-")
-		version := numbers(text)
-		if ok && version != nil {
-			releases = append(releases, release{version, filepath.Join(dir, home.Name(), "bin", "nvcc")})
+		if !ok {
+			return nil
 		}
+		return numbers(text)
 	}
-	slices.SortFunc(releases, func(a, b release) int { return slices.Compare(b.version, a.version) })
-	var paths []string
-	for _, r := range releases {
-		paths = append(paths, r.nvcc)
-	}
-	return paths
+	homes = slices.DeleteFunc(homes, func(home os.DirEntry) bool { return version(home) == nil })
+	slices.SortStableFunc(homes, func(a, b os.DirEntry) int { return slices.Compare(version(b), version(a)) })
+	return mapped(homes, func(home os.DirEntry) string { return filepath.Join(dir, home.Name(), "bin", "nvcc") })
 }
 
 // numbers reads a version; nil is none, such as that of a folder which is still being filled.

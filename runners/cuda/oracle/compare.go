@@ -42,12 +42,8 @@ type Target struct {
 	DTypes  []kernels.DType // of them
 }
 
-// TargetOf is the outputs of a kernel's slots.
-func TargetOf(p *tensor.Problem, l tensor.Layout, places Places) Target {
-	return target(p.Args, l, places)
-}
-
-func target(args []tensor.Arg, l tensor.Layout, places Places) Target {
+// TargetOf is the outputs among the arguments in slots.
+func TargetOf(args []tensor.Arg, l tensor.Layout, places Places) Target {
 	t := Target{Places: places, Layout: l}
 	for i, a := range args {
 		if a.Array() && a.Writes() {

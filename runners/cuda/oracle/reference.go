@@ -34,7 +34,7 @@ func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 		return nil, err
 	}
 	places, err := o.NewPlaces([]driver.DevicePtr{r.Slot.Ptr})
-	r.outputs = target(r.Args, r.Layout, places)
+	r.outputs = TargetOf(r.Args, r.Layout, places)
 	return r, err
 }
 

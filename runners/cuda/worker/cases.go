@@ -192,7 +192,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 			return evidence, errors.Join(err, d.without(&evidence, p, sheet, reference, c))
 		}
 	}
-	room := func(i int) oracle.Target { return oracle.TargetOf(p, sheet.Layout, d.places.Slice(i, 1)) }
+	room := func(i int) oracle.Target { return oracle.TargetOf(p.Args, sheet.Layout, d.places.Slice(i, 1)) }
 	equal := func(a, b int) (bool, error) {
 		_, same, err := d.oracle.Compare(p, room(a), room(b), d.manifest.Tolerance)
 		return err == nil && same[0], err
@@ -270,7 +270,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.She
 	if err != nil {
 		return err
 	}
-	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.manifest.Tolerance)
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.manifest.Tolerance)
 	return err
 }
 
