@@ -90,18 +90,17 @@ func (c Case) Sanitized() gates.SanitizedCase {
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.
 func Compare(m *kernels.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
-	tolerance := tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {
 		if got[i] == nil {
 			continue
 		}
-		e, err := tensor.Compare(a.DType, got[i], want[at], tolerance)
+		e, err := tensor.Compare(a.DType, got[i], want[at], m.Tolerance)
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s: %w", a.Name, err)
 		}
 		at++
-		Add(all, (*gates.Errors)(&e))
+		Add(all, &e)
 	}
 	return all, nil
 }
@@ -125,4 +124,36 @@ func Worse(worst, next *gates.Errors) {
 	worst.NaN = max(worst.NaN, next.NaN)
 	worst.Inf = max(worst.Inf, next.Inf)
 	worst.Unwritten = max(worst.Unwritten, next.Unwritten)
+}
+
+// A Look is one case in full: the figures that a check records, and every element
+// behind them.
+type Look struct {
+	Case    gates.Case     `json:"case"`
+	Outputs []LookedOutput `json:"outputs"`
+}
+
+// LookedOutputs is the outputs among the arguments, with what the reference expects of
+// each, before a side has been looked at.
+func LookedOutputs(args []tensor.Arg, want [][]float64) []LookedOutput {
+	var outputs []LookedOutput
+	for _, a := range args {
+		if !a.Array() || !a.Writes() {
+			continue
+		}
+		out := LookedOutput{Name: a.Name, DType: a.DType, Shape: a.Shape, Want: make([]byte, 8*a.Elements)}
+		tensor.Encode(kernels.F64, out.Want, want[len(outputs)])
+		outputs = append(outputs, out)
+	}
+	return outputs
+}
+
+// A LookedOutput is what both sides made of one output.
+type LookedOutput struct {
+	Name      string        `json:"name"`
+	DType     kernels.DType `json:"dtype"`
+	Shape     []int         `json:"shape"`
+	Candidate []byte        `json:"candidate,omitempty"` // none where it failed
+	Baseline  []byte        `json:"baseline,omitempty"`  // none where there is none, or it failed
+	Want      []byte        `json:"want"`                // of the reference, as f64: JSON has no infinities
 }

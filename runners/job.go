@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A Job is one kernel of one change, with everything that a backend needs and
@@ -202,3 +204,46 @@ func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 	}
 	return shapes, nil
 }
+
+// A SetupError is what is wrong with what the base brings, so that nothing can be said
+// of any change to it: a reference that does not build or crashes, a manifest that asks
+// for what is not there. It is neither the runner's fault nor the change's.
+type SetupError struct {
+	At  []gates.Diagnostic // the lines, where they are known
+	Err error
+}
+
+func (e *SetupError) Error() string { return e.Err.Error() }
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// SetupErrorf is a setup error. What a compiler says of it is kept, line by line.
+func SetupErrorf(format string, args ...any) error {
+	e := &SetupError{Err: fmt.Errorf(format, args...)}
+	if refusal, ok := errors.AsType[*toolchain.CompileError](e.Err); ok {
+		for _, d := range refusal.Diagnostics {
+			if d.Severity == "error" {
+				e.At = append(e.At, d)
+			}
+		}
+	}
+	return e
+}
+
+// A job that is compiled for a GPU may have two stages: a host without a GPU compiles it, and one with a GPU measures what was
+// compiled. Those that compile take their jobs by labels of their own, one for each kind of compiler.
+
+const buildLabel = "build-"
+
+// BuildLabel is the label of runners that compile by that kind of compiler, such as nvcc; "" of none.
+func BuildLabel(compiler string) string {
+	if compiler == "" {
+		return ""
+	}
+	return buildLabel + compiler
+}
+
+// IsBuildLabel tells whether runners compile under that label, and measure nothing.
+func IsBuildLabel(label string) bool { return strings.HasPrefix(label, buildLabel) }
+
+// BuildsFile is the artifact of a job that holds what was compiled of it.
+const BuildsFile = "builds.tar.gz"

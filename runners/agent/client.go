@@ -322,22 +322,19 @@ func (c *client) bundle(ctx context.Context, l protocol.LeaseAnswer, w io.Writer
 }
 
 func (c *client) artifact(ctx context.Context, job string, token uint64, name string, content []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
-	defer cancel()
 	path := fmt.Sprintf("jobs/%s/artifacts/%s?token=%d", job, url.PathEscape(name), token)
-	resp, err := c.do(ctx, http.MethodPut, path, bytes.NewReader(content), http.Header{"Content-Type": {"application/octet-stream"}})
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return c.upload(ctx, http.MethodPut, path, content, http.Header{"Content-Type": {"application/octet-stream"}})
 }
 
 // result sends a result that is JSON and gzipped already.
 func (c *client) result(ctx context.Context, job string, zipped []byte) error {
+	return c.upload(ctx, http.MethodPost, "jobs/"+job+"/result", zipped, http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}})
+}
+
+func (c *client) upload(ctx context.Context, method, path string, content []byte, header http.Header) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	header := http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}
-	resp, err := c.do(ctx, http.MethodPost, "jobs/"+job+"/result", bytes.NewReader(zipped), header)
+	resp, err := c.do(ctx, method, path, bytes.NewReader(content), header)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,9 +141,7 @@ func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners
 	if job.Manifest != nil {
 		e.Kernel, e.Mode = job.Manifest.Name, string(job.Manifest.Mode)
 	}
-	if e.Kernel == "" {
-		e.Kernel = l.Job
-	}
+	e.Kernel = cmp.Or(e.Kernel, l.Job)
 	return runners.Measured{Evidence: e, Open: l.Stage == protocol.StageBuild}, nil
 }
 

@@ -2,15 +2,13 @@ package bundle
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"regexp"
-	"slices"
+	"strings"
 )
 
 // buildName is a file of one build: builds are named by a hash, and their files lie flat.
@@ -21,33 +19,36 @@ func PackBuilds(dir, file string) (bool, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	c := collector{entries: map[string]entry{}}
-	if err := c.folder("builds", dir); err != nil {
-		return false, fmt.Errorf("packing builds: %w", err)
-	}
-	if len(c.entries) == 0 {
+	builds, err := collectBuilds(dir)
+	if err == nil && len(builds) == 0 {
 		return false, nil
 	}
-	f, err := os.Create(file)
+	var f *os.File
+	if err == nil {
+		f, err = os.Create(file)
+	}
+	if err == nil {
+		err = errors.Join(writeAll(f, builds), f.Close())
+	}
 	if err != nil {
 		return false, fmt.Errorf("packing builds: %w", err)
 	}
-	defer f.Close()
-	zip := gzip.NewWriter(f)
-	archive := tar.NewWriter(zip)
-	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
-		inside := name[len("builds/"):]
-		if !buildName.MatchString(inside) {
-			return false, fmt.Errorf("packing builds: %s is no file of a build", inside)
-		}
-		if err := c.entries[name].write(archive, inside); err != nil {
-			return false, fmt.Errorf("packing builds: %w", err)
-		}
-	}
-	if err := errors.Join(archive.Close(), zip.Close(), f.Close()); err != nil {
-		return false, fmt.Errorf("packing builds: %w", err)
-	}
 	return true, nil
+}
+
+func collectBuilds(dir string) (map[string]entry, error) {
+	c, builds := collector{entries: map[string]entry{}}, map[string]entry{}
+	if err := c.folder("builds", dir); err != nil {
+		return nil, err
+	}
+	for name, e := range c.entries {
+		inside := strings.TrimPrefix(name, "builds/")
+		if !buildName.MatchString(inside) {
+			return nil, fmt.Errorf("%s is no file of a build", inside)
+		}
+		builds[inside] = e
+	}
+	return builds, nil
 }
 
 // UnpackBuilds is the way back, into dir, an empty folder. It refuses whatever PackBuilds would not have written; what it had
@@ -65,31 +66,14 @@ func unpackBuilds(r io.Reader, dir string) error {
 		return err
 	}
 	defer root.Close()
-	zip, err := gzip.NewReader(r)
-	if err != nil {
-		return err
-	}
 	u := unpacker{root: root}
-	archive := tar.NewReader(io.LimitReader(zip, maxBytes+headers))
-	for {
-		h, err := archive.Next()
-		if err == io.EOF {
-			return nil
+	return u.unpack(r, func(h *tar.Header, content io.Reader) error {
+		if !buildName.MatchString(h.Name) {
+			return fmt.Errorf("%.100q is no file of a build", h.Name)
 		}
-		if err == nil {
-			err = u.check(h)
-		}
-		if err == nil && !buildName.MatchString(h.Name) {
-			err = fmt.Errorf("%.100q is no file of a build", h.Name)
-		}
-		if err == nil {
-			err = u.folder(path.Dir(h.Name))
-		}
-		if err == nil {
-			err = u.file(h.Name, 0o644, archive)
-		}
-		if err != nil {
+		if err := u.folder(path.Dir(h.Name)); err != nil {
 			return err
 		}
-	}
+		return u.file(h.Name, 0o644, content)
+	})
 }

@@ -84,52 +84,30 @@ type side struct {
 	Toolchains policies.Toolchains `json:"toolchains,omitzero"`
 }
 
-// folders is which ones a bundle of this description has.
-func (d description) folders() ([]string, error) {
-	all := []string{baseFolder}
+// contents is the folders that a bundle of this description has, and its manifests beside the base's.
+func (d description) contents() (folders, manifests []string, err error) {
+	folders = []string{baseFolder}
 	add := func(role runners.Role, own string, s side) error {
 		switch s.Folder {
 		case baseFolder:
 		case own:
-			all = append(all, own)
+			folders = append(folders, own)
 		default:
 			return fmt.Errorf("%s: the %s's folder %q is neither %s nor %s", jobFile, role, s.Folder, baseFolder, own)
 		}
-		return nil
-	}
-	if err := add(runners.Candidate, headFolder, d.Candidate); err != nil {
-		return nil, err
-	}
-	if d.Baseline != nil {
-		if err := add(runners.Baseline, baselineFolder, *d.Baseline); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// manifests is which ones it has beside the base's.
-func (d description) manifests() ([]string, error) {
-	var all []string
-	add := func(role runners.Role, own string, s side) error {
 		switch s.Manifest {
 		case "":
-		case own:
-			all = append(all, own)
+		case own + ".yaml":
+			manifests = append(manifests, s.Manifest)
 		default:
-			return fmt.Errorf("%s: the %s's manifest %q is not %s", jobFile, role, s.Manifest, own)
+			return fmt.Errorf("%s: the %s's manifest %q is not %s.yaml", jobFile, role, s.Manifest, own)
 		}
 		return nil
 	}
-	if err := add(runners.Candidate, headManifest, d.Candidate); err != nil {
-		return nil, err
+	if err = add(runners.Candidate, headFolder, d.Candidate); err == nil && d.Baseline != nil {
+		err = add(runners.Baseline, baselineFolder, *d.Baseline)
 	}
-	if d.Baseline != nil {
-		if err := add(runners.Baseline, baselineManifest, *d.Baseline); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return folders, manifests, err
 }
 
 // checkName refuses names that could lead out of the folder they are unpacked in,

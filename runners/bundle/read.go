@@ -32,7 +32,7 @@ func Read(r io.Reader, dir string) (runners.Job, error) {
 	}
 	defer root.Close()
 	u := unpacker{root: root, texts: map[string][]byte{}, folders: map[string]bool{}}
-	if err := u.unpack(r); err != nil {
+	if err := u.unpack(r, u.entry); err != nil {
 		return runners.Job{}, fmt.Errorf("unpacking a bundle: %w", err)
 	}
 	j, err := u.job(dir)
@@ -46,10 +46,11 @@ func Read(r io.Reader, dir string) (runners.Job, error) {
 // no folders.
 func Peek(r io.Reader) (runners.Job, error) {
 	u := unpacker{texts: map[string][]byte{}, folders: map[string]bool{}}
-	if err := u.unpack(r); err != nil {
-		return runners.Job{}, fmt.Errorf("looking into a bundle: %w", err)
+	var j runners.Job
+	err := u.unpack(r, u.entry)
+	if err == nil {
+		j, err = u.job("")
 	}
-	j, err := u.job("")
 	if err != nil {
 		return runners.Job{}, fmt.Errorf("looking into a bundle: %w", err)
 	}
@@ -69,7 +70,8 @@ type unpacker struct {
 // somebody feeds headers without files.
 const headers = maxFiles * 4096
 
-func (u *unpacker) unpack(r io.Reader) error {
+// unpack hands every file that a bundle may hold to take.
+func (u *unpacker) unpack(r io.Reader, take func(*tar.Header, io.Reader) error) error {
 	zip, err := gzip.NewReader(bufio.NewReader(r))
 	if err != nil {
 		return err
@@ -86,8 +88,8 @@ func (u *unpacker) unpack(r io.Reader) error {
 		if err := u.check(h); err != nil {
 			return err
 		}
-		if err := u.entry(h, archive); err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
+		if err := take(h, archive); err != nil {
+			return err
 		}
 	}
 }
@@ -112,6 +114,11 @@ func (u *unpacker) check(h *tar.Header) error {
 }
 
 func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}()
 	top, _, nested := strings.Cut(h.Name, "/")
 	if !nested {
 		if !slices.Contains([]string{jobFile, policyFile, headManifest, baselineManifest}, top) {
@@ -239,21 +246,17 @@ func (u *unpacker) description() (description, error) {
 	if d.Rounds < 0 {
 		return d, fmt.Errorf("%s: rounds is %d", jobFile, d.Rounds)
 	}
-	want, err := d.folders()
+	folders, manifests, err := d.contents()
 	if err != nil {
 		return d, err
 	}
-	for _, name := range want {
+	for _, name := range folders {
 		if !u.folders[name] {
 			return d, fmt.Errorf("the folder %s is missing", name)
 		}
 	}
-	if len(want) != len(u.folders) {
+	if len(folders) != len(u.folders) {
 		return d, fmt.Errorf("there are folders that %s does not name", jobFile)
-	}
-	manifests, err := d.manifests()
-	if err != nil {
-		return d, err
 	}
 	for _, name := range append(manifests, policyFile) {
 		if _, ok := u.texts[name]; !ok {

@@ -21,22 +21,27 @@ import (
 
 // Write packs the job, with the manifest and the policy as text, and returns the SHA-256 of what it wrote in hex.
 func Write(w io.Writer, j runners.Job) (digest string, err error) {
+	sum := sha256.New()
 	entries, err := collect(j)
+	if err == nil {
+		err = writeAll(io.MultiWriter(w, sum), entries)
+	}
 	if err != nil {
 		return "", fmt.Errorf("packing the job of %s: %w", j.Key, err)
 	}
-	sum := sha256.New()
-	zip := gzip.NewWriter(io.MultiWriter(w, sum))
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// writeAll writes files in the order of their names.
+func writeAll(w io.Writer, entries map[string]entry) error {
+	zip := gzip.NewWriter(w)
 	archive := tar.NewWriter(zip)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if err := entries[name].write(archive, name); err != nil {
-			return "", fmt.Errorf("packing the job of %s: %w", j.Key, err)
+			return err
 		}
 	}
-	if err := errors.Join(archive.Close(), zip.Close()); err != nil {
-		return "", fmt.Errorf("packing the job of %s: %w", j.Key, err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return errors.Join(archive.Close(), zip.Close())
 }
 
 // An entry is one file of the bundle, on disk or at hand.

@@ -5,10 +5,12 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,16 +95,13 @@ type checker struct {
 }
 
 func open(ctx context.Context, opt Options) (*checker, error) {
-	if opt.Dir == "" {
-		opt.Dir = "."
-	}
 	if (opt.Variant == "") != (opt.BaselineVariant == "") {
 		return nil, strict.Mistakef("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
 	}
 	if opt.Rounds != 0 && opt.Rounds < policies.MinRounds {
 		return nil, strict.Mistakef("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policies.MinRounds)
 	}
-	repo, err := checkout.Open(ctx, opt.Dir)
+	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
 	if err != nil {
 		return nil, strict.Mistake{Err: err}
 	}
@@ -173,4 +172,31 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	result.Verdict = gates.Judge(job.Policy, job.PolicyFile, result.Evidence)
 	result.Wrong = result.Evidence.Wrong(job.Rule().Gates.Correctness)
 	return result, nil
+}
+
+// measure gathers evidence about a kernel. Where it is only compiled and no architecture is
+// named, that is done for every one that the candidate is built for; the first that does
+// not pass is told, for it decides, and the last otherwise.
+func (c *checker) measure(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error) {
+	devices := measure.Devices(job)
+	if !c.opt.Static || c.opt.Arch != "" || len(devices) < 2 {
+		return c.opt.Measure(ctx, job, scratch, progress)
+	}
+	var last runners.Measured
+	notes := job.Notes
+	for i, device := range devices {
+		config := c.opt.Config
+		config.Arch = device
+		job.Notes = append(slices.Clip(notes), measure.CompiledFor(devices[:i+1], devices[i+1:]))
+		before := last.BuildLog
+		var err error
+		if last, err = config.Measure(ctx, job, filepath.Join(scratch, device), progress); err != nil {
+			return last, err
+		}
+		last.BuildLog = before + last.BuildLog
+		if gates.Judge(job.Policy, job.PolicyFile, last.Evidence).Outcome != gates.Pass {
+			break
+		}
+	}
+	return last, nil
 }

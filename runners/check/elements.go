@@ -17,7 +17,7 @@ const maxElements = 8
 // elementsText shows one case as a person wants to see it who looks for the mistake:
 // the first bad elements, what they have in common, and both sides. The problem is what
 // the gate says of the candidate's output, empty where it is right.
-func elementsText(l *runners.Look, tolerance tensor.Tolerance, problem string) (string, error) {
+func elementsText(l *runners.Look, tolerance kernels.Tolerance, problem string) (string, error) {
 	var b strings.Builder
 	c := l.Case
 	fmt.Fprintf(&b, "%s (%s), seed %d, %s inputs\n", c.Shape, c.Dims, c.Seed, c.Distribution)
@@ -48,7 +48,7 @@ func elementsText(l *runners.Look, tolerance tensor.Tolerance, problem string) (
 	return b.String(), nil
 }
 
-func bounds(t tensor.Tolerance) string {
+func bounds(t kernels.Tolerance) string {
 	switch {
 	case t.Rel == 0:
 		return fmt.Sprintf("%g", t.Abs)
@@ -66,7 +66,7 @@ type element struct {
 }
 
 // badElements is every element that a comparison would call bad.
-func badElements(out runners.LookedOutput, got []byte, tolerance tensor.Tolerance) ([]element, error) {
+func badElements(out runners.LookedOutput, got []byte, tolerance kernels.Tolerance) ([]element, error) {
 	size := out.DType.Size()
 	expected := make([]float64, len(out.Want)/8)
 	values := make([]float64, len(expected))

@@ -73,7 +73,7 @@ func TestPicture(t *testing.T) {
 
 // What is bad here is what a comparison counts, poison and infinities included.
 func TestBadElementsAreThoseThatCount(t *testing.T) {
-	tolerance := tensor.Tolerance{Abs: 0.1}
+	tolerance := kernels.Tolerance{Abs: 0.1}
 	want := []float64{1, 2, math.Inf(1), 4, 5, math.NaN(), 7}
 	got := make([]byte, 4*len(want))
 	tensor.Encode(kernels.F32, got, []float64{1, 2.5, math.Inf(1), 4, math.NaN(), math.NaN(), math.Inf(-1)})

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // Lint reads policies and manifests, told apart by what is in them, and says what each is.
@@ -142,41 +143,22 @@ func (p policyText) shapes(manifests []*kernels.Manifest) error {
 	if len(manifests) == 0 {
 		return nil
 	}
+	slices.Sort(known)
+	known = slices.Compact(known)
 	var mistakes []error
 	said := map[string]bool{}
-	see := func(s policies.Shapes, path ...string) {
-		for _, name := range s.Unknown(known) {
-			line, column := strict.PlaceOf(p.text, path...)
-			text := fmt.Sprintf("%s:%d:%d: %s: no manifest has the shape %q (they have %s)", p.file, line, column, strings.Join(path, "."), name, strings.Join(unique(known), ", "))
-			if !said[text] {
-				said[text] = true
-				mistakes = append(mistakes, errors.New(text))
-			}
-		}
-	}
 	for _, r := range p.policy.Rules {
-		g := r.Gates
-		if g.Correctness != nil {
-			see(g.Correctness.Shapes, "gates", "correctness", "shapes")
-		}
-		if g.Sanitize != nil {
-			see(g.Sanitize.Shapes, "gates", "sanitize", "shapes")
-		}
-		if g.Performance != nil && g.Performance.Target != nil {
-			see(g.Performance.Target.Shapes, "gates", "performance", "target", "shapes")
-		}
-		if g.Performance != nil && g.Performance.Guard != nil {
-			see(g.Performance.Guard.Shapes, "gates", "performance", "guard", "shapes")
-		}
-		if g.Profile != nil {
-			see(g.Profile.Shapes, "gates", "profile", "shapes")
-		}
+		plan.SeeShapes(r.Gates, func(field string, s policies.Shapes) {
+			field = "gates." + field
+			for _, name := range s.Unknown(known) {
+				line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
+				text := fmt.Sprintf("%s:%d:%d: %s: no manifest has the shape %q (they have %s)", p.file, line, column, field, name, strings.Join(known, ", "))
+				if !said[text] {
+					said[text] = true
+					mistakes = append(mistakes, errors.New(text))
+				}
+			}
+		})
 	}
 	return errors.Join(mistakes...)
-}
-
-func unique(names []string) []string {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	return slices.Compact(names)
 }

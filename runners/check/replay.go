@@ -12,7 +12,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // One is a single case, as flags name it.
@@ -59,8 +58,7 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 		return "", false, err
 	}
 	problem := l.Case.Problem(job.Rule().Gates.Correctness)
-	m := job.Manifest
-	text, err = elementsText(l, tensor.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}, problem)
+	text, err = elementsText(l, job.Manifest.Tolerance, problem)
 	return text, problem == "", err
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,12 +162,7 @@ func (o object) figure() (figure, error) {
 	if len(errs) == 0 {
 		errs = append(errs, consistent(*e), o.origin(&f))
 	}
-	for _, err := range errs {
-		if err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	return f, cmp.Or(errs...)
 }
 
 func consistent(e gates.Errors) error {

@@ -4,50 +4,32 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/kernels"
 )
 
-// RivalOptions says how a rival is timed.
-type RivalOptions struct {
-	Dir       string          // folder of the base's kernel, which the rival's files lie in
-	Shapes    []kernels.Shape // that it is asked for
-	Unit      kernels.Unit    // of "times"; default us
-	Samples   int             // launches of each shape in a process; default 50
-	Processes int             // fresh ones; default 3
-}
-
-// A RivalTime is how long another implementation takes on one shape: all its
-// launches in all processes, in microseconds. It is for information; no gate
-// reads it.
-type RivalTime struct {
-	Name  string        `json:"name"`
-	Shape string        `json:"shape"`
-	Stats stats.Summary `json:"stats"`
-}
+const (
+	// rivalProcesses is how many fresh processes time a rival. Two show whether it
+	// depends on the process; its figures decide nothing.
+	rivalProcesses = 2
+	rivalSamples   = 50 // launches of each shape in a process
+)
 
 // RunRival times a rival of a manifest of any mode the way a round times a
-// side. A rival prints times as bench does, and no figures; shapes that it does
-// not print are left out, for a rival need not support all.
-func RunRival(ctx context.Context, rival kernels.Rival, run RivalOptions, config Config) ([]RivalTime, error) {
+// side: all its launches in all processes, in microseconds. A rival prints times as
+// bench does, and no figures; shapes that it does not print are left out, for a rival
+// need not support all. Its files lie in dir, the folder of the base's kernel.
+func RunRival(ctx context.Context, rival kernels.Rival, dir string, shapes []kernels.Shape, config Config) ([]gates.Rival, error) {
 	config, err := config.filled()
 	if err != nil {
 		return nil, err
 	}
-	if run.Unit == "" {
-		run.Unit = "us"
-	}
-	if run.Samples == 0 {
-		run.Samples = 50
-	}
-	if run.Processes == 0 {
-		run.Processes = 3
-	}
-	h := config.harness(rival.Command, run.Dir)
-	v := vocabulary{asked: run.Shapes, unit: run.Unit}
+	h := config.harness(rival.Command, dir)
+	v := vocabulary{asked: shapes, unit: "us"}
 	times := map[string][]float64{}
-	for i := range run.Processes {
-		r := request{mode: performance, shapes: run.Shapes, seed: config.Seed>>16 + uint64(i), samples: run.Samples}
+	for i := range uint64(rivalProcesses) {
+		r := request{mode: performance, shapes: shapes, seed: config.Seed>>16 + i, samples: rivalSamples}
 		out, failure, err := h.run(ctx, r)
 		if err != nil {
 			return nil, fmt.Errorf("timing the rival %s: %w", rival.Name, err)
@@ -65,10 +47,10 @@ func RunRival(ctx context.Context, rival kernels.Rival, run RivalOptions, config
 			}
 		}
 	}
-	var all []RivalTime
-	for _, s := range run.Shapes {
+	var all []gates.Rival
+	for _, s := range shapes {
 		if micros := times[s.Name]; len(micros) > 0 {
-			all = append(all, RivalTime{Name: rival.Name, Shape: s.Name, Stats: stats.Describe(micros)})
+			all = append(all, gates.Rival{Name: rival.Name, Shape: s.Name, Stats: stats.Describe(micros)})
 		}
 	}
 	return all, nil

@@ -8,18 +8,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 func TestRival(t *testing.T) {
 	t.Parallel()
 	job, config := trial{}.job(t)
-	run := RivalOptions{Dir: job.Trusted, Shapes: job.Manifest.Shapes, Processes: 2}
-	got, err := RunRival(t.Context(), job.Manifest.Rivals[0], run, config)
+	got, err := RunRival(t.Context(), job.Manifest.Rivals[0], job.Trusted, job.Manifest.Shapes, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []RivalTime{{Name: "other", Shape: "mission", Stats: stats.Describe([]float64{40, 42, 44, 40, 42, 44})}}
+	want := []gates.Rival{{Name: "other", Shape: "mission", Stats: stats.Describe([]float64{40, 42, 44, 40, 42, 44})}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -32,7 +32,7 @@ func TestRival(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(job.Trusted, "rival.sh"), []byte(c.script), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := RunRival(t.Context(), job.Manifest.Rivals[0], run, config); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := RunRival(t.Context(), job.Manifest.Rivals[0], job.Trusted, job.Manifest.Shapes, config); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got  %v\nwant %s", err, c.says)
 			}
 		})

@@ -19,7 +19,7 @@ var roles = map[rune]runners.Role{
 // Round measures the shapes once: one mirrored block of fresh processes, each
 // of which times all shapes on the round's inputs.
 func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, names []string, _ runners.Progress) (gates.Round, error) {
-	round := gates.Round{Before: w.config.Fitness(), Seed: w.rng.Uint64() >> 16}
+	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	rng := rand.New(rand.NewPCG(round.Seed, 1))
 	var shapes []kernels.Shape
 	for _, name := range names {
@@ -54,7 +54,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, name
 			return round, fmt.Errorf("the baseline's harness failed: %s; mend it on the base, or run its bench command by hand on this machine", failure.Detail)
 		case failure != nil:
 			round.Failure = failure
-			round.After = w.config.Fitness()
+			round.After = runners.Load()
 			return round, nil
 		}
 		for i := range series {
@@ -62,7 +62,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, name
 		}
 	}
 	round.Series = series
-	round.After = w.config.Fitness()
+	round.After = runners.Load()
 	return round, nil
 }
 

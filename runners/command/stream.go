@@ -28,14 +28,7 @@ type field struct {
 	value json.RawMessage
 }
 
-func (o object) has(key string) bool {
-	for _, f := range o.fields {
-		if f.key == key {
-			return true
-		}
-	}
-	return false
-}
+func (o object) has(key string) bool { return o.value(key) != nil }
 
 // objects cuts a stream into JSON objects, each of which begins on a line of
 // its own. With noise, lines that do not begin with '{' are passed over.

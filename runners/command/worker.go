@@ -1,12 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -28,23 +29,10 @@ type Config struct {
 	Getenv  func(string) string
 	Devices []string // device files that bench may use, such as /dev/nvidia0
 	GPU     string   // UUID of the one to use; "" leaves it to bench
-
-	Device  gates.Device          // what they are; default: found out
-	Fitness func() *gates.Fitness // the machine's state around a round; default: its load
 }
 
 func (c Config) filled() (Config, error) {
-	if c.Timeout == 0 {
-		c.Timeout = 5 * time.Minute
-	}
-	if c.Fitness == nil {
-		c.Fitness = load
-	}
-	if c.Seed == 0 {
-		var seed [8]byte
-		rand.Read(seed[:])
-		c.Seed = binary.NativeEndian.Uint64(seed[:])
-	}
+	c.Timeout, c.Seed = cmp.Or(c.Timeout, 5*time.Minute), runners.Seed(c.Seed)
 	for _, dir := range c.readable() {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 			return c, fmt.Errorf("KERNELGATE_READ names %q (write absolute folders, separated by colons, e.g. /opt/venv)", dir)
@@ -65,7 +53,7 @@ func (c Config) harness(argv []string, dir string) harness {
 type Worker struct {
 	job    runners.Job
 	config Config
-	rng    *mathrand.Rand
+	rng    *rand.Rand
 	sides  map[runners.Role]side
 	log    strings.Builder
 }
@@ -86,7 +74,7 @@ func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, erro
 		return nil, err
 	}
 	return &Worker{
-		job: job, config: config, rng: mathrand.New(mathrand.NewPCG(config.Seed, 0)), sides: map[runners.Role]side{},
+		job: job, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)), sides: map[runners.Role]side{},
 	}, nil
 }
 
@@ -175,4 +163,43 @@ func tail(text string) string {
 		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
 	}
 	return text
+}
+
+// Device is what the harness runs on: the first GPU that it is lent, or this
+// machine's CPU. Either has no limits to hold a time against, for the harness may
+// use all of it.
+func (w *Worker) Device() gates.Device {
+	if len(w.config.Devices) > 0 {
+		about := gpuProperties("/proc/driver/nvidia/gpus/*/information", w.config.GPU)
+		return gates.Device{Kind: "gpu", Name: cmp.Or(about["Model"], "GPU"), UUID: cmp.Or(w.config.GPU, about["GPU UUID"])}
+	}
+	return gates.Device{Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU()}
+}
+
+// gpuProperties is what the driver says of the GPU with that UUID, or of the first.
+func gpuProperties(pattern, uuid string) map[string]string {
+	files, _ := filepath.Glob(pattern) // the pattern is right
+	for _, file := range files {
+		if about := properties(file); uuid == "" || about["GPU UUID"] == uuid {
+			return about
+		}
+	}
+	return map[string]string{}
+}
+
+// properties reads "name: value" lines; of a name that comes again the first
+// counts.
+func properties(file string) map[string]string {
+	found := map[string]string{}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return found
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); ok && found[name] == "" {
+			found[name] = strings.TrimSpace(value)
+		}
+	}
+	return found
 }

@@ -39,12 +39,7 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 // Time implements [interleave.Bench].
 func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
 	c := b.child(side)
-	failure, err := c.ready()
-	var t interleave.Times
-	if err == nil && failure == nil {
-		c.memory.load(b.images[:launches])
-		t, failure, err = c.launch(b.layout.Size, launches)
-	}
+	t, failure, err := c.launchOn(b.images[:launches])
 	switch {
 	case err != nil:
 		return t, err

@@ -151,6 +151,16 @@ func (c *child) ready() (*gates.Failure, error) {
 	return nil, nil
 }
 
+// launchOn puts images of slots into the memory once a process waits, and has it run
+// the kernel on each.
+func (c *child) launchOn(images [][]byte) (interleave.Times, *gates.Failure, error) {
+	if failure, err := c.ready(); err != nil || failure != nil {
+		return interleave.Times{}, failure, err
+	}
+	c.memory.load(images)
+	return c.launch(len(images[0]), len(images))
+}
+
 // launch has the waiting process run the kernel once on each slot of the batch, and
 // ends it. The time is what the processor spent on the side from the moment at
 // which both its processes were stopped with the inputs in place, to the moment at
@@ -216,8 +226,8 @@ func threaded(wall, spent time.Duration, threads int) interleave.Times {
 // spent is the processor time of both processes. The launcher's stands still,
 // and is added so that it need not be believed.
 func (c *child) spent(pid int) (time.Duration, bool) {
-	kernel, ok := clockOf(pid).read()
-	launcher, okToo := clockOf(c.launcher).read()
+	kernel, ok := runningTime(pid)
+	launcher, okToo := runningTime(c.launcher)
 	return kernel + launcher, ok && okToo
 }
 

@@ -21,7 +21,7 @@ import (
 // A case in which the kernel dies is the last one.
 func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
 	cases := runners.Cases(w.job, gate, w.rng)
 	desk, err := w.openDesk(ctx, cases)
 	if err != nil {
@@ -211,13 +211,13 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil {
 		return failure, err
 	}
-	same := equal(first, used)
+	same := slices.EqualFunc(first, used, bytes.Equal)
 	evidence.Deterministic = &same
 	if same {
 		return nil, nil
 	}
 	once, failure, err := d.fresh(in, c, evidence)
-	if err != nil || failure != nil || !equal(first, once) {
+	if err != nil || failure != nil || !slices.EqualFunc(first, once, bytes.Equal) {
 		return failure, err
 	}
 	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
@@ -229,14 +229,10 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 	if err := in.draw(dist, seeds); err != nil {
 		return nil, nil, err
 	}
-	if failure, err := d.candidate.ready(); err != nil || failure != nil {
+	if _, failure, err := d.candidate.launchOn(in.images[:len(seeds)]); err != nil || failure != nil {
 		return nil, failure, err
 	}
 	m := d.candidate.memory
-	m.load(in.images[:len(seeds)])
-	if _, failure, err := d.candidate.launch(in.layout.Size, len(seeds)); err != nil || failure != nil {
-		return nil, failure, err
-	}
 	outside := m.beyond()
 	for i := range seeds {
 		inputs, outsideSlot := in.layout.changed(in.slot(m, i), in.images[i], in.args)
@@ -278,7 +274,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 	out := in.layout.Outputs(slot)
 	d.show(out, func(o *runners.LookedOutput, bytes []byte) { o.Baseline = bytes })
 	if candidate != nil {
-		parity := equal(out, candidate)
+		parity := slices.EqualFunc(out, candidate, bytes.Equal)
 		evidence.BitParity = &parity
 	}
 	evidence.Baseline, err = d.compare(p.Args, out, want)
@@ -291,13 +287,9 @@ func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (*gate
 
 // run is one launch on one input.
 func (c *child) run(l layout, args []tensor.Arg) (*gates.Failure, error) {
-	if failure, err := c.ready(); err != nil || failure != nil {
-		return failure, err
-	}
 	image := make([]byte, l.Size)
 	l.image(image, 0, args)
-	c.memory.load([][]byte{image})
-	_, failure, err := c.launch(l.Size, 1)
+	_, failure, err := c.launchOn([][]byte{image})
 	return failure, err
 }
 
@@ -324,13 +316,4 @@ func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
 		want = append(want, values)
 	}
 	return want, nil
-}
-
-func equal(a, b [][]byte) bool {
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }

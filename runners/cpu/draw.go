@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 
@@ -68,10 +69,5 @@ func each(n int, do func(int) error) error {
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

@@ -24,7 +24,7 @@ const (
 // baseline, candidate and a second copy of the baseline side by side, as package
 // interleave has it.
 func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
-	round := gates.Round{Before: fitness(), Seed: w.rng.Uint64() >> 16}
+	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	t := &table{
 		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[seat]*child{},
 		plan: interleave.Plan{Pairs: int(gate.Pairs), Warm: 1, References: references},
@@ -62,7 +62,7 @@ func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 			break
 		}
 	}
-	round.After = fitness()
+	round.After = runners.Load()
 	return round, nil
 }
 
@@ -221,11 +221,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 		}
 		fastest := time.Duration(1<<63 - 1)
 		for range 3 {
-			if failure, err := c.ready(); err != nil || failure != nil {
-				return n, failure, err
-			}
-			c.memory.load(d.images[:n])
-			took, failure, err := c.launch(d.layout.Size, n)
+			took, failure, err := c.launchOn(d.images[:n])
 			if err != nil || failure != nil {
 				return n, failure, err
 			}

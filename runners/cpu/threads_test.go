@@ -259,11 +259,11 @@ int main(void) { pthread_t id; pthread_create(&id, 0, spin, 0); syscall(SYS_exit
 	if err := halt(cmd.Process.Pid); err != nil {
 		t.Fatalf("a thread runs, and stopping it says: %v", err)
 	}
-	before, ok := clockOf(cmd.Process.Pid).read()
+	before, ok := runningTime(cmd.Process.Pid)
 	for range 100 {
 		runtime.Gosched()
 	}
-	if after, _ := clockOf(cmd.Process.Pid).read(); !ok || after != before {
+	if after, _ := runningTime(cmd.Process.Pid); !ok || after != before {
 		t.Errorf("it has run for %v, and then for %v", before, after)
 	}
 	cmd.Process.Kill()

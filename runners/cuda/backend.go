@@ -4,9 +4,8 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -99,15 +99,8 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policies.Toolchain]*toolchain.CUDA{}, tritons: map[policies.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
-	if b.config.LaunchTimeout == 0 {
-		b.config.LaunchTimeout = 10 * time.Second
-	}
-	if b.config.Seed == 0 {
-		var seed [8]byte
-		crand.Read(seed[:])
-		b.config.Seed = binary.NativeEndian.Uint64(seed[:])
-	}
-	b.rng = rand.New(rand.NewPCG(b.config.Seed, 0))
+	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
+	b.rng = rand.New(rand.NewPCG(runners.Seed(b.config.Seed), 0))
 	return b, nil
 }
 
@@ -143,11 +136,7 @@ func archFor(device string, archs []kernels.Arch) (string, error) {
 			return string(archs[i]), nil
 		}
 	}
-	var names []string
-	for _, a := range archs {
-		names = append(names, string(a))
-	}
-	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strings.Join(names, ", "), device, device)
+	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strict.JoinWords(archs), device, device)
 }
 
 // buildVariant compiles one variant of a side; nothing is built of one that is refused.
@@ -214,7 +203,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 // Correctness has the sides compared with the reference.
 func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
 	var cases []worker.Case
 	asked := runners.Cases(b.job, gate, b.rng)
 	for _, c := range asked {

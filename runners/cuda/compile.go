@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -250,4 +251,66 @@ func (b *Backend) oracle(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("compiling the judge's own kernels: %w", err)
 	}
 	return cubins[0].Path, nil
+}
+
+// Prepare compiles what measuring takes beside the sides: the reference and the judge's own kernels. What does not compile is told
+// by whoever measures.
+func (b *Backend) Prepare(ctx context.Context) {
+	if g := b.job.Rule().Gates; g.Correctness == nil && g.Performance == nil {
+		return
+	}
+	if b.job.Manifest.ReferenceOnDevice() {
+		if _, err := b.reference(ctx); err != nil {
+			fmt.Fprintf(&b.log, "the reference is left to whoever measures: %v\n", err)
+		}
+	}
+	if _, err := b.oracle(ctx); err != nil {
+		fmt.Fprintf(&b.log, "the judge's own kernels are left to whoever measures: %v\n", err)
+	}
+}
+
+// judgePin is the pin of the nvcc that compiles the reference and the judge's own kernels: the base's, which is trusted.
+func judgePin(job runners.Job) *policies.Toolchain {
+	if job.Baseline != nil {
+		return job.Baseline.Toolchains.NVCC
+	}
+	return job.Candidate.Toolchains.NVCC
+}
+
+// pinnedCUDA is the nvcc of a side. A host that lacks it is at fault, and not what it should build.
+func (b *Backend) pinnedCUDA(ctx context.Context, side runners.Side) (*toolchain.CUDA, error) {
+	pin := side.Toolchains.NVCC
+	if pin.Equal(judgePin(b.job)) {
+		return b.cuda, nil
+	}
+	if pin == nil {
+		pin = &policies.Toolchain{}
+	}
+	if b.cudas[*pin] == nil {
+		found, err := b.installed.CUDA(ctx, side.Toolchains.NVCC)
+		if err != nil {
+			return nil, err
+		}
+		b.cudas[*pin] = found
+	}
+	return b.cudas[*pin], nil
+}
+
+// pinnedTriton is the Triton of a side.
+func (b *Backend) pinnedTriton(ctx context.Context, side runners.Side) (*toolchain.Triton, error) {
+	var key policies.Toolchain
+	if side.Toolchains.Triton != nil {
+		key = *side.Toolchains.Triton
+	}
+	if b.tritons[key] == nil {
+		found, err := b.installed.Triton(ctx, side.Toolchains.Triton)
+		if err != nil && side.Toolchains.Triton == nil {
+			return nil, runners.SetupErrorf("%s is compiled by Triton: %w", b.job.Manifest.Name, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.tritons[key] = found
+	}
+	return b.tritons[key], nil
 }

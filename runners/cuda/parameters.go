@@ -30,10 +30,10 @@ func compareParameters(k toolchain.Kernel, want []kernels.Parameter) *mismatch {
 	for i := range max(len(k.Params), len(want)) {
 		row := mismatchRow{code: "none", manifest: "none"}
 		if i < len(k.Params) {
-			row.code = fmt.Sprintf("%s at offset %d", bytesText(k.Params[i].Size), k.Params[i].Offset)
+			row.code = fmt.Sprintf("%s at offset %d", counted(k.Params[i].Size, "byte"), k.Params[i].Offset)
 		}
 		if i < len(want) {
-			row.manifest = fmt.Sprintf("%s (%s): %s at offset %d", want[i].Name, want[i].Type, bytesText(want[i].Size), want[i].Offset)
+			row.manifest = fmt.Sprintf("%s (%s): %s at offset %d", want[i].Name, want[i].Type, counted(want[i].Size, "byte"), want[i].Offset)
 		}
 		row.differs = i >= len(k.Params) || i >= len(want) || k.Params[i].Size != want[i].Size
 		if row.differs {
@@ -93,8 +93,6 @@ func (m *mismatch) table() string {
 	w.Flush()
 	return text.String()
 }
-
-func bytesText(n int) string { return counted(n, "byte") }
 
 func counted(n int, what string) string {
 	if n == 1 {

@@ -4,7 +4,10 @@ package doctor
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -84,13 +87,31 @@ func Run(ctx context.Context, h Host) []Finding {
 
 // Exit is the status of a process that reports the findings: 0 if nothing is missing, 1 otherwise.
 func Exit(findings []Finding) int {
-	for _, f := range findings {
-		if f.Status == Missing {
-			return 1
-		}
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Missing }) {
+		return 1
 	}
 	return 0
 }
 
 // oneLine makes an error fit a line of a report.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+var marks = map[Status]string{OK: "✓", Warn: "!", Missing: "✗"}
+
+// Text lists the findings for a terminal, with each remedy below its finding. A remedy stays on one line, so that a
+// command in it can be copied.
+func Text(findings []Finding) string {
+	width := 0
+	for _, f := range findings {
+		width = max(width, utf8.RuneCountInString(f.Name))
+	}
+	var b strings.Builder
+	for _, f := range findings {
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(f.Name))
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%s %s%s  %s", marks[f.Status], f.Name, pad, f.Detail), " "))
+		if f.Remedy != "" {
+			fmt.Fprintf(&b, "    %s\n", f.Remedy)
+		}
+	}
+	return b.String()
+}

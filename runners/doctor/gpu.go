@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -115,9 +116,7 @@ func clocksFinding(h Health) Finding {
 			f.Status, f.Remedy = Warn, "let the GPU cool, and check its power limit and air flow: samples that are taken meanwhile are left out"
 		}
 	}
-	if f.Detail = strings.Join(parts, ", "); f.Detail == "" {
-		f.Detail = "the driver does not tell"
-	}
+	f.Detail = cmp.Or(strings.Join(parts, ", "), "the driver does not tell")
 	return f
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,10 +28,7 @@ func (t SelfTest) compare(factor float64, r *protocol.SelfTest) error {
 	if err != nil {
 		return err
 	}
-	key := t.Device
-	if key == "" {
-		key = string(t.Mode)
-	}
+	key := cmp.Or(t.Device, string(t.Mode))
 	before := all[key]
 	if len(before) >= fewTimes {
 		r.Usual = slices.Sorted(slices.Values(before))[len(before)/2]

@@ -39,7 +39,7 @@ func DefaultHost() Host {
 			return cc.Version, err
 		},
 		Git: func(ctx context.Context) (string, error) {
-			return version(ctx, regexp.MustCompile(`git version (\S+)`), []string{"git"})
+			return version(ctx, regexp.MustCompile(`git version (\S+)`), "git")
 		},
 		Temp:    temp,
 		Devices: func() []string { return devices("/dev") },
@@ -78,28 +78,25 @@ func DefaultHost() Host {
 	}
 }
 
-// version asks the first of these programs that is there.
-func version(ctx context.Context, pattern *regexp.Regexp, programs []string) (string, error) {
+// version is what a program says of itself.
+func version(ctx context.Context, pattern *regexp.Regexp, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	for _, name := range programs {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		cmd := exec.CommandContext(ctx, path, "--version")
-		cmd.WaitDelay = time.Second
-		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("asking %s for its version: %w", path, err)
-		}
-		m := pattern.FindSubmatch(out)
-		if m == nil {
-			return "", fmt.Errorf("%s --version names no version", path)
-		}
-		return string(m[1]), nil
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", errors.New("not found")
 	}
-	return "", errors.New("not found")
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	m := pattern.FindSubmatch(out)
+	if m == nil {
+		return "", fmt.Errorf("%s --version names no version", path)
+	}
+	return string(m[1]), nil
 }
 
 // temp looks whether the folder can be written to, which its permissions alone do not tell.

@@ -80,18 +80,18 @@ func TestVersion(t *testing.T) {
 	pattern := regexp.MustCompile(`(?m)^Version (\S+)`)
 	absent := filepath.Join(dir, "absent")
 	for _, tt := range []struct {
-		name     string
-		programs []string
-		want     string
-		err      string
+		name    string
+		program string
+		want    string
+		err     string
 	}{
-		{"the first that is there", []string{absent, good, broken}, "1.2.3", ""},
-		{"none", []string{absent}, "", "not found"},
-		{"no version", []string{silent}, "", "names no version"},
-		{"fails", []string{broken}, "", "exit status 3"},
+		{"one that is there", good, "1.2.3", ""},
+		{"none", absent, "", "not found"},
+		{"no version", silent, "", "names no version"},
+		{"fails", broken, "", "exit status 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := version(t.Context(), pattern, tt.programs)
+			got, err := version(t.Context(), pattern, tt.program)
 			if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -99,7 +99,7 @@ func TestVersion(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := version(ctx, pattern, []string{good}); !errors.Is(err, context.Canceled) {
+	if _, err := version(ctx, pattern, good); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

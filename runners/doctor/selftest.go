@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -63,10 +64,7 @@ var bound = map[kernels.Mode]bounds{
 
 // Run tests the host, with scratch as a folder of its own. When that was is for the caller to add.
 func (t SelfTest) Run(ctx context.Context, scratch string) protocol.SelfTest {
-	if t.Timeout == 0 {
-		t.Timeout = 10 * time.Minute
-	}
-	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, 10*time.Minute))
 	defer cancel()
 	result := protocol.SelfTest{Kernel: "known_" + string(t.Mode)}
 	if err := t.run(ctx, scratch, &result); err != nil {

@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/runners/inspect"
+	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -23,13 +25,16 @@ func sandboxFinding(c sandbox.Check) Finding {
 	return f
 }
 
-func ccFinding(version string, err error) Finding {
-	f := Finding{Name: "C compiler", Status: OK, Detail: version}
-	if err == nil {
-		return f
+// toolFinding is a program that is there or, where it is not, how much that matters and what to do.
+func toolFinding(name, version string, err error, lack Status, remedy string) Finding {
+	if err != nil {
+		return Finding{Name: name, Status: lack, Detail: oneLine(err), Remedy: remedy}
 	}
-	f.Status, f.Detail = Missing, oneLine(err)
-	f.Remedy = "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one"
+	return Finding{Name: name, Status: OK, Detail: version}
+}
+
+func ccFinding(version string, err error) Finding {
+	f := toolFinding("C compiler", version, err, Missing, "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one")
 	if errors.Is(err, toolchain.ErrNoCompiler) { // whose words are the remedy
 		f.Detail = "not found"
 	}
@@ -41,9 +46,8 @@ func ccFinding(version string, err error) Finding {
 var oldestGit = [2]int{2, 30}
 
 func gitFinding(version string, err error) Finding {
-	f := Finding{Name: "git", Status: OK, Detail: version}
+	f := toolFinding("git", version, err, Missing, "install git (Debian: apt-get install git)")
 	if err != nil {
-		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "install git (Debian: apt-get install git)"
 		return f
 	}
 	var major, minor int
@@ -89,12 +93,7 @@ func size(n uint64) string {
 
 func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 	version, err := h.CUDA(ctx)
-	f := Finding{Name: "CUDA compiler", Status: OK, Detail: version}
-	if err == nil {
-		return f
-	}
-	f.Status, f.Detail = lack, oneLine(err)
-	f.Remedy = "install the CUDA toolkit and set CUDA_HOME, or run make setup in kernelgate's source, which fetches the compiler from PyPI"
+	f := toolFinding("CUDA compiler", version, err, lack, "install the CUDA toolkit and set CUDA_HOME, or run make setup in kernelgate's source, which fetches the compiler from PyPI")
 	if errors.Is(err, toolchain.ErrNoCUDA) && err.Error() == toolchain.ErrNoCUDA.Error() {
 		f.Detail = "not found"
 	}
@@ -103,28 +102,21 @@ func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 
 // tritonFinding is never amiss: few kernels need it.
 func tritonFinding(version string, err error) Finding {
-	f := Finding{Name: "Triton", Status: OK, Detail: version}
-	if err != nil {
-		f.Status, f.Detail = Warn, oneLine(err)
-		f.Remedy = "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has it; until then kernels with compiler: triton are not built"
-		if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
-			f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
-		}
+	f := toolFinding("Triton", version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has it; until then kernels with compiler: triton are not built")
+	if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
+		f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
 	}
 	return f
 }
 
 func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
 	version, err := h.NCU(ctx)
-	if err != nil {
-		f := Finding{Name: "ncu", Status: Warn, Detail: oneLine(err), Remedy: inspect.ErrNoNCU.Error() + "; until then the profile gate is skipped"}
-		if errors.Is(err, inspect.ErrNoNCU) { // its words are the remedy
-			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoNCU.Error()), "ncu was ")
-		}
-		return []Finding{f}
+	f := toolFinding("ncu", version, err, Warn, inspect.ErrNoNCU.Error()+"; until then the profile gate is skipped")
+	if errors.Is(err, inspect.ErrNoNCU) { // its words are the remedy
+		f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoNCU.Error()), "ncu was ")
 	}
-	findings := []Finding{{Name: "ncu", Status: OK, Detail: version}}
-	if gpu { // without one there are no counters to be allowed
+	findings := []Finding{f}
+	if gpu && err == nil { // without one there are no counters to be allowed
 		findings = append(findings, permissionFinding(h))
 	}
 	return findings
@@ -169,13 +161,45 @@ func profilingAdminOnly(params string) (adminOnly, known bool) {
 }
 
 func sanitizerFinding(version string, err error) Finding {
-	f := Finding{Name: "compute-sanitizer", Status: OK, Detail: version}
-	if err != nil {
-		f.Status, f.Detail = Warn, oneLine(err)
-		f.Remedy = inspect.ErrNoSanitizer.Error() + "; until then the sanitize gate looks for nothing on the GPU"
-		if errors.Is(err, inspect.ErrNoSanitizer) { // its words are the remedy
-			f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoSanitizer.Error()), "compute-sanitizer was ")
-		}
+	f := toolFinding("compute-sanitizer", version, err, Warn, inspect.ErrNoSanitizer.Error()+"; until then the sanitize gate looks for nothing on the GPU")
+	if errors.Is(err, inspect.ErrNoSanitizer) { // its words are the remedy
+		f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoSanitizer.Error()), "compute-sanitizer was ")
 	}
+	return f
+}
+
+// compilerFindings is every compiler that a policy can pin here, as it would write it.
+func compilerFindings(all []toolchain.Compiler, broken error) []Finding {
+	var findings []Finding
+	for _, c := range all {
+		f := Finding{Name: "toolchain " + c.Kind + " " + c.Version, Status: OK, Detail: fmt.Sprintf("%s, digest %s", c.Place, c.Digest)}
+		if c.Err != nil {
+			f.Status, f.Detail, f.Remedy = Missing, oneLine(c.Err), "let this user read all of "+c.Place
+		}
+		findings = append(findings, f)
+	}
+	if broken != nil {
+		findings = append(findings, Finding{
+			Name: "toolchains", Status: Missing, Detail: oneLine(broken), Remedy: "name folders of CUDA toolkits, or those that hold the package triton: --toolchain FOLDER, runner.toolchains in the bot's configuration",
+		})
+	}
+	return findings
+}
+
+// includeFinding is a set of headers: a job that names it fails where it cannot be read.
+func includeFinding(name string, sets measure.IncludeSets) Finding {
+	folder := sets[name]
+	f := Finding{Name: "include <" + name + ">", Status: OK}
+	if err := (measure.IncludeSets{name: folder}).Check(); err != nil {
+		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "install the headers, or name the folder that they are in: --include "+name+"=FOLDER, runner.includes in the bot's configuration"
+		return f
+	}
+	set, err := measure.ReadIncludeSet(folder)
+	if err != nil {
+		f.Status, f.Detail, f.Remedy = Missing, fmt.Sprintf("%s: %s", folder, oneLine(err)), "let this user read the folder, and put files in place of links that lead out of it"
+		return f
+	}
+	version := cmp.Or(set.Version, "no version (neither VERSION nor git tells)")
+	f.Detail = fmt.Sprintf("%s, %s, %d files, sha256 %.12s", version, folder, set.Files, set.Hash)
 	return f
 }

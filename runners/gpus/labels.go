@@ -1,6 +1,7 @@
 package gpus
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -74,10 +75,7 @@ func modelLabel(name string) string {
 // LabelsHere is what this host can take, with the GPUs that Select is told; "" is all.
 func LabelsHere(getenv func(string) string, spec string) []string {
 	all, _ := Here(getenv) // where they cannot be seen they cannot be used; the doctor says why
-	if spec == "" {
-		spec = "all"
-	}
-	picked, err := Select(all, spec)
+	picked, err := Select(all, cmp.Or(spec, "all"))
 	if err != nil {
 		return Labels(all) // the runner itself will say so
 	}

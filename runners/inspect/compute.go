@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -106,11 +107,7 @@ func (p *computeParser) end() {
 		p.add(kind, what+fmt.Sprintf("%s of %s of %s memory", strings.ToLower(m[2]), sizeWords(m[3]), m[1]), body)
 	case uninitialised.MatchString(head):
 		m := uninitialised.FindStringSubmatch(head)
-		space := m[1]
-		if space == "" {
-			space = "global"
-		}
-		p.add(gates.KindUninitialised, fmt.Sprintf("a read of %s of %s memory that nobody wrote", sizeWords(m[2]), space), body)
+		p.add(gates.KindUninitialised, fmt.Sprintf("a read of %s of %s memory that nobody wrote", sizeWords(m[2]), cmp.Or(m[1], "global")), body)
 	case raceReported.MatchString(head):
 		m := raceReported.FindStringSubmatch(head)
 		p.race(strings.ToLower(m[1]), strings.Join(append([]string{m[2]}, body...), " "))

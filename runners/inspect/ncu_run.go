@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,10 +176,7 @@ func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) 
 		return p, nil
 	}
 	// Before it has a log, ncu complains where the program prints. That may be quoted, but not believed.
-	if said == "" {
-		said = out.String()
-	}
-	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(said), strings.Join(args, " "))
+	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(cmp.Or(said, out.String())), strings.Join(args, " "))
 }
 
 func (n NCU) print(ctx context.Context, r ProfileRequest, report string) ([]Launch, error) {

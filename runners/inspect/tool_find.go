@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A tool is an installed program of NVIDIA's.
@@ -51,18 +57,6 @@ func (s search) find(ctx context.Context) (tool, error) {
 	return tool{}, fmt.Errorf("%s was not found: %w", s.Name, s.Missing)
 }
 
-// onPath is where a program may lie by PATH. A relative folder would depend on the
-// checkout that is being judged, and is left out.
-func onPath(getenv func(string) string, name string) []string {
-	var paths []string
-	for _, dir := range filepath.SplitList(getenv("PATH")) {
-		if filepath.IsAbs(dir) {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	return paths
-}
-
 // toolkits is where CUDA toolkits lie, most wanted first.
 func toolkits(getenv func(string) string, root string) []string {
 	usual := filepath.Join(root, "usr/local/cuda")
@@ -87,4 +81,85 @@ func (s search) version(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("%s is not %s", path, s.Product)
 	}
 	return m[1], nil
+}
+
+// A Compute is an installed compute-sanitizer.
+type Compute tool
+
+// ErrNoSanitizer says what to install.
+var ErrNoSanitizer = errors.New("install compute-sanitizer (NVIDIA's package cuda-sanitizer, or the whole CUDA toolkit) and put it on PATH, or set CUDA_HOME or KERNELGATE_COMPUTE_SANITIZER")
+
+// FindSanitizer takes the program that KERNELGATE_COMPUTE_SANITIZER names, or looks on PATH,
+// in CUDA_HOME and in /usr/local/cuda, and takes the first that runs.
+func FindSanitizer(ctx context.Context, getenv func(string) string) (Compute, error) {
+	return findSanitizer(ctx, getenv, "/")
+}
+
+var sanitizerProduct = regexp.MustCompile("(?i)sanitizer")
+
+func findSanitizer(ctx context.Context, getenv func(string) string, root string) (Compute, error) {
+	tool, err := search{Name: program, Product: "NVIDIA's compute-sanitizer", Says: sanitizerProduct, Paths: sanitizerPaths(getenv, root), Missing: ErrNoSanitizer}.find(ctx)
+	return Compute(tool), err
+}
+
+const program = "compute-sanitizer"
+
+func sanitizerPaths(getenv func(string) string, root string) []string {
+	if named := getenv("KERNELGATE_COMPUTE_SANITIZER"); named != "" {
+		return []string{named}
+	}
+	paths := toolchain.InPath(getenv, program)
+	for _, home := range toolkits(getenv, root) {
+		paths = append(paths, filepath.Join(home, "bin", program), filepath.Join(home, program, program))
+	}
+	return paths
+}
+
+// An NCU is an installed Nsight Compute.
+type NCU tool
+
+// ErrNoNCU says what to install.
+var ErrNoNCU = errors.New("install Nsight Compute (NVIDIA's package nsight-compute, or the whole CUDA toolkit) and put ncu on PATH or set CUDA_HOME")
+
+// FindNCU looks for ncu on PATH, in CUDA_HOME, in /usr/local/cuda and in /opt/nvidia/nsight-compute, the newest
+// there first, and takes the first that runs.
+func FindNCU(ctx context.Context, getenv func(string) string) (NCU, error) {
+	return findNCU(ctx, getenv, "/")
+}
+
+// ncuProduct tells Nsight Compute from npm-check-updates, which calls itself ncu too.
+var ncuProduct = regexp.MustCompile("Nsight Compute")
+
+func findNCU(ctx context.Context, getenv func(string) string, root string) (NCU, error) {
+	tool, err := search{Name: "ncu", Product: "Nsight Compute", Says: ncuProduct, Paths: ncuPaths(getenv, root), Missing: ErrNoNCU}.find(ctx)
+	return NCU(tool), err
+}
+
+func ncuPaths(getenv func(string) string, root string) []string {
+	paths := toolchain.InPath(getenv, "ncu")
+	for _, home := range toolkits(getenv, root) {
+		paths = append(paths, filepath.Join(home, "bin", "ncu"))
+	}
+	installed, _ := filepath.Glob(filepath.Join(root, "opt/nvidia/nsight-compute/*/ncu")) // the pattern is good
+	slices.SortFunc(installed, func(a, b string) int {
+		return -compareVersions(filepath.Base(filepath.Dir(a)), filepath.Base(filepath.Dir(b)))
+	})
+	return append(paths, installed...)
+}
+
+// compareVersions compares number by number: 2025.10 is newer than 2025.9.
+func compareVersions(a, b string) int {
+	return cmp.Or(slices.Compare(versionNumbers(a), versionNumbers(b)), strings.Compare(a, b))
+}
+
+func versionNumbers(s string) []int {
+	var numbers []int
+	for part := range strings.SplitSeq(s, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			break
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
 }

@@ -27,9 +27,6 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 	if len(devices) == 0 || job.Of(job.Candidate).Compiler == kernels.Program {
 		return runners.Measured{}, fmt.Errorf("%s is no kernel that is compiled ahead of its measuring", job.Manifest.Name)
 	}
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
@@ -163,10 +160,7 @@ func CompiledFor(done, left []string) string {
 // BuildLabels is what a runner on this host can take that compiles and measures nothing: one label for each kind of compiler that is
 // here.
 func (c Config) BuildLabels(ctx context.Context) ([]string, error) {
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
-	kinds, err := toolchain.Installed{Paths: c.Toolchains, Getenv: c.Getenv}.Kinds(ctx)
+	kinds, err := toolchain.Installed{Paths: c.Toolchains, Getenv: c.getenv()}.Kinds(ctx)
 	var labels []string
 	for _, kind := range kinds {
 		labels = append(labels, runners.BuildLabel(kind))

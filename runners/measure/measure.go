@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/command"
 	"github.com/kernelgate/kernelgate/runners/cpu"
@@ -63,9 +65,6 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if why := LeftOut(c.Runner, job.Manifest); why != "" {
 		return runners.Measured{}, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
 	}
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
@@ -104,6 +103,14 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 		out.Artifacts = keeps.Artifacts()
 	}
 	return out, nil
+}
+
+// getenv is the environment that compilers and harnesses are found by.
+func (c Config) getenv() func(string) string {
+	if c.Getenv == nil {
+		return os.Getenv
+	}
+	return c.Getenv
 }
 
 // layIn puts the include sets that the job names into its folders.
@@ -156,7 +163,7 @@ type backend interface {
 func (c Config) open(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (backend, error) {
 	switch job.Manifest.Mode {
 	case kernels.ModeCPU:
-		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv})
+		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv()})
 	case kernels.ModeCUDA:
 		return c.openCUDA(ctx, job, scratch, builds)
 	case kernels.ModeCommand:
@@ -168,7 +175,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string, build
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
 		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Toolchains: c.Toolchains, Handover: builds,
-		Seed: c.Seed, Getenv: c.Getenv,
+		Seed: c.Seed, Getenv: c.getenv(),
 	}
 	if c.Static {
 		config.Arch = c.Arch
@@ -191,5 +198,75 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, b
 }
 
 func (c Config) command(scratch string) command.Config {
-	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.Getenv, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev")}
+	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv(), GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev")}
+}
+
+// rivals times the manifest's other implementations on the shapes that the
+// candidate was timed on. One that cannot be timed is recorded as such: it is no
+// fault of the run. Only a cancelled context returns an error.
+func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.Config, p runners.Progress) ([]gates.Rival, error) {
+	if e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
+		return nil, nil
+	}
+	var shapes []kernels.Shape
+	for _, name := range gates.TimedShapes(job.Rule(), e) {
+		if s, ok := job.Manifest.Shape(name); ok {
+			shapes = append(shapes, s)
+		}
+	}
+	var all []gates.Rival
+	for i, r := range job.Manifest.Rivals {
+		p.Report(runners.Event{Gate: "rivals", Text: "timing " + r.Name, Done: i, Total: len(job.Manifest.Rivals), Unit: "rivals"})
+		times, err := command.RunRival(ctx, r, job.Trusted, shapes, c)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("timing the rivals of %s: %w", job.Manifest.Name, context.Cause(ctx))
+		}
+		if err != nil {
+			all = append(all, gates.Rival{Name: r.Name, Failure: strings.TrimPrefix(err.Error(), "timing the rival "+r.Name+": ")})
+		}
+		all = append(all, times...)
+	}
+	return all, nil
+}
+
+// A looker shows one case in full.
+type looker interface {
+	Look(ctx context.Context, c runners.Case) (*runners.Look, error)
+}
+
+// Look builds both sides of the job and runs one case on them.
+func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.Look, error) {
+	if _, err := c.layIn(job); err != nil {
+		return nil, err
+	}
+	b, err := c.open(ctx, job, scratch, nil)
+	if err != nil {
+		return nil, err
+	}
+	l, ok := b.(looker)
+	if !ok {
+		return nil, strict.Mistakef("%s is measured by a harness of its own, which alone sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
+	}
+	build := func(role runners.Role, side runners.Side) error {
+		p.Report(runners.Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
+		built, err := b.Build(ctx, role, side)
+		if err == nil && !built.OK {
+			err = strict.Mistakef("the %s does not build: %s", role, built.Error)
+		}
+		return err
+	}
+	if job.Baseline != nil {
+		if err := build(runners.Baseline, *job.Baseline); err != nil {
+			return nil, err
+		}
+	}
+	if err := build(runners.Candidate, job.Candidate); err != nil {
+		return nil, err
+	}
+	p.Report(runners.Event{Gate: gates.GateCorrectness, Text: one.Name()})
+	found, err := l.Look(ctx, one)
+	if err != nil {
+		return nil, fmt.Errorf("repeating the case %s: %w", one.Name(), err)
+	}
+	return found, nil
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,10 +100,6 @@ func broken(job *runners.Job, err error) error {
 // does not have.
 func absent(job *runners.Job) []gates.Diagnostic {
 	var all []gates.Diagnostic
-	text := job.Candidate.ManifestText
-	if text == "" {
-		text = job.ManifestText
-	}
 	m := job.Of(job.Candidate)
 	for _, folder := range m.Elsewhere() {
 		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, kernels.RepositoryFolder, filepath.FromSlash(folder))); err == nil {
@@ -112,20 +109,23 @@ func absent(job *runners.Job) []gates.Diagnostic {
 		if folder == m.Root {
 			field = "root"
 		}
-		line, column := strict.PlaceOf([]byte(text), field)
-		all = append(all, gates.Diagnostic{
-			File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error",
-			Message: fmt.Sprintf("%s: the head has no file in the folder %s (write its path from the repository's root; links are not followed)", field, folder),
-		})
+		all = append(all, mistake(job, fmt.Sprintf("%s: the head has no file in the folder %s (write its path from the repository's root; links are not followed)", field, folder), field))
 	}
 	return all
+}
+
+// mistake is one in the manifest that the candidate is built by.
+func mistake(job *runners.Job, message string, path ...string) gates.Diagnostic {
+	text := cmp.Or(job.Candidate.ManifestText, job.ManifestText)
+	line, column := strict.PlaceOf([]byte(text), path...)
+	return gates.Diagnostic{File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error", Message: message}
 }
 
 // shed finds shapes that the policy asks for, the base's default variant takes and the
 // head's does not. No author can get rid of a shape: the policy decides where the kernel
 // is judged.
 func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
-	m, text := job.Candidate.Manifest, []byte(job.Candidate.ManifestText)
+	m := job.Candidate.Manifest
 	shapes, secret := kernels.Sheds(base, m)
 	asked, asksSecret := askedFor(job.Policy, m.ShapeNames())
 	shapes = slices.DeleteFunc(shapes, func(name string) bool { return !slices.Contains(asked, name) })
@@ -139,11 +139,8 @@ func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
 	if len(what) == 0 {
 		return nil
 	}
-	line, column := strict.PlaceOf(text, "variants", m.DefaultVariant, "limits")
-	return []gates.Diagnostic{{
-		File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error",
-		Message: fmt.Sprintf("variants.%s.limits: leave out %s, which the policy asks for and the base's default variant takes (widen them, or keep the default variant)", m.DefaultVariant, strings.Join(what, " and ")),
-	}}
+	message := fmt.Sprintf("variants.%s.limits: leave out %s, which the policy asks for and the base's default variant takes (widen them, or keep the default variant)", m.DefaultVariant, strings.Join(what, " and "))
+	return []gates.Diagnostic{mistake(job, message, "variants", m.DefaultVariant, "limits")}
 }
 
 // takesMore is the shapes that the head's default variant takes and the base's does not.
@@ -160,27 +157,10 @@ func takesMore(base, head *kernels.Manifest) []string {
 // askedFor is the shapes that any rule of the policy asks anything of, and whether it asks
 // for secret ones.
 func askedFor(p *policies.Policy, known []string) (shapes []string, secret bool) {
-	ask := func(s policies.Shapes) { shapes = append(shapes, s.Pick(known)...) }
 	for _, r := range p.Rules {
 		g := r.Gates
-		if g.Correctness != nil {
-			ask(g.Correctness.Shapes)
-			secret = secret || g.Correctness.SecretCases > 0
-		}
-		if g.Sanitize != nil {
-			ask(g.Sanitize.Shapes)
-			secret = secret || g.Sanitize.SecretCases > 0
-		}
-		if g.Performance != nil {
-			for _, goal := range []*policies.Goal{g.Performance.Target, g.Performance.Guard} {
-				if goal != nil {
-					ask(goal.Shapes)
-				}
-			}
-		}
-		if g.Profile != nil {
-			ask(g.Profile.Shapes)
-		}
+		SeeShapes(g, func(_ string, s policies.Shapes) { shapes = append(shapes, s.Pick(known)...) })
+		secret = secret || g.Correctness != nil && g.Correctness.SecretCases > 0 || g.Sanitize != nil && g.Sanitize.SecretCases > 0
 	}
 	return shapes, secret
 }

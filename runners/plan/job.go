@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,16 +85,12 @@ func (p *Plan) room(key string) (string, error) {
 // provenance records where everything came from, and how to run it again.
 func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	at := &job.Provenance
-	sum := sha256.Sum256([]byte(job.ManifestText))
-	at.Time, at.Program, at.Host, at.Manifest = p.opt.Started, p.opt.Version, p.opt.Host, hex.EncodeToString(sum[:])
+	at.Time, at.Program, at.Host = p.opt.Started, p.opt.Version, p.opt.Host
+	at.Manifest = fmt.Sprintf("%x", sha256.Sum256([]byte(job.ManifestText)))
 	if own := job.Candidate.ManifestText; own != "" {
-		sum := sha256.Sum256([]byte(own))
-		at.Implementation = hex.EncodeToString(sum[:])
+		at.Implementation = fmt.Sprintf("%x", sha256.Sum256([]byte(own)))
 	}
-	at.Repository = p.opt.Repository
-	if at.Repository == "" {
-		at.Repository = filepath.Base(p.opt.Repo.Dir())
-	}
+	at.Repository = cmp.Or(p.opt.Repository, filepath.Base(p.opt.Repo.Dir()))
 	var err error
 	if at.Base, err = p.opt.Repo.Describe(ctx, p.opt.Base); err != nil {
 		return strict.Mistake{Err: err}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,7 @@ func (p *Plan) called(ctx context.Context, all []string) (map[string]string, err
 
 // manifests is those of a revision, by key; where it has none, the trusted revision's.
 func (p *Plan) manifests(ctx context.Context, rev string, keys []string) (map[string][]byte, error) {
-	var files, missing []string
+	var files []string
 	for _, key := range keys {
 		files = append(files, kernels.FileOf(key))
 	}
@@ -69,21 +70,15 @@ func (p *Plan) manifests(ctx context.Context, rev string, keys []string) (map[st
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
-		if found[file] == nil {
-			missing = append(missing, file)
-		}
-	}
+	missing := slices.DeleteFunc(files, func(file string) bool { return found[file] != nil })
 	newer, err := p.texts(ctx, p.opt.Trusted, missing)
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(found, newer)
 	texts := map[string][]byte{}
 	for _, key := range keys {
-		file := kernels.FileOf(key)
-		if text, ok := found[file]; ok {
-			texts[key] = text
-		} else if text, ok := newer[file]; ok {
+		if text, ok := found[kernels.FileOf(key)]; ok {
 			texts[key] = text
 		}
 	}

@@ -6,6 +6,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -71,9 +72,7 @@ type Plan struct {
 
 // New looks at what the change touches.
 func New(ctx context.Context, opt Options) (*Plan, error) {
-	if opt.Trusted == "" {
-		opt.Trusted = opt.Base
-	}
+	opt.Trusted = cmp.Or(opt.Trusted, opt.Base)
 	p := &Plan{opt: opt}
 	if opt.Variant != "" || p.byHand() {
 		return p, nil

@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,8 +28,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	}
 	p.fewerRounds(job)
 	p.staticOnly(job)
-	sum := sha256.Sum256(text)
-	job.Provenance.Policy = hex.EncodeToString(sum[:])
+	job.Provenance.Policy = fmt.Sprintf("%x", sha256.Sum256(text))
 	job.PolicyFile, job.PolicyText = file, string(text)
 	return nil
 }
@@ -38,11 +37,7 @@ func (p *Plan) policyText(ctx context.Context, job *runners.Job) (string, []byte
 	if p.opt.Policy != "" {
 		return PolicyNamed(p.opt.Policy)
 	}
-	rev := p.opt.Trusted
-	if p.opt.PolicyAt != "" {
-		rev = p.opt.PolicyAt
-	}
-	text, err := p.opt.Repo.Read(ctx, rev, PolicyFile)
+	text, err := p.opt.Repo.Read(ctx, cmp.Or(p.opt.PolicyAt, p.opt.Trusted), PolicyFile)
 	if err == nil {
 		if p.opt.PolicyAt == "" && slices.Contains(p.changed, PolicyFile) {
 			job.Notes = append(job.Notes, "The change edits the policy: it is judged by the base's, and takes effect when it is merged.")
@@ -103,31 +98,32 @@ func checkShapes(job runners.Job) error {
 	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
 	var wrong []string
-	see := func(field string, s policies.Shapes) {
+	SeeShapes(rule.Gates, func(field string, s policies.Shapes) {
 		for _, name := range s.Unknown(known) {
 			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
 		}
+	})
+	if len(wrong) > 0 {
+		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
 	}
-	g := rule.Gates
+	return nil
+}
+
+// SeeShapes shows the shapes that gates ask something of, each with the field that names them.
+func SeeShapes(g policies.Gates, see func(field string, s policies.Shapes)) {
 	if g.Correctness != nil {
 		see("correctness.shapes", g.Correctness.Shapes)
 	}
 	if g.Sanitize != nil {
 		see("sanitize.shapes", g.Sanitize.Shapes)
 	}
-	if perf := g.Performance; perf != nil {
-		if perf.Target != nil {
-			see("performance.target.shapes", perf.Target.Shapes)
-		}
-		if perf.Guard != nil {
-			see("performance.guard.shapes", perf.Guard.Shapes)
-		}
+	if g.Performance != nil && g.Performance.Target != nil {
+		see("performance.target.shapes", g.Performance.Target.Shapes)
+	}
+	if g.Performance != nil && g.Performance.Guard != nil {
+		see("performance.guard.shapes", g.Performance.Guard.Shapes)
 	}
 	if g.Profile != nil {
 		see("profile.shapes", g.Profile.Shapes)
 	}
-	if len(wrong) > 0 {
-		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,7 @@ func (p *Plan) toolchains(ctx context.Context) (pins, error) {
 	if p.pins != nil {
 		return *p.pins, nil
 	}
-	trusted, err := p.pinned(ctx, p.opt.Trusted)
-	if p.opt.PolicyAt != "" {
-		trusted, err = p.pinned(ctx, p.opt.PolicyAt)
-	}
+	trusted, err := p.pinned(ctx, cmp.Or(p.opt.PolicyAt, p.opt.Trusted))
 	if err != nil {
 		return pins{}, err
 	}

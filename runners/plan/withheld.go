@@ -14,7 +14,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -46,18 +45,10 @@ func (p *Plan) withheld(ctx context.Context, job *runners.Job) ([]gates.Diagnost
 	if err != nil {
 		return nil, err
 	}
-	text := job.Candidate.ManifestText
-	if text == "" {
-		text = job.ManifestText
-	}
-	line, column := strict.PlaceOf([]byte(text), "sources")
 	var all []gates.Diagnostic
 	for _, f := range edited {
 		if slices.Contains(read, f) && (plain || slices.Contains(code, path.Ext(f))) {
-			all = append(all, gates.Diagnostic{
-				File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error",
-				Message: fmt.Sprintf("sources: %s is read by %s and edited by the change, which may not bring it, since it is no source in the base: it would be merged unjudged (name it in sources there first, or put the edit into a new file)", f, v.Source),
-			})
+			all = append(all, mistake(job, fmt.Sprintf("sources: %s is read by %s and edited by the change, which may not bring it, since it is no source in the base: it would be merged unjudged (name it in sources there first, or put the edit into a new file)", f, v.Source), "sources"))
 		}
 	}
 	return all, nil

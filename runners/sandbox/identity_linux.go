@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -63,12 +64,7 @@ func mapped(file string) ([]syscall.SysProcIDMap, error) {
 }
 
 func contains(ids []syscall.SysProcIDMap, id int) bool {
-	for _, m := range ids {
-		if id >= m.ContainerID && id < m.ContainerID+m.Size {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ids, func(m syscall.SysProcIDMap) bool { return id >= m.ContainerID && id < m.ContainerID+m.Size })
 }
 
 // userNamespace describes a child process in a new user namespace, in which it holds every capability,

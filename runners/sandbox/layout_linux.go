@@ -76,7 +76,7 @@ func (l *layout) add(kind mountKind, path string) error {
 	switch {
 	case real == "/":
 		return errors.New("would show the whole host; name the directories that are needed")
-	case real == "/tmp" || within(real, "/proc") || (kind != device && within(real, "/dev")):
+	case real == "/tmp" || Within(real, "/proc") || (kind != device && Within(real, "/dev")):
 		return errors.New("the sandbox has a /tmp, a /proc and a /dev of its own")
 	case kind == scratch && !info.IsDir():
 		return errors.New("not a directory")
@@ -116,8 +116,8 @@ func resolve(path string) (real string, links []link, err error) {
 	return real, links, nil
 }
 
-// within reports whether path is dir or lies below it; both are clean.
-func within(path, dir string) bool {
+// Within reports whether path is dir or lies below it; both are clean.
+func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 

@@ -13,6 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrUnsupported means that this host's kernel, or how it is set up, refuses the sandbox. The error that
+// wraps it says what to do.
+var ErrUnsupported = errors.New("the sandbox is not supported here")
+
+// Support is what a host allows.
+type Support struct {
+	Checks   []Check
+	Landlock int // the kernel's Landlock version, 0 for none
+}
+
+// A Check is one thing that the sandbox relies on.
+type Check struct {
+	Name   string
+	OK     bool
+	Needed bool   // Start fails without it
+	Detail string // what was found
+	Remedy string // what to do if it is not OK
+}
+
+// Works reports whether Start works at all.
+func (s Support) Works() bool {
+	return !slices.ContainsFunc(s.Checks, func(c Check) bool { return c.Needed && !c.OK })
+}
+
 // Probe finds out what this host allows, by building a sandbox that runs nothing.
 func Probe() Support {
 	s := Support{Landlock: landlockABI()}

@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -116,8 +116,8 @@ func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side
 	if strings.Contains(text, "__TIME__") {
 		text += time.Now().String()
 	}
-	sum := sha256.Sum256([]byte(text))
-	out := gates.Build{Variant: side.Variant, Source: file, EntryLine: 1, OK: true, Code: hex.EncodeToString(sum[:]), Compiler: "scripted 1"}
+	code := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	out := gates.Build{Variant: side.Variant, Source: file, EntryLine: 1, OK: true, Code: code, Compiler: "scripted 1"}
 	if b.job.Rule().Gates.PTXAS != nil {
 		little := 1000
 		out.Resources = &gates.Resources{Stack: &little, CodeSize: &little}
@@ -130,7 +130,7 @@ func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side
 }
 
 func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
-	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: b.job.Manifest.Tolerance.Abs, Rel: b.job.Manifest.Tolerance.Rel}}
+	out := &gates.Correctness{Tolerance: gates.Tolerance(b.job.Manifest.Tolerance)}
 	for _, c := range runners.Cases(b.job, gate, b.rng) {
 		e := c.Evidence()
 		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}

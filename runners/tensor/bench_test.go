@@ -65,7 +65,7 @@ func BenchmarkCompare(b *testing.B) {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)
 			for b.Loop() {
-				if _, err := Compare(d, buf, values, Tolerance{Abs: 0.06}); err != nil {
+				if _, err := Compare(d, buf, values, kernels.Tolerance{Abs: 0.06}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -4,47 +4,30 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 )
 
-// A Tolerance is how far an element may be from its reference: it is bad when |got − want| > Abs + Rel·|want|.
-type Tolerance struct {
-	Abs, Rel float64
-}
-
-// Errors is how an output differs from its reference.
+// Compare measures got, elements of d, against want: an element is bad when |got − want| > Abs + Rel·|want|. An integer
+// that equals the poison pattern is unwritten only if it is also beyond the tolerance: it may be the right answer.
 //
 // An element that cannot be subtracted is a fault: still poisoned, or not finite where the reference is (or
 // the other way round, or another infinity). Faults are bad, counted by kind, and left out of MaxAbs, MeanAbs
 // and Norm, so that those keep describing the rest. The kinds do not overlap: a poisoned element is Unwritten, not
 // NaN. An element that is NaN, or the same infinity, as its reference is neither bad nor part of the figures.
 //
-// Every float here is finite, because JSON knows nothing else: what would be Inf is math.MaxFloat64.
-type Errors struct {
-	Elements int
-	MaxAbs   float64
-	MeanAbs  float64
-	// Norm is ‖got − want‖₂ / ‖want‖₂: 0 when both are 0, math.MaxFloat64 when the reference alone is.
-	Norm float64
-
-	Bad       int // beyond the tolerance, and every fault
-	NaN       int
-	Inf       int
-	Unwritten int
-}
-
-// Compare measures got, elements of d, against want. An integer that equals the poison pattern is unwritten only
-// if it is also beyond the tolerance: it may be the right answer.
-func Compare(d kernels.DType, got []byte, want []float64, tol Tolerance) (Errors, error) {
+// Norm is ‖got − want‖₂ / ‖want‖₂: 0 when both are 0. Every float is finite, because JSON knows nothing else: what would
+// be Inf, as Norm where the reference alone is 0, is math.MaxFloat64.
+func Compare(d kernels.DType, got []byte, want []float64, tol kernels.Tolerance) (gates.Errors, error) {
 	if len(got) != len(want)*d.Size() {
-		return Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
+		return gates.Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
 			d, len(got), len(want), len(want)*d.Size())
 	}
-	if err := tol.validate(); err != nil {
-		return Errors{}, fmt.Errorf("compare %s output: %w", d, err)
+	if err := validate(tol); err != nil {
+		return gates.Errors{}, fmt.Errorf("compare %s output: %w", d, err)
 	}
 
-	c := comparison{poison: patternOf(d), got: got, Errors: Errors{Elements: len(want)}}
+	c := comparison{poison: patternOf(d), got: got, Errors: gates.Errors{Elements: len(want)}}
 	var values [512]float64
 	for start := 0; start < len(want); start += len(values) {
 		n := min(len(values), len(want)-start)
@@ -57,7 +40,7 @@ func Compare(d kernels.DType, got []byte, want []float64, tol Tolerance) (Errors
 	return c.Errors, nil
 }
 
-func (t Tolerance) validate() error {
+func validate(t kernels.Tolerance) error {
 	for _, x := range []float64{t.Abs, t.Rel} {
 		if !(x >= 0 && x <= math.MaxFloat64) { // a NaN here would let everything pass
 			return fmt.Errorf("tolerance abs %v, rel %v: use finite numbers of 0 or more", t.Abs, t.Rel)
@@ -66,9 +49,9 @@ func (t Tolerance) validate() error {
 	return nil
 }
 
-// A comparison is Errors in the making.
+// A comparison is errors in the making.
 type comparison struct {
-	Errors
+	gates.Errors
 	poison pattern
 	got    []byte
 
@@ -77,7 +60,7 @@ type comparison struct {
 	difference, reference norm // of the compared elements
 }
 
-func (c *comparison) element(i int, got, want float64, tol Tolerance) {
+func (c *comparison) element(i int, got, want float64, tol kernels.Tolerance) {
 	diff := math.Abs(got - want)
 	if !(diff <= math.MaxFloat64) && !(isFinite(got) && isFinite(want)) {
 		c.nonFinite(i, got, want)
@@ -123,3 +106,53 @@ func (c *comparison) finish() {
 func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 func storable(x float64) float64 { return min(x, math.MaxFloat64) }
+
+// A norm is a Euclidean one in the making. Squares of the largest and smallest float64s leave its range, so they
+// are summed apart, scaled by a power of two: a reference of 1e-200 is small, not zero.
+type norm struct {
+	small, middle, big float64
+}
+
+const (
+	squareLow, squareHigh = 0x1p-480, 0x1p+480 // between them, 2⁶⁴ squares can be summed without loss
+	shift                 = 600
+	shrink, grow          = 0x1p-600, 0x1p+600
+)
+
+// add takes a magnitude.
+func (n *norm) add(x float64) {
+	switch {
+	case x > squareHigh:
+		x *= shrink
+		n.big += float64(x * x)
+	case x < squareLow:
+		x *= grow
+		n.small += float64(x * x)
+	default:
+		n.middle += float64(x * x)
+	}
+}
+
+// value is m·2ᵉ. A class two steps down cannot matter next to one above.
+func (n *norm) value() (m float64, e int) {
+	switch {
+	case n.big > 0:
+		return math.Sqrt(n.big + float64(n.middle*shrink*shrink)), shift
+	case n.middle > 0:
+		return math.Sqrt(n.middle + float64(n.small*shrink*shrink)), 0
+	}
+	return math.Sqrt(n.small), -shift
+}
+
+// ratio is a/b, with 0/0 = 0 and anything else over 0 = +Inf.
+func ratio(a, b *norm) float64 {
+	top, e := a.value()
+	bottom, f := b.value()
+	switch {
+	case top == 0:
+		return 0
+	case bottom == 0:
+		return math.Inf(1)
+	}
+	return math.Ldexp(top/bottom, e-f)
+}

@@ -1,6 +1,10 @@
 package tensor
 
-import "github.com/kernelgate/kernelgate/kernels"
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
 
 // poisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
 // a period of at most four bytes, so that a device can be poisoned by a plain memset: of bytes for 8-bit formats, of
@@ -27,7 +31,7 @@ func poisonWord(d kernels.DType) uint32 {
 	case kernels.I8, kernels.U8, kernels.I16, kernels.U16, kernels.I32, kernels.U32, kernels.I64, kernels.U64, kernels.Bool:
 		return 0xA5A5A5A5
 	}
-	panic(unknown(d))
+	panic(fmt.Sprintf("tensor: unknown element format %q", string(d)))
 }
 
 // Poison fills dst with elements that no kernel should leave behind, so that what was not written shows.

@@ -12,8 +12,6 @@ package tensor
 import (
 	"fmt"
 	"math"
-
-	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // Elements is the number of elements of a shape; a shape of no axes is a scalar. Shapes come out of manifest
@@ -36,8 +34,4 @@ func Elements(shape []int) (int, error) {
 		return 0, nil
 	}
 	return n, nil
-}
-
-func unknown(d kernels.DType) string {
-	return fmt.Sprintf("tensor: unknown element format %q", string(d))
 }

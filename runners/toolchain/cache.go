@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -15,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // A Cache keeps what compilers made, so that the same source is compiled once. It holds what the tools printed and wrote,
@@ -79,7 +83,7 @@ func (c *Cache) hidden(readable []string) error {
 		return fmt.Errorf("finding the build cache: %w", err)
 	}
 	for _, path := range readable {
-		if real, err := filepath.EvalSymlinks(path); err == nil && within(dir, real) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && sandbox.Within(dir, real) {
 			return fmt.Errorf("the build cache %s lies below %s, which the compiler can read: move it elsewhere, e.g. by XDG_CACHE_HOME", c.Dir, path)
 		}
 	}
@@ -128,6 +132,24 @@ func (c *Cache) store(key string, o nvccOutput) error {
 		return err
 	}
 	return c.Keep(key, map[string][]byte{recordFileName: record, cubinFileName: o.Image, logFileName: []byte(o.Log), usageFileName: []byte(o.Usage)})
+}
+
+// text is what is kept under a key or, where there is nothing, what make says, which is kept then. A nil cache keeps nothing.
+func (c *Cache) text(key, what string, make func() (string, error)) (string, error) {
+	if c == nil {
+		return make()
+	}
+	if o, ok := c.load(key); ok {
+		return o.Log, nil
+	}
+	text, err := make()
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.MkdirAll(c.Dir, 0o700), c.store(key, nvccOutput{Log: text})); err != nil {
+		c.warn("keeping "+what, err)
+	}
+	return text, nil
 }
 
 // sumsFileName is the file of an entry that lists the others' checksums in the form of sha256sum.
@@ -184,8 +206,7 @@ func readEntry(dir string) (map[string][]byte, error) {
 func checksums(files map[string][]byte) string {
 	var lines strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum := sha256.Sum256(files[name])
-		fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), name)
+		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(files[name]), name)
 	}
 	return lines.String()
 }
@@ -209,4 +230,75 @@ func (c *Cache) Keep(key string, files map[string][]byte) error {
 		return err
 	}
 	return c.evict(key)
+}
+
+// cacheVersion changes when entries get another form, or are made in another way than args tells.
+const cacheVersion = 2
+
+// cacheKey names everything that the output of a build depends on: the tools, the call, and all of the folder, since
+// any file in it can be included.
+func (c *CUDA) cacheKey(b NVCCBuild) (string, error) {
+	h := sha256.New()
+	err := json.NewEncoder(h).Encode(struct {
+		Version                int
+		Compiler, HostCompiler string
+		Digest                 string `json:",omitempty"`
+		Cuobjdump              bool
+		Memory                 int64
+		Source, Markers, Arch  string
+		Args                   []string
+	}{cacheVersion, c.Version, c.HostVersion, c.Digest, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b)})
+	if err != nil {
+		return "", fmt.Errorf("naming the build of %s: %w", b.Source, err)
+	}
+	if err := hashFolder(h, b.Dir); err != nil {
+		return "", fmt.Errorf("reading the sources of %s: %w", b.Source, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashFolder takes names and contents of files, and where links point to. What a link points to counts only where it lies
+// in the folder itself: of the rest the compiler sees nothing but the system.
+func hashFolder(h hash.Hash, dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(real, path)
+		if err != nil {
+			return err
+		}
+		switch d.Type() {
+		case 0:
+			sum, err := hashFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(h, "file %q %x\n", name, sum)
+		case fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(h, "link %q %q\n", name, target)
+		}
+		return nil
+	})
+}
+
+func hashFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
 }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +30,7 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 		c.path = append([]string{filepath.Dir(p.Executable)}, c.path...)
 		for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Real)} {
 			c.read = append(c.read, dir)
-			if home := getenv("HOME"); dir == "/" || home != "" && within(filepath.Clean(home), dir) {
+			if home := getenv("HOME"); dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) {
 				return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
 			}
 		}
@@ -106,7 +104,7 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string) (*Cubin
 	}
 	cubin := &Cubin{Log: log.String(), Diagnostics: diagnosticsIn(log.String(), b.Dir), Path: filepath.Join(out, commandCubin)}
 	if !r.OK() {
-		summary, _ := (&CUDA{Memory: c.memory}).refusal(r, cubin.Log, cubin.Diagnostics)
+		summary, _ := refusal(c.memory, r, cubin.Log, cubin.Diagnostics)
 		return nil, cubin.refuse("the build %s: %s", shown(strings.Join(b.Args, " ")), summary)
 	}
 	if cubin.Image, err = readOutput(cubin.Path, maxImage); err != nil {
@@ -142,15 +140,7 @@ func (c *Command) env(b CommandBuild, out string) []string {
 // readCommand reads the cubin, and holds the launch that is asked for against it.
 func (c *Cubin) readCommand(b CommandBuild, text []byte) error {
 	var s commandSaid
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(&s)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows it")
-		}
-	}
-	if err != nil {
+	if err := readStrictly(text, &s); err != nil {
 		return c.refuse("%s of the build cannot be read: %v (write e.g. {\"entry\": \"softmax\", \"block\": [128], \"shared_memory\": 0})", commandLaunch, err)
 	}
 	if len(s.Block) == 0 || len(s.Block) > 3 {

@@ -69,16 +69,14 @@ func (f *cubinFile) params(symbol string) ([]Param, error) {
 			}
 			total = int(le.Uint16(a.data))
 			continue
-		case attributeParameter:
-			if len(a.data) != 12 {
-				return nil, malformed("a parameter in %d bytes", len(a.data))
-			}
-			ordinal, p = int(le.Uint16(a.data[4:])), Param{Offset: int(le.Uint16(a.data[6:])), Size: int(le.Uint32(a.data[8:]) >> 18)}
-		case attributeParameterV2:
+		case attributeParameter, attributeParameterV2:
 			if len(a.data) != 12 {
 				return nil, malformed("a parameter in %d bytes", len(a.data))
 			}
 			ordinal, p = int(le.Uint16(a.data[4:])), Param{Offset: int(le.Uint16(a.data[6:])), Size: int(le.Uint16(a.data[8:]))}
+			if a.kind == attributeParameter {
+				p.Size = int(le.Uint32(a.data[8:]) >> 18)
+			}
 		default:
 			continue
 		}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -59,7 +57,7 @@ var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
 
 // FindNVDisasm looks for it beside nvcc, in PATH, and beside a Triton that fetch-triton.sh has left, which brings one.
 func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Disassembler, error) {
-	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, inPath(getenv, "nvdisasm")...)
+	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, InPath(getenv, "nvdisasm")...)
 	if root, err := cacheRoot(getenv); err == nil {
 		brought, _ := filepath.Glob(filepath.Join(root, "triton-*", "triton", "backends", "nvidia", "bin", "nvdisasm"))
 		slices.Reverse(brought)
@@ -106,24 +104,11 @@ func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string
 		if err != nil {
 			return nil, fmt.Errorf("reading machine code: %w", err)
 		}
-		name := sha256.Sum256(fmt.Appendf(nil, "disassembly %d %s %q %x", cacheVersion, d.Version, d.args, sum))
-		key = hex.EncodeToString(name[:])
-		if o, ok := d.Cache.load(key); ok {
-			return d.parse(o.Log), nil
-		}
+		key = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "disassembly %d %s %q %x", cacheVersion, d.Version, d.args, sum)))
 	}
-	text, err := d.run(ctx, path)
+	text, err := d.Cache.text(key, "a disassembly", func() (string, error) { return d.run(ctx, path) })
 	if err != nil {
 		return nil, err
-	}
-	if d.Cache != nil {
-		err := os.MkdirAll(d.Cache.Dir, 0o700)
-		if err == nil {
-			err = d.Cache.store(key, nvccOutput{Log: text})
-		}
-		if err != nil {
-			d.Cache.warn("keeping a disassembly", err)
-		}
 	}
 	return d.parse(text), nil
 }

@@ -3,6 +3,7 @@ package toolchain
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -73,12 +74,7 @@ var (
 
 func sassClass(word string) class {
 	begins := func(list []string) bool {
-		for _, name := range list {
-			if strings.HasPrefix(word, name) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(name string) bool { return strings.HasPrefix(word, name) })
 	}
 	switch {
 	case strings.HasSuffix(word, "MMA"):

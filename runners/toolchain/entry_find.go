@@ -22,7 +22,7 @@ func (c *Cubin) findEntries(b NVCCBuild, f *cubinFile) error {
 	if len(symbols) > maxKernels {
 		return c.refuse("%s has %d kernels, over the limit of %d: compile fewer from one source", b.Source, len(symbols), maxKernels)
 	}
-	names := functionNames(symbols)
+	names := mapped(symbols, newFunctionName)
 	var byMarker map[int]functionName
 	if b.markers != "" {
 		names, byMarker = marked(names)

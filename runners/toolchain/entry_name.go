@@ -93,14 +93,6 @@ func nameKey(name string) string {
 	return nameNumbers.ReplaceAllString(nameBlanks.ReplaceAllString(name, "$1"), "$1")
 }
 
-func functionNames(symbols []string) []functionName {
-	var names []functionName
-	for _, s := range symbols {
-		names = append(names, newFunctionName(s))
-	}
-	return names
-}
-
 // matches are the functions that an entry may mean: the one with this very symbol, or those of its C++ name.
 func matches(entry kernels.Entry, names []functionName) []functionName {
 	var found []functionName

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,10 +32,7 @@ func markerSource(entries []kernels.Entry) string {
 		if e.Plain() {
 			continue
 		}
-		kind := e.Signature()
-		if kind == "" {
-			kind = "decltype(" + e.Address() + ")"
-		}
+		kind := cmp.Or(e.Signature(), "decltype("+e.Address()+")")
 		fmt.Fprintf(&lines, "template __global__ void %s<%d, %s, %s>();\n", markerName, i, kind, e.Address())
 	}
 	if lines.Len() == 0 {

@@ -76,13 +76,10 @@ func (c *CUDA) Build(ctx context.Context, b NVCCBuild) (*Cubin, error) {
 		return cubin, nil
 	}
 	cubin, err := c.build(ctx, b, filepath.Join(out, "kernel.cubin"))
-	if err == nil {
-		return cubin, nil
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(out))
 	}
-	if left := os.RemoveAll(out); left != nil {
-		err = errors.Join(err, left)
-	}
-	return nil, err
+	return cubin, nil
 }
 
 func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, error) {

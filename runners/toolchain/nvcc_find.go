@@ -54,7 +54,7 @@ func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
 
 // equip finds what nvcc needs beside itself.
 func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
-	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, inPath(getenv, "cuobjdump")...) {
+	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, InPath(getenv, "cuobjdump")...) {
 		if path, ok := program(name); ok {
 			c.Cuobjdump = path
 			break
@@ -64,7 +64,7 @@ func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	for _, dir := range c.folders() {
-		if dir == "/" || getenv("HOME") != "" && within(filepath.Clean(getenv("HOME")), dir) {
+		if dir == "/" || getenv("HOME") != "" && sandbox.Within(filepath.Clean(getenv("HOME")), dir) {
 			return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
 		}
 	}
@@ -79,7 +79,7 @@ func (c *CUDA) folders() []string {
 	}
 	var folders []string
 	for _, program := range programs {
-		if !slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return within(program, dir) }) {
+		if !slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return sandbox.Within(program, dir) }) {
 			folders = append(folders, prefix(program))
 		}
 	}
@@ -90,11 +90,6 @@ func (c *CUDA) folders() []string {
 // prefix is the folder that a program was installed to.
 func prefix(program string) string { return filepath.Dir(filepath.Dir(program)) }
 
-// within tells whether path is dir or lies below it; both are clean.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
-
 func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*CUDA, error) {
 	if home := getenv("CUDA_HOME"); home != "" {
 		c, err := tryNVCC(ctx, filepath.Join(home, "bin", "nvcc"))
@@ -104,7 +99,7 @@ func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*C
 		return c, nil
 	}
 	var broken error
-	for _, path := range slices.Concat(inPath(getenv, "nvcc"), []string{filepath.Join(usual, "bin", "nvcc")}, fetched(getenv)) {
+	for _, path := range slices.Concat(InPath(getenv, "nvcc"), []string{filepath.Join(usual, "bin", "nvcc")}, fetched(getenv)) {
 		c, err := tryNVCC(ctx, path)
 		switch {
 		case err == nil:
@@ -154,10 +149,11 @@ func program(path string) (string, bool) {
 	return real, err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-func inPath(getenv func(string) string, name string) []string {
+// InPath is where a program may lie by PATH.
+func InPath(getenv func(string) string, name string) []string {
 	var paths []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
-		// A relative folder would mean another program in every checkout.
+		// A relative folder would mean another program in every checkout that is judged.
 		if filepath.IsAbs(dir) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
@@ -178,24 +174,16 @@ func fetched(getenv func(string) string) []string {
 	if err != nil {
 		return nil
 	}
-	type release struct {
-		version []int
-		nvcc    string
-	}
-	var releases []release
-	for _, home := range homes {
+	version := func(home os.DirEntry) []int {
 		text, ok := strings.CutPrefix(home.Name(), "cuda-")
-		version := numbers(text)
-		if ok && version != nil {
-			releases = append(releases, release{version, filepath.Join(dir, home.Name(), "bin", "nvcc")})
+		if !ok {
+			return nil
 		}
+		return numbers(text)
 	}
-	slices.SortFunc(releases, func(a, b release) int { return slices.Compare(b.version, a.version) })
-	var paths []string
-	for _, r := range releases {
-		paths = append(paths, r.nvcc)
-	}
-	return paths
+	homes = slices.DeleteFunc(homes, func(home os.DirEntry) bool { return version(home) == nil })
+	slices.SortStableFunc(homes, func(a, b os.DirEntry) int { return slices.Compare(version(b), version(a)) })
+	return mapped(homes, func(home os.DirEntry) string { return filepath.Join(dir, home.Name(), "bin", "nvcc") })
 }
 
 // numbers reads a version; nil is none, such as that of a folder which is still being filled.

@@ -12,23 +12,21 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// refusal puts a failed run into one line for people, and tells whether it would end the same way again.
-func (c *CUDA) refusal(r sandbox.Result, log string, diagnostics []gates.Diagnostic) (summary string, final bool) {
+// refusal puts a failed run with so much memory into one line for people, and tells whether it would end the same way again.
+func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Diagnostic) (summary string, final bool) {
 	const cheaper = "; make the source cheaper to compile: deep templates, constexpr loops and large arrays cost most"
 	if r.TimedOut || r.OutOfMemory || r.OutputTruncated || r.Signal != 0 {
-		why := strings.Join(r.Refused, "; ")
-		if why == "" {
-			why = fmt.Sprintf("it died: %s", r.Signal)
-		}
+		why := cmp.Or(strings.Join(r.Refused, "; "), fmt.Sprintf("it died: %s", r.Signal))
 		return "the compiler was stopped: " + why + cheaper, false
 	}
+	allowed := fmt.Sprintf(" (with %d MiB allowed)", memory>>20)
 	e := CompileError{Diagnostics: diagnostics}
 	summary = e.summary(sandbox.Result{ExitCode: r.ExitCode})
 	switch i := slices.IndexFunc(diagnostics, isError); {
 	case i >= 0 && exhausted.MatchString(diagnostics[i].Message):
-		return "the compiler was stopped: " + summary + c.memoryText() + cheaper, false
+		return "the compiler was stopped: " + summary + allowed + cheaper, false
 	case i < 0 && exhausted.MatchString(log):
-		return "the compiler was stopped: " + exhausted.FindString(log) + c.memoryText() + cheaper, false
+		return "the compiler was stopped: " + exhausted.FindString(log) + allowed + cheaper, false
 	case i < 0 && lastLine(log) != "":
 		summary += ": " + lastLine(log)
 	case i < 0:
@@ -40,10 +38,6 @@ func (c *CUDA) refusal(r sandbox.Result, log string, diagnostics []gates.Diagnos
 
 // exhausted is how the compilers say that they got no memory, or that one of their parts was killed for it.
 var exhausted = regexp.MustCompile(`(?im)^.*(?:out of memory|memory exhausted|std::bad_alloc|died due to signal|killed signal).*$`)
-
-func (c *CUDA) memoryText() string {
-	return fmt.Sprintf(" (with %d MiB allowed)", c.memory()>>20)
-}
 
 func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, buildMemory) }
 

@@ -48,7 +48,7 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 		if b.isPTX() {
 			ofSource(diagnostics)
 		}
-		o.Refusal, o.Final = c.refusal(r, log, diagnostics)
+		o.Refusal, o.Final = refusal(c.memory(), r, log, diagnostics)
 		if o.Final && !blames(diagnostics) {
 			err = c.probe(ctx, b)
 		}
@@ -103,7 +103,7 @@ func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 		return err
 	}
 	if !r.OK() {
-		summary, _ := c.refusal(r, log, diagnosticsIn(log, dir))
+		summary, _ := refusal(c.memory(), r, log, diagnosticsIn(log, dir))
 		return fmt.Errorf("nvcc %s with %s refuses even an empty kernel for %s (%s): check the flags %q and the host compiler",
 			c.Version, c.HostVersion, b.Arch, summary, append(slices.Clone(b.Flags), b.Defines...))
 	}

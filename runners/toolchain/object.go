@@ -2,7 +2,6 @@ package toolchain
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,8 +78,7 @@ func parseObject(image []byte, entry string) (Object, error) {
 		return Object{}, err
 	}
 	o := Object{Image: l.write(), Entry: l.entry, Globals: f.globals()}
-	sum := sha256.Sum256(o.Image)
-	o.Code = hex.EncodeToString(sum[:])
+	o.Code = fmt.Sprintf("%x", sha256.Sum256(o.Image))
 	for _, s := range l.sections {
 		if s.flags&sectionRuns != 0 {
 			o.CodeSize += len(s.data)

@@ -56,23 +56,18 @@ print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.exe
 // FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
 // has left for that Python.
 func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error) {
-	all, err := findTritons(ctx, getenv)
+	p, err := findPython(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.tritons(getenv)
 	if err != nil {
 		return nil, err
 	}
 	return all[0], nil
 }
 
-// findTritons lists them, Python's own first, then the newest.
-func findTritons(ctx context.Context, getenv func(string) string) ([]*Triton, error) {
-	p, err := findPython(ctx, getenv)
-	if err != nil {
-		return nil, err
-	}
-	return p.tritons(getenv)
-}
-
-// tritons lists those of one Python.
+// tritons lists those of one Python: its own first, then the newest.
 func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	var found []*Triton
 	if p.Triton != "" {
@@ -106,7 +101,7 @@ func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 func (t *Triton) hides(getenv func(string) string) error {
 	home := getenv("HOME")
 	for _, dir := range t.read {
-		if dir == "/" || home != "" && within(filepath.Clean(home), dir) {
+		if dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) {
 			return fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", t.Python, dir)
 		}
 	}
@@ -163,7 +158,7 @@ func (p python) with(folder string) (*Triton, error) {
 	}
 	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder}
 	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), prefix(p.Real), filepath.Dir(folder)} {
-		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return within(dir, seen) }) {
+		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return sandbox.Within(dir, seen) }) {
 			t.read = append(t.read, dir)
 		}
 	}

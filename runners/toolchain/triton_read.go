@@ -27,18 +27,17 @@ type said struct {
 	Line    int          `json:"line"`
 }
 
-// readSaid reads it strictly: what it does not know is another compiler's.
-func readSaid(text []byte) (said, error) {
-	var s said
+// readStrictly reads what a build says: what is not known here is another compiler's.
+func readStrictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return s, err
+	if err := d.Decode(into); err != nil {
+		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return s, errors.New("something follows it")
+		return errors.New("something follows it")
 	}
-	return s, nil
+	return nil
 }
 
 // readTriton makes a Cubin of what Triton left behind.
@@ -48,8 +47,8 @@ func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, err
 		cubin.Diagnostics = diagnosticsIn(o.Log, b.Dir)
 		return nil, cubin.refuse("%s", o.Refusal)
 	}
-	s, err := readSaid([]byte(o.Usage))
-	if err != nil {
+	var s said
+	if err := readStrictly([]byte(o.Usage), &s); err != nil {
 		return nil, cubin.refuse("what the build of %s says of the launch cannot be read: %v", b.Source, err)
 	}
 	if len(s.Unmet) > 0 {

@@ -49,7 +49,7 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 	}
 	if !r.OK() {
 		diagnostics := diagnosticsIn(log, b.Dir)
-		summary, final := (&CUDA{Memory: t.Memory}).refusal(r, log, diagnostics)
+		summary, final := refusal(t.memory(), r, log, diagnostics)
 		if !blames(diagnostics) || strings.Contains(summary, "No module named 'triton'") {
 			if fault := t.probe(ctx, b); fault != nil {
 				return nil, fault
@@ -129,8 +129,8 @@ var (
 // the same process and may be another kernel's. So it is assembled once more, here, with the flags that the script says Triton
 // used: where that gives the cubin's own machine code, the figures are the cubin's. Otherwise there are none.
 func (t *Triton) figures(ctx context.Context, b TritonBuild, o nvccOutput, ptx string) (string, error) {
-	said, err := readSaid([]byte(o.Usage))
-	if err != nil {
+	var said said
+	if err := readStrictly([]byte(o.Usage), &said); err != nil {
 		return "", nil // told when it is read
 	}
 	if info, err := os.Lstat(ptx); len(said.PTXAS) == 0 || !assemblerName.MatchString(said.PTXAS[0]) || err != nil || !info.Mode().IsRegular() || info.Size() > maxPTX {

@@ -18,19 +18,15 @@ type Device struct {
 // DeviceCount is how many GPUs the process may use.
 func (d *Driver) DeviceCount() (int, error) {
 	var n int32
-	if code := d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != success {
-		return 0, d.newError(code, "counting the GPUs")
-	}
-	return int(n), nil
+	err := d.check(d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))), "counting the GPUs")
+	return int(n), err
 }
 
 // Device is the GPU at a place in the driver's list.
 func (d *Driver) Device(ordinal int) (Device, error) {
 	var h int32
-	if code := d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)); code != success {
-		return Device{}, d.newError(code, fmt.Sprintf("opening GPU %d", ordinal))
-	}
-	return Device{d: d, handle: h, Ordinal: ordinal}, nil
+	err := d.check(d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)), fmt.Sprintf("opening GPU %d", ordinal))
+	return Device{d: d, handle: h, Ordinal: ordinal}, err
 }
 
 func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
@@ -38,10 +34,8 @@ func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
 // Name is the product's name, such as NVIDIA H200.
 func (v Device) Name() (string, error) {
 	buf := make([]byte, 256)
-	if code := v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != success {
-		return "", v.d.newError(code, "reading the name of "+v.String())
-	}
-	return dynlib.CString(buf), nil
+	err := v.d.check(v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)), "reading the name of "+v.String())
+	return dynlib.CString(buf), err
 }
 
 // A UUID names one GPU (or one MIG slice) for good.
@@ -56,37 +50,29 @@ func (u UUID) String() string {
 // NVML writes with the prefix MIG- instead of GPU-.
 func (v Device) uuid() (UUID, error) {
 	var u UUID
-	if code := v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)); code != success {
-		return UUID{}, v.d.newError(code, "reading the UUID of "+v.String())
-	}
-	return u, nil
+	err := v.d.check(v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)), "reading the UUID of "+v.String())
+	return u, err
 }
 
 // pciBusID is domain:bus:device.function in hexadecimal, as NVML also takes it.
 func (v Device) pciBusID() (string, error) {
 	buf := make([]byte, 32)
-	if code := v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)); code != success {
-		return "", v.d.newError(code, "reading the PCI address of "+v.String())
-	}
-	return dynlib.CString(buf), nil
+	err := v.d.check(v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)), "reading the PCI address of "+v.String())
+	return dynlib.CString(buf), err
 }
 
 // totalMemory is the device's memory in bytes.
 func (v Device) totalMemory() (uint64, error) {
 	var n uint64
-	if code := v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)); code != success {
-		return 0, v.d.newError(code, "reading the memory size of "+v.String())
-	}
-	return n, nil
+	err := v.d.check(v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)), "reading the memory size of "+v.String())
+	return n, err
 }
 
 // attribute is one figure about the device.
 func (v Device) attribute(a deviceAttribute) (int, error) {
 	var n int32
-	if code := v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)); code != success {
-		return 0, v.d.newError(code, fmt.Sprintf("reading %s of %s", a, v))
-	}
-	return int(n), nil
+	err := v.d.check(v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)), fmt.Sprintf("reading %s of %s", a, v))
+	return int(n), err
 }
 
 // Properties are the figures that go into evidence about the machine.
@@ -140,4 +126,34 @@ func (v Device) Properties() (Properties, error) {
 	}
 	p.KernelTimeout = timeout != 0
 	return p, nil
+}
+
+// A deviceAttribute is a CUdevice_attribute.
+type deviceAttribute int32
+
+// Attributes of a device.
+const (
+	multiprocessorCount    deviceAttribute = 16
+	kernelExecTimeout      deviceAttribute = 17
+	l2CacheSize            deviceAttribute = 38
+	computeCapabilityMajor deviceAttribute = 75
+	computeCapabilityMinor deviceAttribute = 76
+	maxSharedPerBlockOptin deviceAttribute = 97
+)
+
+// String is the name in cuda.h without its prefix.
+func (a deviceAttribute) String() string {
+	if name, ok := deviceAttributeNames[a]; ok {
+		return name
+	}
+	return fmt.Sprintf("device attribute %d", int(a))
+}
+
+var deviceAttributeNames = map[deviceAttribute]string{
+	multiprocessorCount:    "MULTIPROCESSOR_COUNT",
+	kernelExecTimeout:      "KERNEL_EXEC_TIMEOUT",
+	l2CacheSize:            "L2_CACHE_SIZE",
+	computeCapabilityMajor: "COMPUTE_CAPABILITY_MAJOR",
+	computeCapabilityMinor: "COMPUTE_CAPABILITY_MINOR",
+	maxSharedPerBlockOptin: "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
 }

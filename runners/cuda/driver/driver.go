@@ -56,8 +56,8 @@ func openPath(path string) (*Driver, error) {
 	if err := library.Resolve(dynlib.Symbols(&d.sym), "525 (CUDA 12.0)"); err != nil {
 		return nil, err
 	}
-	if code := d.sym.cuInit.call(0); code != success {
-		return nil, d.newError(code, "initialising CUDA")
+	if err := d.check(d.sym.cuInit.call(0), "initialising CUDA"); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -70,8 +70,6 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10
 // Version is the newest CUDA version that the driver supports.
 func (d *Driver) Version() (Version, error) {
 	var v int32
-	if code := d.sym.cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))); code != success {
-		return 0, d.newError(code, "reading the driver's version")
-	}
-	return Version(v), nil
+	err := d.check(d.sym.cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))), "reading the driver's version")
+	return Version(v), err
 }

@@ -20,7 +20,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: %s (%d): %s", e.Op, e.Name, int(e.Code), e.Text)
-	if remedy := e.Code.remedy(); remedy != "" {
+	if remedy := remedies[e.Code]; remedy != "" {
 		s += "; " + remedy
 	}
 	return s
@@ -44,6 +44,14 @@ func CodeOf(err error) Code {
 	return success
 }
 
+// check is nil for a call that went well.
+func (d *Driver) check(code Code, op string) error {
+	if code != success {
+		return d.newError(code, op)
+	}
+	return nil
+}
+
 // newError asks the driver for the code's name and text. A driver older than
 // the code answers with nothing; the name known here then stands in.
 func (d *Driver) newError(code Code, op string) *Error {
@@ -56,4 +64,139 @@ func (d *Driver) newError(code Code, op string) *Error {
 		e.Text = dynlib.GoString(text)
 	}
 	return e
+}
+
+// A Code is a CUresult. It is an error itself, so that errors.Is can look for it.
+type Code int32
+
+// The codes that something is done about. All others pass through as numbers, with
+// the driver's own names.
+const (
+	success                  Code = 0
+	invalidValue             Code = 1
+	OutOfMemory              Code = 2
+	stubLibrary              Code = 34
+	deviceUnavailable        Code = 46
+	noDevice                 Code = 100
+	invalidDevice            Code = 101
+	invalidImage             Code = 200
+	invalidContext           Code = 201
+	noBinaryForGPU           Code = 209
+	eccUncorrectable         Code = 214
+	invalidPTX               Code = 218
+	nvLinkUncorrectable      Code = 220
+	unsupportedPTXVersion    Code = 222
+	contained                Code = 226
+	operatingSystem          Code = 304
+	NotFound                 Code = 500
+	notReady                 Code = 600
+	IllegalAddress           Code = 700
+	launchOutOfResources     Code = 701
+	launchTimeout            Code = 702
+	assertFailed             Code = 710
+	hardwareStackError       Code = 714
+	illegalInstruction       Code = 715
+	MisalignedAddress        Code = 716
+	invalidAddressSpace      Code = 717
+	invalidPC                Code = 718
+	launchFailed             Code = 719
+	tensorMemoryLeak         Code = 721
+	notSupported             Code = 801
+	systemNotReady           Code = 802
+	SystemDriverMismatch     Code = 803
+	streamCaptureUnsupported Code = 900
+	streamCaptureInvalidated Code = 901
+	invalidClusterSize       Code = 912
+	unknown                  Code = 999
+)
+
+// Error makes a Code usable as a target of errors.Is.
+func (c Code) Error() string { return c.String() }
+
+// String is the name in cuda.h, or CUDA_ERROR_n where it is not known here.
+func (c Code) String() string {
+	if name, ok := codeNames[c]; ok {
+		return name
+	}
+	return fmt.Sprintf("CUDA_ERROR_%d", int(c))
+}
+
+// kernelFault says that the code reports an exception raised by a running kernel.
+func (c Code) kernelFault() bool {
+	switch c {
+	case IllegalAddress, launchTimeout, assertFailed, hardwareStackError, illegalInstruction,
+		MisalignedAddress, invalidAddressSpace, invalidPC, launchFailed, tensorMemoryLeak:
+		return true
+	}
+	return false
+}
+
+// remedies say what to do next, for the codes where that is not the reader's own kernel.
+var remedies = map[Code]string{
+	OutOfMemory:           "free memory on the GPU, or measure smaller shapes",
+	stubLibrary:           "the toolkit's stub was loaded: put the driver's own libcuda.so.1 first in the library path",
+	deviceUnavailable:     "another process holds the GPU exclusively: end it, or set the compute mode to default",
+	noDevice:              "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it",
+	invalidContext:        "make the call inside Thread.Do",
+	noBinaryForGPU:        "build the kernel for this GPU's architecture",
+	unsupportedPTXVersion: "upgrade the NVIDIA driver, or build with an older CUDA toolkit",
+	eccUncorrectable:      "the hardware failed: see dmesg for the Xid, and take the GPU out of service",
+	nvLinkUncorrectable:   "the hardware failed: see dmesg for the Xid, and take the GPU out of service",
+	systemNotReady:        "start nvidia-fabricmanager",
+	SystemDriverMismatch:  "reload the NVIDIA kernel module, or reboot: it does not match the library",
+	unknown:               "see dmesg for an Xid of the NVIDIA driver",
+}
+
+// codeNames are those that a measuring worker meets; the driver knows more.
+var codeNames = map[Code]string{
+	success:                  "CUDA_SUCCESS",
+	invalidValue:             "CUDA_ERROR_INVALID_VALUE",
+	OutOfMemory:              "CUDA_ERROR_OUT_OF_MEMORY",
+	3:                        "CUDA_ERROR_NOT_INITIALIZED",
+	4:                        "CUDA_ERROR_DEINITIALIZED",
+	stubLibrary:              "CUDA_ERROR_STUB_LIBRARY",
+	36:                       "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
+	deviceUnavailable:        "CUDA_ERROR_DEVICE_UNAVAILABLE",
+	noDevice:                 "CUDA_ERROR_NO_DEVICE",
+	invalidDevice:            "CUDA_ERROR_INVALID_DEVICE",
+	invalidImage:             "CUDA_ERROR_INVALID_IMAGE",
+	invalidContext:           "CUDA_ERROR_INVALID_CONTEXT",
+	noBinaryForGPU:           "CUDA_ERROR_NO_BINARY_FOR_GPU",
+	eccUncorrectable:         "CUDA_ERROR_ECC_UNCORRECTABLE",
+	215:                      "CUDA_ERROR_UNSUPPORTED_LIMIT",
+	invalidPTX:               "CUDA_ERROR_INVALID_PTX",
+	nvLinkUncorrectable:      "CUDA_ERROR_NVLINK_UNCORRECTABLE",
+	221:                      "CUDA_ERROR_JIT_COMPILER_NOT_FOUND",
+	unsupportedPTXVersion:    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+	223:                      "CUDA_ERROR_JIT_COMPILATION_DISABLED",
+	contained:                "CUDA_ERROR_CONTAINED",
+	operatingSystem:          "CUDA_ERROR_OPERATING_SYSTEM",
+	400:                      "CUDA_ERROR_INVALID_HANDLE",
+	NotFound:                 "CUDA_ERROR_NOT_FOUND",
+	notReady:                 "CUDA_ERROR_NOT_READY",
+	IllegalAddress:           "CUDA_ERROR_ILLEGAL_ADDRESS",
+	launchOutOfResources:     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+	launchTimeout:            "CUDA_ERROR_LAUNCH_TIMEOUT",
+	709:                      "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+	assertFailed:             "CUDA_ERROR_ASSERT",
+	hardwareStackError:       "CUDA_ERROR_HARDWARE_STACK_ERROR",
+	illegalInstruction:       "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+	MisalignedAddress:        "CUDA_ERROR_MISALIGNED_ADDRESS",
+	invalidAddressSpace:      "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+	invalidPC:                "CUDA_ERROR_INVALID_PC",
+	launchFailed:             "CUDA_ERROR_LAUNCH_FAILED",
+	720:                      "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+	tensorMemoryLeak:         "CUDA_ERROR_TENSOR_MEMORY_LEAK",
+	800:                      "CUDA_ERROR_NOT_PERMITTED",
+	notSupported:             "CUDA_ERROR_NOT_SUPPORTED",
+	systemNotReady:           "CUDA_ERROR_SYSTEM_NOT_READY",
+	SystemDriverMismatch:     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	804:                      "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+	810:                      "CUDA_ERROR_MPS_CLIENT_TERMINATED",
+	streamCaptureUnsupported: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+	streamCaptureInvalidated: "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+	911:                      "CUDA_ERROR_EXTERNAL_DEVICE",
+	invalidClusterSize:       "CUDA_ERROR_INVALID_CLUSTER_SIZE",
+	913:                      "CUDA_ERROR_FUNCTION_NOT_LOADED",
+	unknown:                  "CUDA_ERROR_UNKNOWN",
 }

@@ -28,11 +28,7 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 	if template != 0 {
 		defer sym.cuGraphDestroy.call(template)
 	}
-	var endErr error
-	if code != success {
-		endErr = s.d.newError(code, "ending a capture")
-	}
-	if err := errors.Join(recordErr, endErr); err != nil {
+	if err := errors.Join(recordErr, s.d.check(code, "ending a capture")); err != nil {
 		return nil, err
 	}
 
@@ -50,10 +46,7 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 // Upload moves the graph to the GPU, so that the first launch costs what the
 // others do.
 func (g *Graph) Upload(s *Stream) error {
-	if code := g.d.sym.cuGraphUpload.call(g.handle, s.handle); code != success {
-		return g.d.newError(code, fmt.Sprintf("uploading a graph of %d nodes", g.nodes))
-	}
-	return nil
+	return g.d.check(g.d.sym.cuGraphUpload.call(g.handle, s.handle), fmt.Sprintf("uploading a graph of %d nodes", g.nodes))
 }
 
 // Launch queues the whole graph.
@@ -66,8 +59,5 @@ func (g *Graph) Launch(s *Stream) error {
 
 // Close destroys the graph.
 func (g *Graph) Close() error {
-	if code := g.d.sym.cuGraphExecDestroy.call(g.handle); code != success {
-		return g.d.newError(code, "destroying a graph")
-	}
-	return nil
+	return g.d.check(g.d.sym.cuGraphExecDestroy.call(g.handle), "destroying a graph")
 }

@@ -76,11 +76,9 @@ func (l Launch) attributes() []launchAttribute {
 func (f *Function) BlocksAtOnce(l Launch) (int, error) {
 	var blocks int32
 	block := l.Block.full()
-	if code := f.d.sym.cuOccupancyMaxActiveBlocksPerMultiprocessor.call(uintptr(unsafe.Pointer(&blocks)), f.handle,
-		uintptr(block.X*block.Y*block.Z), uintptr(l.Shared)); code != success {
-		return 0, f.d.newError(code, "asking how many blocks of "+f.name+" an SM holds")
-	}
-	return int(blocks), nil
+	err := f.d.check(f.d.sym.cuOccupancyMaxActiveBlocksPerMultiprocessor.call(uintptr(unsafe.Pointer(&blocks)), f.handle,
+		uintptr(block.X*block.Y*block.Z), uintptr(l.Shared)), "asking how many blocks of "+f.name+" an SM holds")
+	return int(blocks), err
 }
 
 // launchConfig is CUlaunchConfig; Go pads it as C does.

@@ -38,10 +38,7 @@ func (c *Context) Alloc(bytes int64) (Buffer, error) {
 
 // Free gives back what Alloc took. It waits for work on the device.
 func (c *Context) Free(b Buffer) error {
-	if code := c.d.sym.cuMemFree.call(uintptr(b.Ptr)); code != success {
-		return c.d.newError(code, fmt.Sprintf("freeing %d bytes on %s", b.Size, c.dev))
-	}
-	return nil
+	return c.d.check(c.d.sym.cuMemFree.call(uintptr(b.Ptr)), fmt.Sprintf("freeing %d bytes on %s", b.Size, c.dev))
 }
 
 // ToDevice copies src to the start of dst, in order on the stream, and waits:

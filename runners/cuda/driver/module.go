@@ -47,10 +47,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 
 // Close unloads the module. Its functions must not be used any more.
 func (m *Module) Close() error {
-	if code := m.d.sym.cuModuleUnload.call(m.handle); code != success {
-		return m.d.newError(code, "unloading a module")
-	}
-	return nil
+	return m.d.check(m.d.sym.cuModuleUnload.call(m.handle), "unloading a module")
 }
 
 // Global is the memory of one of the module's variables.
@@ -58,11 +55,9 @@ func (m *Module) Global(name string) (Buffer, error) {
 	var at DevicePtr
 	var size uint64
 	cname := append([]byte(name), 0)
-	if code := m.d.sym.cuModuleGetGlobal.call(uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)), m.handle,
-		uintptr(unsafe.Pointer(&cname[0]))); code != success {
-		return Buffer{}, m.d.newError(code, "finding variable "+name)
-	}
-	return Buffer{at, int64(size)}, nil
+	err := m.d.check(m.d.sym.cuModuleGetGlobal.call(uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)), m.handle,
+		uintptr(unsafe.Pointer(&cname[0]))), "finding variable "+name)
+	return Buffer{at, int64(size)}, err
 }
 
 // A Function is a kernel of a loaded module.
@@ -122,8 +117,5 @@ const maxDynamicShared = 8
 // AllowShared lets the kernel be launched with so many bytes of dynamic shared
 // memory. A launch with more than 48 KiB needs it.
 func (f *Function) AllowShared(bytes int) error {
-	if code := f.d.sym.cuFuncSetAttribute.call(f.handle, maxDynamicShared, uintptr(bytes)); code != success {
-		return f.d.newError(code, fmt.Sprintf("allowing kernel %s %d bytes of dynamic shared memory", f.name, bytes))
-	}
-	return nil
+	return f.d.check(f.d.sym.cuFuncSetAttribute.call(f.handle, maxDynamicShared, uintptr(bytes)), fmt.Sprintf("allowing kernel %s %d bytes of dynamic shared memory", f.name, bytes))
 }

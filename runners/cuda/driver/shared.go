@@ -64,10 +64,8 @@ func (c *Context) Export(s Shared) (*os.File, error) {
 func (c *Context) Import(f *os.File, size int64) (Shared, error) {
 	s := Shared{size: size}
 	// The descriptor travels as the pointer's value, not behind it.
-	if code := c.d.sym.cuMemImportFromShareableHandle.call(uintptr(unsafe.Pointer(&s.handle)), f.Fd(), posixFD); code != success {
-		return Shared{}, c.d.newError(code, "importing shared memory")
-	}
-	return s, nil
+	err := c.d.check(c.d.sym.cuMemImportFromShareableHandle.call(uintptr(unsafe.Pointer(&s.handle)), f.Fd(), posixFD), "importing shared memory")
+	return s, err
 }
 
 // Map puts the memory into this context's address space for reading and writing,

@@ -25,10 +25,7 @@ func (c *Context) NewStream() (*Stream, error) {
 
 // Synchronize waits until the stream is empty and reports the faults of its work.
 func (s *Stream) Synchronize() error {
-	if code := s.d.sym.cuStreamSynchronize.call(s.handle); code != success {
-		return s.d.newError(code, "waiting for the stream")
-	}
-	return nil
+	return s.d.check(s.d.sym.cuStreamSynchronize.call(s.handle), "waiting for the stream")
 }
 
 // Done says whether the stream is empty, without waiting.
@@ -45,10 +42,7 @@ func (s *Stream) Done() (bool, error) {
 
 // Close destroys the stream. Work that is still queued finishes.
 func (s *Stream) Close() error {
-	if code := s.d.sym.cuStreamDestroy.call(s.handle); code != success {
-		return s.d.newError(code, "destroying the stream")
-	}
-	return nil
+	return s.d.check(s.d.sym.cuStreamDestroy.call(s.handle), "destroying the stream")
 }
 
 // An Event is a point in a stream, with the time at which the GPU passed it.
@@ -69,10 +63,7 @@ func (c *Context) NewEvent() (*Event, error) {
 
 // Record puts the event at the end of the stream's queue.
 func (e *Event) Record(s *Stream) error {
-	if code := e.d.sym.cuEventRecord.call(e.handle, s.handle); code != success {
-		return e.d.newError(code, "recording an event")
-	}
-	return nil
+	return e.d.check(e.d.sym.cuEventRecord.call(e.handle, s.handle), "recording an event")
 }
 
 // Since is the time from start to e, to the nearest nanosecond; the GPU's own
@@ -80,16 +71,11 @@ func (e *Event) Record(s *Stream) error {
 // notReady.
 func (e *Event) Since(start *Event) (time.Duration, error) {
 	var ms float32
-	if code := e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle); code != success {
-		return 0, e.d.newError(code, "reading the time between two events")
-	}
-	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), nil
+	err := e.d.check(e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle), "reading the time between two events")
+	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), err
 }
 
 // Close destroys the event.
 func (e *Event) Close() error {
-	if code := e.d.sym.cuEventDestroy.call(e.handle); code != success {
-		return e.d.newError(code, "destroying an event")
-	}
-	return nil
+	return e.d.check(e.d.sym.cuEventDestroy.call(e.handle), "destroying an event")
 }

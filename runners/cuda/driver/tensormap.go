@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -85,8 +86,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	}
 	steps := [5]uint32{1, 1, 1, 1, 1}
 	// A tensor of rank one has no strides; the driver still asks for a valid address.
-	strides := append([]uint64(nil), t.Strides...)
-	strides = append(strides, 0)
+	strides := slices.Concat(t.Strides, []uint64{0})
 	code := c.d.sym.cuTensorMapEncodeTiled.call(
 		uintptr(unsafe.Pointer(&room[skip])), uintptr(t.Type), uintptr(rank), uintptr(t.Base),
 		uintptr(unsafe.Pointer(&t.Dims[0])), uintptr(unsafe.Pointer(&strides[0])),

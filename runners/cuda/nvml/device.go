@@ -31,23 +31,20 @@ func (d Device) Minor() (int, error) {
 
 func (d Device) text(ask proc, what string) (string, error) {
 	buf := make([]byte, 96)
-	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != success {
-		return "", d.failed(code, what)
-	}
-	return dynlib.CString(buf), nil
+	err := d.check(ask.call(d.handle, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))), what)
+	return dynlib.CString(buf), err
 }
 
-func (d Device) failed(code Code, what string) *Error {
-	return d.l.newError(code, "reading the "+what+" of "+d.label)
+// check is nil for a question that was answered.
+func (d Device) check(code Code, what string) error {
+	return d.l.check(code, "reading the "+what+" of "+d.label)
 }
 
 // number asks a question whose answer is an unsigned int.
 func (d Device) number(ask proc, what string) (uint32, error) {
 	var n uint32
-	if code := ask.call(d.handle, uintptr(unsafe.Pointer(&n))); code != success {
-		return 0, d.failed(code, what)
-	}
-	return n, nil
+	err := d.check(ask.call(d.handle, uintptr(unsafe.Pointer(&n))), what)
+	return n, err
 }
 
 // A Clock is a clock domain.
@@ -83,19 +80,15 @@ func (d Device) MaxClock(c Clock) (int, error) {
 
 func (d Device) clock(ask proc, c Clock, what string) (int, error) {
 	var mhz uint32
-	if code := ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))); code != success {
-		return 0, d.failed(code, what)
-	}
-	return int(mhz), nil
+	err := d.check(ask.call(d.handle, uintptr(c), uintptr(unsafe.Pointer(&mhz))), what)
+	return int(mhz), err
 }
 
 // Reasons are why the clocks are not higher now.
 func (d Device) Reasons() (Reasons, error) {
 	var r Reasons
-	if code := d.l.sym.nvmlDeviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))); code != success {
-		return 0, d.failed(code, "clock event reasons")
-	}
-	return r, nil
+	err := d.check(d.l.sym.nvmlDeviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))), "clock event reasons")
+	return r, err
 }
 
 // temperature is nvmlTemperature_v1_t.
@@ -112,16 +105,12 @@ func (d Device) Temperature() (int, error) {
 	// that every driver in use answers.
 	if d.l.sym.nvmlDeviceGetTemperature != 0 {
 		var celsius uint32
-		if code := d.l.sym.nvmlDeviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))); code != success {
-			return 0, d.failed(code, "temperature")
-		}
-		return int(celsius), nil
+		err := d.check(d.l.sym.nvmlDeviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))), "temperature")
+		return int(celsius), err
 	}
 	t := temperature{version: uint32(unsafe.Sizeof(temperature{})) | 1<<24, sensor: die}
-	if code := d.l.sym.nvmlDeviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))); code != success {
-		return 0, d.failed(code, "temperature")
-	}
-	return int(t.celsius), nil
+	err := d.check(d.l.sym.nvmlDeviceGetTemperatureV.call(d.handle, uintptr(unsafe.Pointer(&t))), "temperature")
+	return int(t.celsius), err
 }
 
 // Power is what the GPU draws now, in watts.
@@ -142,8 +131,52 @@ func (d Device) Persistence() (bool, error) {
 func (d Device) UncorrectedErrors() (uint64, error) {
 	const uncorrected, volatile = 1, 0
 	var n uint64
-	if code := d.l.sym.nvmlDeviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))); code != success {
-		return 0, d.failed(code, "uncorrected memory errors")
+	err := d.check(d.l.sym.nvmlDeviceGetTotalEccErrors.call(d.handle, uncorrected, volatile, uintptr(unsafe.Pointer(&n))), "uncorrected memory errors")
+	return n, err
+}
+
+// A Process has a compute context on a GPU. In a container the PIDs are often
+// the host's.
+type Process struct {
+	PID         int
+	MemoryBytes uint64
+	MemoryKnown bool // the driver does not always say
+}
+
+// processInfo is nvmlProcessInfo_t of the third version of the question.
+type processInfo struct {
+	pid             uint32
+	_               [4]byte
+	usedMemory      uint64
+	gpuInstance     uint32
+	computeInstance uint32
+}
+
+// Processes are those with a compute context on the GPU, the caller's own
+// included.
+func (d Device) Processes() ([]Process, error) {
+	const unknown = ^uint64(0) // NVML_VALUE_NOT_AVAILABLE
+	// Processes come and go between being counted and being listed.
+	for room := uint32(32); ; {
+		infos := make([]processInfo, room)
+		n := room
+		code := d.l.sym.nvmlDeviceGetComputeRunningProcesses.call(d.handle,
+			uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&infos[0])))
+		if code == insufficientSize && room < 1<<16 {
+			room = max(n, room) + 32
+			continue
+		}
+		if err := d.check(code, "compute processes"); err != nil {
+			return nil, err
+		}
+		list := make([]Process, 0, n)
+		for _, p := range infos[:min(n, room)] {
+			q := Process{PID: int(p.pid), MemoryBytes: p.usedMemory, MemoryKnown: true}
+			if p.usedMemory == unknown {
+				q.MemoryBytes, q.MemoryKnown = 0, false
+			}
+			list = append(list, q)
+		}
+		return list, nil
 	}
-	return n, nil
 }

@@ -16,18 +16,14 @@ type Code int32
 
 const (
 	success            Code = 0
-	uninitialized      Code = 1
-	invalidArgument    Code = 2
 	NotSupported       Code = 3
 	noPermission       Code = 4
-	notFound           Code = 6
 	insufficientSize   Code = 7
 	driverNotLoaded    Code = 9
 	timeout            Code = 10
 	functionNotFound   Code = 13
 	GPUIsLost          Code = 15
 	ResetRequired      Code = 16
-	operatingSystem    Code = 17
 	libVersionMismatch Code = 18
 	deprecated         Code = 26
 	unknownError       Code = 999
@@ -46,36 +42,30 @@ func (c Code) String() string {
 
 var codeNames = map[Code]string{
 	success:            "NVML_SUCCESS",
-	uninitialized:      "NVML_ERROR_UNINITIALIZED",
-	invalidArgument:    "NVML_ERROR_INVALID_ARGUMENT",
+	1:                  "NVML_ERROR_UNINITIALIZED",
+	2:                  "NVML_ERROR_INVALID_ARGUMENT",
 	NotSupported:       "NVML_ERROR_NOT_SUPPORTED",
 	noPermission:       "NVML_ERROR_NO_PERMISSION",
-	notFound:           "NVML_ERROR_NOT_FOUND",
+	6:                  "NVML_ERROR_NOT_FOUND",
 	insufficientSize:   "NVML_ERROR_INSUFFICIENT_SIZE",
 	driverNotLoaded:    "NVML_ERROR_DRIVER_NOT_LOADED",
 	timeout:            "NVML_ERROR_TIMEOUT",
 	functionNotFound:   "NVML_ERROR_FUNCTION_NOT_FOUND",
 	GPUIsLost:          "NVML_ERROR_GPU_IS_LOST",
 	ResetRequired:      "NVML_ERROR_RESET_REQUIRED",
-	operatingSystem:    "NVML_ERROR_OPERATING_SYSTEM",
+	17:                 "NVML_ERROR_OPERATING_SYSTEM",
 	libVersionMismatch: "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
 	deprecated:         "NVML_ERROR_DEPRECATED",
 	unknownError:       "NVML_ERROR_UNKNOWN",
 }
 
-// remedy says what to do next, for the codes that a person can act on.
-func (c Code) remedy() string {
-	switch c {
-	case noPermission:
-		return "run as a user with access to /dev/nvidia*"
-	case driverNotLoaded:
-		return "load the NVIDIA kernel module"
-	case libVersionMismatch:
-		return "reload the NVIDIA kernel module, or reboot: it does not match the library"
-	case GPUIsLost, ResetRequired:
-		return "reset the GPU or reboot, and see dmesg for the Xid"
-	}
-	return ""
+// remedies say what to do next, for the codes that a person can act on.
+var remedies = map[Code]string{
+	noPermission:       "run as a user with access to /dev/nvidia*",
+	driverNotLoaded:    "load the NVIDIA kernel module",
+	libVersionMismatch: "reload the NVIDIA kernel module, or reboot: it does not match the library",
+	GPUIsLost:          "reset the GPU or reboot, and see dmesg for the Xid",
+	ResetRequired:      "reset the GPU or reboot, and see dmesg for the Xid",
 }
 
 // An Error is a question that NVML did not answer.
@@ -87,7 +77,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: %s (%d): %s", e.Op, e.Code, int(e.Code), e.Text)
-	if remedy := e.Code.remedy(); remedy != "" {
+	if remedy := remedies[e.Code]; remedy != "" {
 		s += "; " + remedy
 	}
 	return s
@@ -103,6 +93,14 @@ func (e *Error) Is(target error) bool {
 // wrong, there is only nothing to show.
 func Unsupported(err error) bool {
 	return errors.Is(err, NotSupported) || errors.Is(err, functionNotFound) || errors.Is(err, deprecated)
+}
+
+// check is nil for a call that went well.
+func (l *Library) check(code Code, op string) error {
+	if code != success {
+		return l.newError(code, op)
+	}
+	return nil
 }
 
 func (l *Library) newError(code Code, op string) *Error {

@@ -38,8 +38,8 @@ func openPath(path string) (*Library, error) {
 	if err := library.Resolve(dynlib.Symbols(&l.sym), "525"); err != nil {
 		return nil, err
 	}
-	if code := l.sym.nvmlInit.call(); code != success {
-		return nil, l.newError(code, "initialising NVML")
+	if err := l.check(l.sym.nvmlInit.call(), "initialising NVML"); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -47,47 +47,36 @@ func openPath(path string) (*Library, error) {
 // Close ends the use of the library; its devices must not be used any more. The
 // library stays mapped.
 func (l *Library) Close() error {
-	if code := l.sym.nvmlShutdown.call(); code != success {
-		return l.newError(code, "shutting down NVML")
-	}
-	return nil
+	return l.check(l.sym.nvmlShutdown.call(), "shutting down NVML")
 }
 
 // DriverVersion is the version of the installed driver, such as 580.82.07.
 func (l *Library) DriverVersion() (string, error) {
 	buf := make([]byte, 80)
-	if code := l.sym.nvmlSystemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))); code != success {
-		return "", l.newError(code, "reading the driver's version")
-	}
-	return dynlib.CString(buf), nil
+	err := l.check(l.sym.nvmlSystemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))), "reading the driver's version")
+	return dynlib.CString(buf), err
 }
 
 // DeviceCount is how many GPUs the library sees: all of the machine's, whatever
 // CUDA_VISIBLE_DEVICES says.
 func (l *Library) DeviceCount() (int, error) {
 	var n uint32
-	if code := l.sym.nvmlDeviceGetCount.call(uintptr(unsafe.Pointer(&n))); code != success {
-		return 0, l.newError(code, "counting the GPUs")
-	}
-	return int(n), nil
+	err := l.check(l.sym.nvmlDeviceGetCount.call(uintptr(unsafe.Pointer(&n))), "counting the GPUs")
+	return int(n), err
 }
 
 // DeviceByIndex finds a GPU by its place in the library's list, which is not
 // CUDA's: to look at the GPU that a CUDA process uses, ask by PCI address.
 func (l *Library) DeviceByIndex(index int) (Device, error) {
 	d := Device{l: l, label: fmt.Sprintf("GPU %d", index)}
-	if code := l.sym.nvmlDeviceGetHandleByIndex.call(uintptr(index), uintptr(unsafe.Pointer(&d.handle))); code != success {
-		return Device{}, l.newError(code, "finding "+d.label)
-	}
-	return d, nil
+	err := l.check(l.sym.nvmlDeviceGetHandleByIndex.call(uintptr(index), uintptr(unsafe.Pointer(&d.handle))), "finding "+d.label)
+	return d, err
 }
 
 // DeviceByPCI finds a GPU by its address, such as 0000:17:00.0.
 func (l *Library) DeviceByPCI(address string) (Device, error) {
 	d := Device{l: l, label: address}
 	cname := append([]byte(address), 0)
-	if code := l.sym.nvmlDeviceGetHandleByPciBusId.call(uintptr(unsafe.Pointer(&cname[0])), uintptr(unsafe.Pointer(&d.handle))); code != success {
-		return Device{}, l.newError(code, "finding GPU "+address)
-	}
-	return d, nil
+	err := l.check(l.sym.nvmlDeviceGetHandleByPciBusId.call(uintptr(unsafe.Pointer(&cname[0])), uintptr(unsafe.Pointer(&d.handle))), "finding GPU "+address)
+	return d, err
 }

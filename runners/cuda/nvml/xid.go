@@ -100,8 +100,5 @@ func (w *XidWatch) Next(patience time.Duration) (x Xid, ok bool, err error) {
 
 // Close ends the listening.
 func (w *XidWatch) Close() error {
-	if code := w.d.l.sym.nvmlEventSetFree.call(w.set); code != success {
-		return w.d.l.newError(code, "no longer listening for Xids of "+w.d.label)
-	}
-	return nil
+	return w.d.l.check(w.d.l.sym.nvmlEventSetFree.call(w.set), "no longer listening for Xids of "+w.d.label)
 }

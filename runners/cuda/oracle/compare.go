@@ -42,12 +42,8 @@ type Target struct {
 	DTypes  []kernels.DType // of them
 }
 
-// TargetOf is the outputs of a kernel's slots.
-func TargetOf(p *tensor.Problem, l tensor.Layout, places Places) Target {
-	return target(p.Args, l, places)
-}
-
-func target(args []tensor.Arg, l tensor.Layout, places Places) Target {
+// TargetOf is the outputs among the arguments in slots.
+func TargetOf(args []tensor.Arg, l tensor.Layout, places Places) Target {
 	t := Target{Places: places, Layout: l}
 	for i, a := range args {
 		if a.Array() && a.Writes() {
@@ -59,7 +55,7 @@ func target(args []tensor.Arg, l tensor.Layout, places Places) Target {
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance tensor.Tolerance) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance kernels.Tolerance) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {

@@ -270,7 +270,7 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 				}
 				want := make([]byte, 4*len(c.want))
 				tensor.Encode(kernels.F32, want, c.want)
-				tolerance := tensor.Tolerance{Abs: 0.1, Rel: 0.01}
+				tolerance := kernels.Tolerance{Abs: 0.1, Rel: 0.01}
 				host, err := tensor.Compare(d, got, c.want, tolerance)
 				if err != nil {
 					t.Fatal(err)

@@ -34,7 +34,7 @@ func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 		return nil, err
 	}
 	places, err := o.NewPlaces([]driver.DevicePtr{r.Slot.Ptr})
-	r.outputs = target(r.Args, r.Layout, places)
+	r.outputs = TargetOf(r.Args, r.Layout, places)
 	return r, err
 }
 
@@ -72,7 +72,7 @@ func (r *Reference) Prepare(s *Sheet, launch int, original bool) error {
 }
 
 // Compare holds one launch's outputs against what the reference wrote.
-func (r *Reference) Compare(got Target, tolerance tensor.Tolerance) (*gates.Errors, error) {
+func (r *Reference) Compare(got Target, tolerance kernels.Tolerance) (*gates.Errors, error) {
 	all, _, err := r.o.Compare(r.problem, got, r.outputs, tolerance)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package side
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -68,10 +69,5 @@ func (k *Kernel) keeps() bool {
 			return true
 		}
 	}
-	for _, part := range k.parts {
-		if part.keeps() {
-			return true
-		}
-	}
-	return len(k.modules) > 0 && len(k.modules[0].state) > 0
+	return slices.ContainsFunc(k.parts, (*Kernel).keeps) || len(k.modules) > 0 && len(k.modules[0].state) > 0
 }

@@ -192,9 +192,9 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 			return evidence, errors.Join(err, d.without(&evidence, p, sheet, reference, c))
 		}
 	}
-	room := func(i int) oracle.Target { return oracle.TargetOf(p, sheet.Layout, d.places.Slice(i, 1)) }
+	room := func(i int) oracle.Target { return oracle.TargetOf(p.Args, sheet.Layout, d.places.Slice(i, 1)) }
 	equal := func(a, b int) (bool, error) {
-		_, same, err := d.oracle.Compare(p, room(a), room(b), d.tolerance())
+		_, same, err := d.oracle.Compare(p, room(a), room(b), d.manifest.Tolerance)
 		return err == nil && same[0], err
 	}
 	same, err := equal(first, second)
@@ -223,7 +223,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if err := d.expect(reference, sheet, c.Shape.Dims, false); err != nil {
 		return evidence, err
 	}
-	if evidence.Errors, err = reference.Compare(room(first), d.tolerance()); err != nil {
+	if evidence.Errors, err = reference.Compare(room(first), d.manifest.Tolerance); err != nil {
 		return evidence, err
 	}
 	if err := d.beside(&evidence, p, sheet, reference); err != nil {
@@ -245,7 +245,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		if err := d.expect(reference, sheet, c.Shape.Dims, true); err != nil {
 			return evidence, err
 		}
-		if evidence.EndToEnd, err = reference.Compare(room(first), d.tolerance()); err != nil {
+		if evidence.EndToEnd, err = reference.Compare(room(first), d.manifest.Tolerance); err != nil {
 			return evidence, err
 		}
 	}
@@ -270,7 +270,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.She
 	if err != nil {
 		return err
 	}
-	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.tolerance())
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.manifest.Tolerance)
 	return err
 }
 

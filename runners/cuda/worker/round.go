@@ -258,12 +258,12 @@ func (b *bench) time(p *side.Process, problem, launches int, reset bool) (t inte
 }
 
 func (b *bench) target(letter rune, launches int) oracle.Target {
-	return oracle.TargetOf(b.problem, b.sheet.Layout, b.all.Slice(b.at[letter], launches))
+	return oracle.TargetOf(b.problem.Args, b.sheet.Layout, b.all.Slice(b.at[letter], launches))
 }
 
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	cand := b.target(gates.SideCandidate, launches)
-	errors, same, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, launches), b.tolerance())
+	errors, same, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, launches), b.manifest.Tolerance)
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +334,7 @@ func (o *output) Check() (*gates.Errors, error) {
 	if err := b.expect(b.reference, b.lone, b.problem.Shape.Dims, false); err != nil {
 		return nil, err
 	}
-	return b.reference.Compare(oracle.TargetOf(b.problem, b.sheet.Layout, o.places), b.tolerance())
+	return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.sheet.Layout, o.places), b.manifest.Tolerance)
 }
 
 // Drop makes room for another output.

@@ -135,10 +135,6 @@ func blame(p *side.Process, err error) error {
 	return err
 }
 
-func (s *session) tolerance() tensor.Tolerance {
-	return tensor.Tolerance{Abs: s.manifest.Tolerance.Abs, Rel: s.manifest.Tolerance.Rel}
-}
-
 // expect has the reference compute what the first launch of a sheet should give.
 func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, dims kernels.Dims, original bool) error {
 	if err := r.Prepare(sheet, 0, original); err != nil {
