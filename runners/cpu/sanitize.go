@@ -144,10 +144,10 @@ func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s
 	if err != nil || r.OK() {
 		return "", err
 	}
-	return fmt.Sprintf("a program with %s does not start in the sandbox%s", s.Flag(), lastLine(said)), nil
+	return fmt.Sprintf("a program with %s does not start in the sandbox%s", s.Flag(), firstLine(said)), nil
 }
 
-func lastLine(said string) string {
+func firstLine(said string) string {
 	for line := range strings.Lines(said) {
 		if line = strings.TrimSpace(line); line != "" {
 			return ": " + line
