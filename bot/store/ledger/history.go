@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -45,46 +44,4 @@ func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, folder string, e
 		return t, rows.Scan(scanID{&t.ID}, &t.Number, &t.Title, &t.Author, &t.Open, &t.Merged, &t.Head,
 			&t.Outcome, &t.Reason, &t.Line, &t.Rule, &t.Verdict, scanTime{&t.At})
 	})
-}
-
-// A Point is a kernel's speed at one commit of the default branch.
-type Point struct {
-	SHA      string
-	At       time.Time          // when the commit was pushed, or a sweep came to it
-	P50      map[string]float64 // by shape, microseconds
-	Device   string
-	Outcome  gates.Outcome
-	Change   change.ID
-	Evidence string // blob
-}
-
-// History is how the speed of the kernel in a folder went on the default branch, oldest first: the
-// last `limit` commits, or all for 0.
-func (l *Ledger) History(ctx context.Context, repoID int64, folder string, limit int) ([]Point, error) {
-	if limit <= 0 {
-		limit = -1
-	}
-	const query = `SELECT r.n, r.head, c.first, r.device, r.outcome, r.change, r.evidence
-		FROM runs r JOIN changes c ON c.id = r.change
-		WHERE r.repo_id = ? AND r.folder = ? AND c.kind IN ('push', 'sweep') AND ` + decided + `
-		ORDER BY c.first DESC, r.n DESC LIMIT ?`
-	var ns []int64
-	points, err := all(ctx, l, "the history of "+folder, query, []any{repoID, folder, limit}, func(rows *sql.Rows) (p Point, err error) {
-		var n int64
-		err = rows.Scan(&n, &p.SHA, scanTime{&p.At}, &p.Device, &p.Outcome, scanID{&p.Change}, &p.Evidence)
-		ns = append(ns, n)
-		return p, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	p50, _, err := l.shapes(ctx, ns)
-	if err != nil {
-		return nil, err
-	}
-	for i, n := range ns {
-		points[i].P50 = p50[n]
-	}
-	slices.Reverse(points)
-	return points, nil
 }

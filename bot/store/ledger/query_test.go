@@ -161,30 +161,6 @@ func TestKernelsOfOneName(t *testing.T) {
 	}
 }
 
-func TestHistory(t *testing.T) {
-	w := newWorld(0)
-	late := w.tell(pushed("1"), sha("1"))
-	w.tell(pushed("2"), sha("2")).finish("gemm", gates.Defer, 20).rebench("gemm").finish("gemm", gates.Pass, 21)
-	late.finish("gemm", gates.Pass, 10) // the first commit is done after the second
-	w.tell(pushed("3"), sha("3")).finish("gemm", gates.Error, 1)
-	w.tell(pushed("4"), sha("4")).finish("gemm", gates.Pass, 40)
-	w.tell(pull(1), sha("5")).finish("gemm", gates.Pass, 50)
-	l := filled(t, w)
-	show := func(points []Point) (out []string) {
-		for _, p := range points {
-			out = append(out, fmt.Sprintf("%.1s %v %s %s", p.SHA, p.P50, p.Device, p.Outcome))
-		}
-		return out
-	}
-	points := must[[]Point](t)(l.History(t.Context(), 1, "kernels/gemm", 0))
-	equal(t, "history", []string{"1 map[s:10] L4 PASS", "2 map[s:21] L4 PASS", "4 map[s:40] L4 PASS"}, show(points))
-	if points[0].Change != pushed("1") || !points[0].At.Equal(late.First) || points[0].Evidence != "e" {
-		t.Errorf("the first point is %+v", points[0])
-	}
-	equal(t, "the last two", show(points)[1:], show(must[[]Point](t)(l.History(t.Context(), 1, "kernels/gemm", 2))))
-	equal(t, "no such kernel", nil, must[[]Point](t)(l.History(t.Context(), 1, "kernels/none", 0)))
-}
-
 func TestRuns(t *testing.T) {
 	w := newWorld(0)
 	w.tell(pull(1), sha("1")).finish("gemm", gates.Defer, 9).rebench("gemm").finish("gemm", gates.Pass, 8)
