@@ -80,6 +80,22 @@ func (l *Ledger) AtHead(ctx context.Context, prefix string, limit int) ([]RunRow
 	return l.listRuns(ctx, "the runs of commit "+prefix, "SELECT n FROM runs WHERE head >= ?1 AND head < ?1 || 'g' ORDER BY n DESC LIMIT ?2", prefix, pageSize(limit))
 }
 
+// TriedBefore is what other pull requests tried with the kernel in a folder without success,
+// newest first. One that passed in the end is not among them: of each one's runs of the kernel
+// the last counts that says something about the code. An ERROR is the runner's and does not undo
+// what an earlier attempt has shown.
+func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, folder string, except change.ID, limit int) ([]change.Tried, error) {
+	const query = `SELECT c.number, c.title, r.outcome, r.reason, r.line, r.ended
+		FROM runs r JOIN changes c ON c.id = r.change
+		WHERE r.repo_id = ? AND r.folder = ? AND c.kind = 'pr' AND c.id <> ? AND r.side = 0 AND r.outcome = 'DEFER' AND NOT EXISTS (
+			SELECT 1 FROM runs x WHERE x.change = r.change AND x.folder = r.folder AND x.side = 0 AND x.outcome IN ('PASS', 'DEFER') AND x.n > r.n)
+		ORDER BY r.n DESC LIMIT ?`
+	args := []any{repoID, folder, except.String(), pageSize(limit)}
+	return all(ctx, l, "what was tried with "+folder, query, args, func(rows *sql.Rows) (t change.Tried, err error) {
+		return t, rows.Scan(&t.Number, &t.Title, &t.Outcome, &t.Reason, &t.Line, scanTime{&t.At})
+	})
+}
+
 // lookedThrough is how many runs of a kernel are looked through for those of the default
 // branch.
 const lookedThrough = 2000

@@ -116,22 +116,22 @@ func TestTriedBefore(t *testing.T) {
 	w.tell(pull(10), sha("e")).finish("gemm", gates.Defer, 9) // who asks
 	l := filled(t, w)
 
-	tried := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "kernels/gemm", pull(10), 10))
+	tried := must[[]change.Tried](t)(l.TriedBefore(t.Context(), 1, "kernels/gemm", pull(10), 10))
 	var got []string
 	for _, x := range tried {
-		got = append(got, fmt.Sprintf("#%d %s %.1s %s %s open=%v", x.Number, x.Title, x.Head, x.Outcome, x.Line, x.Open))
+		got = append(got, fmt.Sprintf("#%d %s %s %s", x.Number, x.Title, x.Outcome, x.Line))
 	}
 	equal(t, "tried", []string{
-		"#7 change 7 9 DEFER DEFER of gemm open=true",
-		"#5 change 5 7 DEFER DEFER of gemm open=true",
-		"#4 change 4 6 DEFER DEFER of gemm open=true",
-		"#3 change 3 5 DEFER DEFER of gemm open=true",
-		"#1 change 1 1 DEFER DEFER of gemm open=false",
+		"#7 change 7 DEFER DEFER of gemm",
+		"#5 change 5 DEFER DEFER of gemm",
+		"#4 change 4 DEFER DEFER of gemm",
+		"#3 change 3 DEFER DEFER of gemm",
+		"#1 change 1 DEFER DEFER of gemm",
 	}, got)
-	if x := tried[0]; x.Rule != "faster" || x.At.IsZero() || x.ID != pull(7) || x.Author != "ann" || x.Verdict != "v" {
-		t.Errorf("the newest is %+v", x)
+	if tried[0].At.IsZero() {
+		t.Errorf("the newest is %+v", tried[0])
 	}
-	if few := must[[]Tried](t)(l.TriedBefore(t.Context(), 1, "kernels/gemm", pull(10), 2)); len(few) != 2 || few[0].Number != 7 {
+	if few := must[[]change.Tried](t)(l.TriedBefore(t.Context(), 1, "kernels/gemm", pull(10), 2)); len(few) != 2 || few[0].Number != 7 {
 		t.Errorf("the newest two are %+v", few)
 	}
 }
@@ -150,7 +150,7 @@ func TestKernelsOfOneName(t *testing.T) {
 	l := filled(t, w)
 	for folder, want := range map[string][]int{"kernels/gemm": {3, 1}, "other/gemm": {2}, "gemm": nil} {
 		var tried, ran []int
-		for _, x := range must[[]Tried](t)(l.TriedBefore(t.Context(), 1, folder, pull(9), 10)) {
+		for _, x := range must[[]change.Tried](t)(l.TriedBefore(t.Context(), 1, folder, pull(9), 10)) {
 			tried = append(tried, x.Number)
 		}
 		for _, r := range must[[]RunRow](t)(l.Runs(t.Context(), RunFilter{RepoID: 1, Folder: folder})) {
