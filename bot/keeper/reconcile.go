@@ -206,7 +206,7 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 	}
 	bases := map[string]bool{}
 	for _, pull := range known {
-		if !open[pull.Number] {
+		if !open[pull.ID.Number] {
 			if _, err := k.refresh(ctx, pull.ID, p.name); err != nil {
 				return err
 			}
