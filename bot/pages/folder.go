@@ -301,7 +301,7 @@ func (f *Folder) Attempts(context.Context, change.ID) ([]ledger.RunRow, error) {
 func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
 	return nil, ErrNotFound
 }
-func (f *Folder) Audit(context.Context, ledger.AuditFilter) ([]ledger.Entry, error) { return nil, nil }
-func (f *Folder) Runners() []Runner                                                 { return nil }
-func (f *Folder) Places() map[string]queue.Place                                    { return nil }
-func (f *Folder) Said(string) []runners.Said                                        { return nil }
+func (f *Folder) Audit(context.Context, change.ID, int) ([]ledger.Entry, error) { return nil, nil }
+func (f *Folder) Runners() []Runner                                             { return nil }
+func (f *Folder) Places() map[string]queue.Place                                { return nil }
+func (f *Folder) Said(string) []runners.Said                                    { return nil }

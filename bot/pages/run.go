@@ -181,7 +181,7 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 
 // commands is what people asked for about a head, or about all of them.
 func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Command, *Override, error) {
-	entries, err := s.Source.Audit(ctx, ledger.AuditFilter{Change: id, Limit: 100})
+	entries, err := s.Source.Audit(ctx, id, 100)
 	if err != nil {
 		return nil, nil, err
 	}
