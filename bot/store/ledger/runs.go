@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -72,20 +71,14 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 			where, args = append(where, condition), append(args, arg)
 		}
 	}
-	add(f.RepoID != 0, "r.repo_id = ?", f.RepoID)
-	add(f.Change != change.ID{}, "r.change = ?", f.Change.String())
-	add(f.Folder != "", "r.folder = ?", f.Folder)
-	add(f.Phase != "", "r.phase = ?", f.Phase)
-	add(f.Outcome != "", "r.outcome = ?", f.Outcome)
-	add(f.Before > 0, "r.n < ?", f.Before)
-	query := fmt.Sprintf(`SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
-		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
-		FROM runs r JOIN changes c ON c.id = r.change WHERE %s ORDER BY r.n DESC LIMIT ?`, strings.Join(where, " AND "))
-	runs, err := all(ctx, l, "runs", query, append(args, pageSize(f.Limit)), scanRun)
-	if err != nil {
-		return nil, err
-	}
-	return runs, l.addShapes(ctx, runs)
+	add(f.RepoID != 0, "repo_id = ?", f.RepoID)
+	add(f.Change != change.ID{}, "change = ?", f.Change.String())
+	add(f.Folder != "", "folder = ?", f.Folder)
+	add(f.Phase != "", "phase = ?", f.Phase)
+	add(f.Outcome != "", "outcome = ?", f.Outcome)
+	add(f.Before > 0, "n < ?", f.Before)
+	numbers := "SELECT n FROM runs WHERE " + strings.Join(where, " AND ") + " ORDER BY n DESC LIMIT ?"
+	return l.listRuns(ctx, "runs", numbers, append(args, pageSize(f.Limit))...)
 }
 
 func scanRun(rows *sql.Rows) (r RunRow, err error) {
