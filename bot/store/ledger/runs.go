@@ -35,32 +35,33 @@ type RunFilter struct {
 	Limit   int   // 50 if left out, 1000 at most
 }
 
-// A RunRow is one attempt at one kernel.
+// A RunRow is one attempt at one kernel. Its JSON is the API's, with what is for everybody
+// who may see the run.
 type RunRow struct {
-	N        int64 // counts runs as they were asked for
-	Job      string
-	Change   change.ID
-	Repo     string
-	Title    string // of the change
-	Kernel   string // as it is shown
-	Folder   string // which kernel it is
-	Attempt  int
-	Head     string
-	Rule     string
-	Phase    change.Phase
-	Outcome  gates.Outcome // empty while there is none
-	Reason   gates.Reason
-	Line     string
-	Device   string
-	Runner   string
-	Asked    time.Time
-	Begun    time.Time
-	Ended    time.Time
-	Evidence string // blob
-	Verdict  string // blob
-	Extra    bool   // for information
-	Speedups map[string]float64
-	P50      map[string]float64 // microseconds
+	N        int64              `json:"-"` // counts runs as they were asked for
+	Job      string             `json:"job"`
+	Change   change.ID          `json:"-"`
+	Repo     string             `json:"repository"`
+	Kernel   string             `json:"kernel"`          // as it is shown
+	Folder   string             `json:"folder"`          // which kernel it is
+	Title    string             `json:"title,omitempty"` // of the change
+	Attempt  int                `json:"attempt"`
+	Head     string             `json:"head"`
+	Rule     string             `json:"rule,omitempty"`
+	Phase    change.Phase       `json:"phase"`
+	Outcome  gates.Outcome      `json:"outcome,omitempty"` // empty while there is none
+	Reason   gates.Reason       `json:"reason,omitempty"`
+	Line     string             `json:"line,omitempty"`
+	Device   string             `json:"device,omitempty"`
+	Runner   string             `json:"runner,omitempty"`
+	Extra    bool               `json:"on_the_side,omitempty"` // for information
+	Asked    time.Time          `json:"asked,omitzero"`
+	Begun    time.Time          `json:"begun,omitzero"`
+	Ended    time.Time          `json:"ended,omitzero"`
+	P50      map[string]float64 `json:"p50_us,omitempty"`
+	Speedups map[string]float64 `json:"speedup,omitempty"`
+	Evidence string             `json:"-"` // blob
+	Verdict  string             `json:"-"` // blob
 }
 
 // Runs is one page of runs, newest first.
