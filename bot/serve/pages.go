@@ -25,7 +25,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -40,17 +39,7 @@ type Pages struct {
 }
 
 func (c *checker) checkPages() {
-	seen := map[string]bool{}
-	for i, repo := range c.Pages.Public {
-		switch key := strings.ToLower(repo); {
-		case !strict.IsRepository(repo):
-			c.item("pages.public", i, "%q is not a repository (write owner/name)", repo)
-		case seen[key]:
-			c.item("pages.public", i, "%q is named twice (delete one)", repo)
-		default:
-			seen[key] = true
-		}
-	}
+	c.repositories("pages.public", c.Pages.Public)
 	c.secretFile("pages.token_file", c.Pages.TokenFile)
 	c.secretFile("pages.client_secret_file", c.Pages.ClientSecretFile)
 	switch id, secret := c.Pages.ClientID, c.Pages.ClientSecretFile; {
