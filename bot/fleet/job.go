@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -75,8 +74,7 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 	if err := s.hear(r.Context(), name, b.Health); err != nil {
 		s.Log.Warn("what a runner says of its host could not be written down", "runner", name, "error", err) // it says it again
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(answer)
+	return answerJSON(w, answer)
 }
 
 // beatsMissed is how many beats a runner may be late whose connection broke.
