@@ -87,7 +87,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 // forgetAll leaves nothing in memory but counters and the outcomes of pure functions.
 func (k *Keeper) forgetAll() {
 	k.mu.Lock()
-	k.stale, k.unread, k.names, k.away, k.over = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]bool{}, map[int64]string{}
+	k.stale, k.unread, k.names, k.away = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
 	k.mu.Unlock()
 	k.progress.Purge()
 	k.heard.Purge()

@@ -135,8 +135,8 @@ func (k *Keeper) found(r client.Repository) {
 func (k *Keeper) goneAway(repo int64, name string, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.away[repo] {
-		k.away[repo] = true
+	if _, away := k.away[repo]; !away {
+		k.away[repo] = ""
 		k.Log.Info("a repository is left alone until that changes", "repo", name, "why", why)
 	}
 }
@@ -145,13 +145,13 @@ func (k *Keeper) cameBack(repo int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.away, repo)
-	delete(k.over, repo)
 }
 
 func (k *Keeper) isAway(repo int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.away[repo]
+	_, away := k.away[repo]
+	return away
 }
 
 // look compares a repository with what is known of it. It may have got another name, or
