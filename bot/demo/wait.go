@@ -85,12 +85,11 @@ func (w *world) lastRun(pr *embedded.PR) (a doneRun, err error) {
 		return a, fmt.Errorf("the ledger has none, though %s", w.lastCheck(pr))
 	}
 	a.RunRow = runs[0]
-	r, _, err := w.bot.Journal.Artifacts.Get(w.ctx, a.Verdict)
+	text, err := w.bot.Journal.Artifacts.Read(w.ctx, a.Verdict)
 	if err != nil {
 		return a, err
 	}
-	defer r.Close()
-	return a, json.NewDecoder(r).Decode(&a.verdict)
+	return a, json.Unmarshal(text, &a.verdict)
 }
 
 // commented waits until the sticky comment tells of a run too.

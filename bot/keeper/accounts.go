@@ -30,7 +30,7 @@ func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runner
 		return answer, nil
 	}
 	answer.Head = found.Head
-	answer.Evidence, err = k.blob(ctx, found.Evidence)
+	answer.Evidence, err = k.Journal.Artifacts.Read(ctx, found.Evidence)
 	if errors.Is(err, journal.ErrNotFound) { // somebody has tidied up: the attempts are counted all the same
 		return protocol.EarlierAnswer{Again: answer.Again}, nil
 	}

@@ -180,12 +180,7 @@ func found[T any](value T, err error) (T, error) {
 }
 
 func (s stores) Blob(ctx context.Context, name string) ([]byte, error) {
-	r, _, err := s.s.Journal.Artifacts.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(r)
+	return s.s.Journal.Artifacts.Read(ctx, name)
 }
 
 func (s stores) Runners() []pages.Runner {
