@@ -84,6 +84,16 @@ func (p *Plan) ReadPolicy() (*policies.Policy, error) {
 	return policy, nil
 }
 
+// Commands is who may give which, by the plan's policy.
+func (p *Plan) Commands() policies.Commands {
+	if p != nil {
+		if policy, err := p.ReadPolicy(); err == nil {
+			return policy.Commands
+		}
+	}
+	return policies.DefaultCommands()
+}
+
 // NeverForks tells whether the plan's policy keeps code from forks off every runner,
 // whoever approves it. Without a plan nothing says so.
 func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies.ForksNever) }
