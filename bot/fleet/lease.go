@@ -40,8 +40,11 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	who := s.note(name, func(state *RunnerState) {
 		news = state.Outdated != outdated
 		*state = RunnerState{
-			Runner:   Runner{Name: name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, Outdated: outdated},
-			LastSeen: state.LastSeen, over: state.over,
+			Listed: Listed{
+				Runner:   Runner{Name: name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, Outdated: outdated},
+				LastSeen: state.LastSeen,
+			},
+			over: state.over,
 		}
 	})
 	if news && outdated != "" {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -244,7 +243,7 @@ func (o observer) collectRunners(send sender) {
 	type kind struct{ label, state string }
 	count := map[kind]int{}
 	for _, r := range o.Runners.Runners() {
-		state := fleet.Listed{Job: r.Job, LastSeen: r.LastSeen, Duty: r.Duty}.State(o.opt.Now())
+		state := r.State(o.opt.Now())
 		for _, label := range r.Labels {
 			count[kind{label, state}]++
 		}
