@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,10 +234,7 @@ func (f *Folder) all(keep func(ledger.RunRow) bool) []ledger.RunRow {
 		rows = append(rows, r.row)
 	}
 	slices.SortFunc(rows, func(a, b ledger.RunRow) int {
-		if c := b.Ended.Compare(a.Ended); c != 0 {
-			return c
-		}
-		return strings.Compare(b.Job, a.Job)
+		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.Job, a.Job))
 	})
 	for i := range rows {
 		rows[i].N = int64(len(rows) - i)

@@ -33,14 +33,7 @@ func rowOf(r ledger.RunRow, repo string) Row {
 }
 
 // At is when something last happened to the run.
-func (r Row) At() time.Time {
-	for _, t := range []time.Time{r.Ended, r.Begun} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return r.Asked
-}
+func (r Row) At() time.Time { return cmp.Or(r.Ended, r.Begun, r.Asked) }
 
 // Pull is the number of the pull request that it belongs to, or 0.
 func (r Row) Pull() int { return r.RunRow.Change.Number }
