@@ -5,23 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
-
-// A logFile takes the bot's and the runner's logs, a line at a time.
-type logFile struct {
-	mu   sync.Mutex
-	file io.WriteCloser
-}
-
-func (l *logFile) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.file.Write(p)
-}
 
 // A follower is the runner's stderr: whole lines go to the log, and what it says
 // of its progress to whoever looks.
