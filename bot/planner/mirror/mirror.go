@@ -31,14 +31,16 @@ type Origin interface {
 
 // A Store is a folder of mirrors.
 type Store struct {
-	Dir     string
-	Origin  Origin
-	Timeout time.Duration // of one fetch; 5 minutes unless given
-	Most    int64         // bytes that the commits of a pull request may have; 512 MiB unless given
+	Dir    string
+	Origin Origin
+	Most   int64 // bytes that the commits of a pull request may have; 512 MiB unless given
 
 	mu     sync.Mutex
 	copies map[string]*mirrored
 }
+
+// fetchTime is how long one fetch may take.
+const fetchTime = 5 * time.Minute
 
 // A mirrored repository is fetched by one at a time. Those who come meanwhile wait, and
 // the next fetch is for all of them: a thousand pull requests are a few fetches.
@@ -122,7 +124,7 @@ func (s *Store) fetchNext(ctx context.Context, m *mirrored, repo string) {
 }
 
 func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 5*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	dir := s.dir(repo)
 	if err := s.prepare(ctx, dir); err != nil {

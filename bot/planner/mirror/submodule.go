@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -56,7 +55,7 @@ func has(ctx context.Context, r *checkout.Repo, commit string) bool {
 
 // fetchBounded brings the branches and tags of a repository, if they are not too much.
 func (s *Store) fetchBounded(ctx context.Context, repo string) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 5*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	dir, most := s.dir(repo), cmp.Or(s.Most, 512<<20)
 	if err := s.prepare(ctx, dir); err != nil {
