@@ -52,7 +52,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	if news && outdated != "" {
 		s.Log.Warn("a runner's version is another than the bot's", "runner", name, "is", outdated)
 	}
-	if leads, _ := s.Journal.Leads(); !leads {
+	if !s.Journal.Leads() {
 		return journal.ErrNotLeading // before anything is asked of a store that may not answer
 	}
 	if err := s.hear(r.Context(), name, ask.Health); err != nil {

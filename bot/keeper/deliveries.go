@@ -271,7 +271,7 @@ func (k *Keeper) Press(ctx context.Context, id change.ID, press, by, head string
 	if s.Seq == 0 || !s.Facts.Open || s.Facts.Head != head {
 		return ErrMovedOn
 	}
-	if !k.leads() {
+	if !k.Journal.Leads() {
 		return ErrStandsBy
 	}
 	return k.ask(ctx, id, change.Asked{ID: "button-" + press, By: by, Request: command.Request{Command: c}, Head: head})

@@ -149,9 +149,9 @@ func New(c Config) *Keeper {
 		outcomes: newLRU[judged, string](remembered),
 	}
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
-	k.working = &workers[change.ID]{what: "work", do: k.work, leads: k.leads, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: k.leads, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.looking = &workers[place]{what: "look", do: k.look, leads: k.leads, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.working = &workers[change.ID]{what: "work", do: k.work, leads: c.Journal.Leads, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: c.Journal.Leads, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.looking = &workers[place]{what: "look", do: k.look, leads: c.Journal.Leads, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
 }
 

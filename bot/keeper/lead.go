@@ -46,7 +46,7 @@ func (k *Keeper) lead(ctx context.Context) error {
 	all.Wait()
 	k.looking.end()
 	under := append(k.working.end(), k.showing.end()...)
-	if !k.leads() {
+	if !k.Journal.Leads() {
 		k.leaveDoubts(ctx, under)
 	}
 	close(errs)
@@ -55,11 +55,6 @@ func (k *Keeper) lead(ctx context.Context) error {
 		joined = errors.Join(joined, err)
 	}
 	return joined
-}
-
-func (k *Keeper) leads() bool {
-	leads, _ := k.Journal.Leads()
-	return leads
 }
 
 // catchUp waits until the ledger has all that was written before this bot led.

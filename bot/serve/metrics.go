@@ -79,7 +79,7 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	send := sender(out)
-	leads, _ := o.Journal.Leads()
+	leads := o.Journal.Leads()
 	o.collectBot(send, leads)
 	o.collectHub(send)
 	o.collectStores(ctx, send)

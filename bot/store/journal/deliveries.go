@@ -83,7 +83,7 @@ const news = "deliveries.news"
 
 func (j *Journal) tellAccepted() {
 	j.accepted.ring()
-	if leads, _ := j.Leads(); !leads {
+	if !j.Leads() {
 		_ = j.nc.Publish(news, nil)
 	}
 }
