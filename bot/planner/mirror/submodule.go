@@ -3,7 +3,6 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -65,13 +64,10 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 	if denied != nil {
 		user, token = "", "" // it may be public
 	}
-	err := git(ctx, dir, most, header(user, token), "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head",
-		s.Origin.CloneURL(repo), "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-	if err == nil {
-		return nil
-	}
-	err = errors.Join(err, sweep(dir))
+	err := s.get(ctx, dir, repo, most, header(user, token), ownRefs...)
 	switch {
+	case err == nil:
+		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("fetching %s: %w", repo, err)
 	case tooLarge(err):
