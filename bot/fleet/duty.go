@@ -108,9 +108,6 @@ func (s *Server) ownDuty(ctx context.Context, name string) (Duty, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.duties == nil {
-		s.duties = map[string]Duty{}
-	}
 	s.duties[name] = d
 	return d, nil
 }
@@ -140,9 +137,6 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 		return
 	}
 	s.mu.Lock()
-	if s.faults == nil {
-		s.faults = map[string][]string{}
-	}
 	of := append(s.faults[name], kernel)
 	if fault == "" {
 		of = nil
@@ -198,9 +192,6 @@ func (s *Server) poll(ctx context.Context, name string) (context.Context, contex
 	own := &cancel
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.polls == nil {
-		s.polls = map[string]*context.CancelFunc{}
-	}
 	s.polls[name] = own
 	return ctx, func() {
 		cancel()

@@ -78,9 +78,6 @@ func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) e
 	}
 	h := said.Bounded()
 	s.mu.Lock()
-	if s.health == nil {
-		s.health = map[string]*protocol.Health{}
-	}
 	s.health[name] = &h
 	s.mu.Unlock()
 	if err := s.writeTest(ctx, name, h.Test); err != nil || h.Unfit == "" {

@@ -152,6 +152,8 @@ func (s *Server) setDefaults() {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
+	s.seen, s.duties, s.polls = map[string]*RunnerState{}, map[string]Duty{}, map[string]*context.CancelFunc{}
+	s.faults, s.health = map[string][]string{}, map[string]*protocol.Health{}
 }
 
 // Runners lists every runner that has a token, by name.
@@ -181,9 +183,6 @@ func (s *Server) Runners() []RunnerState {
 func (s *Server) note(name string, change func(*RunnerState)) Runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = map[string]*RunnerState{}
-	}
 	state := s.seen[name]
 	if state == nil {
 		credential, _ := s.credential(name)
