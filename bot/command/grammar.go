@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,10 +70,7 @@ func Help(roles policies.Commands, workflow bool) string {
 		if workflow && !g.anywhere {
 			continue
 		}
-		needs := string(g.needs(roles))
-		if needs == "" {
-			needs = "nobody may"
-		}
+		needs := cmp.Or(string(g.needs(roles)), "nobody may")
 		// A bar ends a table's cell even in a code span.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(g.usage, "|", `\|`), g.does, needs)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,12 +97,9 @@ func (w *world) lastRun(pr *embedded.PR) (a doneRun, err error) {
 func (w *world) commented(pr *embedded.PR, a doneRun) error {
 	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("attempt %d on `%s`", a.Attempt, a.Runner)
 	return w.wait(pr, "a comment", soon, func() bool {
-		for _, c := range pr.Comments() {
-			if c.Author == w.app.Login() && strings.HasPrefix(c.Body, marker) && strings.Contains(c.Body, row) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(pr.Comments(), func(c embedded.Comment) bool {
+			return c.Author == w.app.Login() && strings.HasPrefix(c.Body, marker) && strings.Contains(c.Body, row)
+		})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -81,12 +82,8 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 // refusedByHost tells a repository that is not shown from a host that does not answer.
 func refusedByHost(err error) bool {
 	text := err.Error()
-	for _, sign := range []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"} {
-		if strings.Contains(text, sign) {
-			return true
-		}
-	}
-	return false
+	signs := []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"}
+	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
 }
 
 // named is the repository of this host that a submodule's address stands for: as git resolves it beside the repository that it
