@@ -101,7 +101,7 @@ func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 		if l.Job != "" {
 			at = fmt.Sprintf("%s for %s", l.Kernel, now.Sub(l.Since).Round(time.Second))
 		}
-		if l.Builds() {
+		if l.Compiles() {
 			notes = append(notes, "builds for the others, measures nothing")
 		}
 		if l.Drained != nil {

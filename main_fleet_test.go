@@ -59,11 +59,11 @@ func TestFleetList(t *testing.T) {
 	test := protocol.SelfTest{At: now.Add(-time.Hour), Passed: true, Difference: 0.0012, Micros: 102.41}
 	bad := protocol.SelfTest{At: now.Add(-time.Hour), Why: "A/A"}
 	err := printFleet(&out, []fleet.Listed{
-		{Name: "a/0", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-2 * time.Second), Job: "j", Kernel: "sdpa", Since: now.Add(-4 * time.Minute),
+		{Runner: fleet.Runner{Name: "a/0", Labels: []string{"l4"}, Host: "box"}, LastSeen: now.Add(-2 * time.Second), Job: "j", Kernel: "sdpa", Since: now.Add(-4 * time.Minute),
 			Health: &protocol.Health{GPU: &protocol.GPU{Name: "NVIDIA L4", SMClock: 2040, Celsius: 61, Watts: 71.6, Throttled: []string{"sw-power-cap"}}}, Duty: fleet.Duty{Tests: []protocol.SelfTest{bad, test}}},
-		{Name: "b", Labels: []string{"l4"}, Host: "box", LastSeen: now.Add(-time.Second), Outdated: "old",
+		{Runner: fleet.Runner{Name: "b", Labels: []string{"l4"}, Host: "box", Outdated: "old"}, LastSeen: now.Add(-time.Second),
 			Duty: fleet.Duty{Quarantined: &fleet.Word{At: now, Why: "its self-test failed: A/A"}, Tests: []protocol.SelfTest{bad}}},
-		{Name: "c", Labels: []string{"build-nvcc"}, Host: "box", LastSeen: now, Job: "k", Kernel: "gemm", Since: now},
+		{Runner: fleet.Runner{Name: "c", Labels: []string{"build-nvcc"}, Host: "box"}, LastSeen: now, Job: "k", Kernel: "gemm", Since: now},
 	}, now)
 	const want = `RUNNER  STATE        LABELS      HOST  HEARD   AT             GPU                                  SELF-TEST                     NOTE
 a/0     busy         l4          box   2s ago  sdpa for 4m0s  L4 2040 MHz 61 °C 72 W sw-power-cap  05-04 11:00 +0.1 %, 102.4 µs  

@@ -84,6 +84,16 @@ func (p *Plan) ReadPolicy() (*policies.Policy, error) {
 	return policy, nil
 }
 
+// Commands is who may give which, by the plan's policy.
+func (p *Plan) Commands() policies.Commands {
+	if p != nil {
+		if policy, err := p.ReadPolicy(); err == nil {
+			return policy.Commands
+		}
+	}
+	return policies.DefaultCommands()
+}
+
 // NeverForks tells whether the plan's policy keeps code from forks off every runner,
 // whoever approves it. Without a plan nothing says so.
 func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies.ForksNever) }
@@ -299,33 +309,26 @@ func (Doubted) kind() string   { return "doubted" }
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
+// decoders are by the word under which an event is stored.
+var decoders = map[string]func(kind string, data []byte) (Event, error){
+	"seen":      decode[Seen],
+	"planned":   decode[Planned],
+	"asked":     decodeAsked,
+	"answered":  decodeAnswered,
+	"reviewed":  decode[Reviewed],
+	"started":   decode[Started],
+	"built":     decode[Built],
+	"finished":  decode[Finished],
+	"dropped":   decode[Dropped],
+	"published": decode[Published],
+	"beside":    decode[Beside],
+	"doubted":   decode[Doubted],
+}
+
 // Decode reads a stored event.
 func Decode(kind string, data []byte) (Event, error) {
-	switch kind {
-	case "seen":
-		return decode[Seen](kind, data)
-	case "planned":
-		return decode[Planned](kind, data)
-	case "asked":
-		return decodeAsked(kind, data)
-	case "answered":
-		return decodeAnswered(kind, data)
-	case "reviewed":
-		return decode[Reviewed](kind, data)
-	case "started":
-		return decode[Started](kind, data)
-	case "built":
-		return decode[Built](kind, data)
-	case "finished":
-		return decode[Finished](kind, data)
-	case "dropped":
-		return decode[Dropped](kind, data)
-	case "beside":
-		return decode[Beside](kind, data)
-	case "doubted":
-		return decode[Doubted](kind, data)
-	case "published":
-		return decode[Published](kind, data)
+	if read := decoders[kind]; read != nil {
+		return read(kind, data)
 	}
 	return nil, fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
 }

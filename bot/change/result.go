@@ -2,6 +2,7 @@ package change
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -24,6 +25,16 @@ func Judge(p *policies.Policy, file string, e *gates.Evidence, others []string) 
 		}
 	}
 	return worst
+}
+
+// Tried is an earlier attempt at a kernel, in another pull request, that did not pass.
+type Tried struct {
+	Number  int // of the pull request
+	Title   string
+	Outcome gates.Outcome
+	Reason  gates.Reason
+	Line    string // the verdict in one line
+	At      time.Time
 }
 
 // NewResult is what a change remembers of a verdict.

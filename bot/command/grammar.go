@@ -1,7 +1,10 @@
 package command
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies"
 )
@@ -56,4 +59,21 @@ func Needs(c Command, roles policies.Commands) policies.Role {
 func Followed(name string, workflow bool) bool {
 	g, ok := entryOf(name)
 	return ok && (g.anywhere || !workflow)
+}
+
+// Help renders the commands that can be followed, and whom the policy lets use them, as
+// Markdown.
+func Help(roles policies.Commands, workflow bool) string {
+	var b strings.Builder
+	b.WriteString("| comment | what it does | needs |\n| --- | --- | --- |\n")
+	for _, g := range grammar {
+		if workflow && !g.anywhere {
+			continue
+		}
+		needs := cmp.Or(string(g.needs(roles)), "nobody may")
+		// A bar ends a table's cell even in a code span.
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(g.usage, "|", `\|`), g.does, needs)
+	}
+	b.WriteString("\nOnly the first line of a comment that starts with `/` is read, where it is shown as plain text: no quote, code or HTML. An edited comment is not read.\n")
+	return b.String()
 }

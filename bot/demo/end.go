@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
@@ -28,10 +29,10 @@ func (s *story) end() bool {
 
 // history is what the merges made of main: the bot measures that too.
 func (s *story) history() string {
-	points, err := s.bot.Ledger.History(s.ctx, s.repo.ID(), folder, 0)
+	runs, err := s.bot.Ledger.OnMain(s.ctx, s.repo.ID(), folder, 10)
 	var times []string
-	for _, p := range points {
-		if us, ok := p.P50["mission"]; ok {
+	for _, r := range slices.Backward(runs) {
+		if us, ok := r.P50["mission"]; ok {
 			times = append(times, fmt.Sprintf("%.0f µs", us))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,24 +86,20 @@ func (w *world) lastRun(pr *embedded.PR) (a doneRun, err error) {
 		return a, fmt.Errorf("the ledger has none, though %s", w.lastCheck(pr))
 	}
 	a.RunRow = runs[0]
-	r, _, err := w.bot.Journal.Artifacts.Get(w.ctx, a.Verdict)
+	text, err := w.bot.Journal.Artifacts.Read(w.ctx, a.Verdict)
 	if err != nil {
 		return a, err
 	}
-	defer r.Close()
-	return a, json.NewDecoder(r).Decode(&a.verdict)
+	return a, json.Unmarshal(text, &a.verdict)
 }
 
 // commented waits until the sticky comment tells of a run too.
 func (w *world) commented(pr *embedded.PR, a doneRun) error {
 	marker, row := present.Marker(w.id(pr)), fmt.Sprintf("attempt %d on `%s`", a.Attempt, a.Runner)
 	return w.wait(pr, "a comment", soon, func() bool {
-		for _, c := range pr.Comments() {
-			if c.Author == w.app.Login() && strings.HasPrefix(c.Body, marker) && strings.Contains(c.Body, row) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(pr.Comments(), func(c embedded.Comment) bool {
+			return c.Author == w.app.Login() && strings.HasPrefix(c.Body, marker) && strings.Contains(c.Body, row)
+		})
 	})
 }
 

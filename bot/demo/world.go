@@ -36,7 +36,7 @@ type world struct {
 	app      *embedded.App
 	bot      *serve.Server
 
-	log    *logFile
+	log    *os.File // of the bot and the runner, which write whole lines
 	cancel context.CancelCauseFunc
 	stop   context.CancelFunc // of the bot
 	ended  chan error
@@ -60,11 +60,9 @@ func newWorld(ctx context.Context, dir string, opt Options, t *teller) (_ *world
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("opening the scratch folder: %w", err)
 	}
-	file, err := os.OpenFile(w.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
+	if w.log, err = os.OpenFile(w.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("making the bot's log: %w", err)
 	}
-	w.log = &logFile{file: file}
 	if err := w.openHub(opt); err != nil {
 		return nil, err
 	}
@@ -168,7 +166,7 @@ func (w *world) close() error {
 		err = errors.Join(err, w.hub.Close())
 	}
 	if w.log != nil {
-		err = errors.Join(err, w.log.file.Close())
+		err = errors.Join(err, w.log.Close())
 	}
 	w.cancel(nil)
 	if err != nil {

@@ -52,12 +52,12 @@ func TestJobGoesThrough(t *testing.T) {
 	}
 	ignore := cmpopts.IgnoreUnexported(RunnerState{}, Duty{})
 	said := []runners.Said{{At: time.Unix(1, 0).UTC(), Event: runners.Event{Gate: "build"}}, {At: time.Unix(1, 0).UTC(), Event: told}}
-	want := []RunnerState{{Runner: ann, Job: "job-1", Kernel: "twice", Progress: &told, Said: said}, {Runner: Runner{Name: "bob", Labels: []string{"l4"}}}}
+	want := []RunnerState{{Listed: Listed{Runner: ann, Job: "job-1", Kernel: "twice"}, Progress: &told, Said: said}, {Listed: Listed{Runner: Runner{Name: "bob", Labels: []string{"l4"}}}}}
 	got := w.server.Runners()
 	if got[0].Since.IsZero() || got[0].LastSeen.Before(got[0].Since) || !got[1].LastSeen.IsZero() {
 		t.Errorf("times: %+v", got)
 	}
-	if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreFields(RunnerState{}, "Since", "LastSeen")); diff != "" {
+	if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreFields(Listed{}, "Since", "LastSeen")); diff != "" {
 		t.Error(diff)
 	}
 	close(goOn)

@@ -108,9 +108,6 @@ func (s *Server) ownDuty(ctx context.Context, name string) (Duty, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.duties == nil {
-		s.duties = map[string]Duty{}
-	}
 	s.duties[name] = d
 	return d, nil
 }
@@ -140,9 +137,6 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 		return
 	}
 	s.mu.Lock()
-	if s.faults == nil {
-		s.faults = map[string][]string{}
-	}
 	of := append(s.faults[name], kernel)
 	if fault == "" {
 		of = nil
@@ -166,24 +160,29 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 }
 
 func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Duty) bool) error {
+	_, written, err := s.write(ctx, name, kind, Word{Why: why}, news)
+	if written {
+		s.Log.Info("a runner's duty has changed", "runner", name, "now", kind, "why", why)
+		s.endPoll(name)
+	}
+	return err
+}
+
+// write adds an event to a runner's history if it is news, and returns how the runner was before.
+func (s *Server) write(ctx context.Context, name, kind string, event any, news func(Duty) bool) (before Duty, written bool, err error) {
 	for {
-		d, err := s.ownDuty(ctx, name)
-		if err != nil {
-			return err
+		before, err = s.ownDuty(ctx, name)
+		if err != nil || !news(before) {
+			return before, false, err
 		}
-		if !news(d) {
-			return nil
-		}
-		_, err = s.Journal.Append(ctx, dutyRun(name), d.seq, kind, Word{Why: why})
+		_, err = s.Journal.Append(ctx, dutyRun(name), before.seq, kind, event)
 		if errors.Is(err, journal.ErrConflict) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("writing the history of the runner %s: %w", name, err)
+			return before, false, fmt.Errorf("writing the history of the runner %s: %w", name, err)
 		}
-		s.Log.Info("a runner's duty has changed", "runner", name, "now", kind, "why", why)
-		s.endPoll(name)
-		return nil
+		return before, true, nil
 	}
 }
 
@@ -193,9 +192,6 @@ func (s *Server) poll(ctx context.Context, name string) (context.Context, contex
 	own := &cancel
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.polls == nil {
-		s.polls = map[string]*context.CancelFunc{}
-	}
 	s.polls[name] = own
 	return ctx, func() {
 		cancel()

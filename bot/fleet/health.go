@@ -3,8 +3,6 @@ package fleet
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
@@ -80,9 +78,6 @@ func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) e
 	}
 	h := said.Bounded()
 	s.mu.Lock()
-	if s.health == nil {
-		s.health = map[string]*protocol.Health{}
-	}
 	s.health[name] = &h
 	s.mu.Unlock()
 	if err := s.writeTest(ctx, name, h.Test); err != nil || h.Unfit == "" {
@@ -93,22 +88,12 @@ func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) e
 
 // writeTest adds a self-test to the runner's history, once.
 func (s *Server) writeTest(ctx context.Context, name string, t *protocol.SelfTest) error {
-	for {
-		before, err := s.ownDuty(ctx, name)
-		if err != nil || before.knows(t) {
-			return err
-		}
-		_, err = s.Journal.Append(ctx, dutyRun(name), before.seq, testedKind, t)
-		if errors.Is(err, journal.ErrConflict) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("writing the history of the runner %s: %w", name, err)
-		}
+	before, written, err := s.write(ctx, name, testedKind, t, func(d Duty) bool { return !d.knows(t) })
+	if written {
 		s.Log.Info("a runner has tested itself", "runner", name, "passed", t.Passed, "why", t.Why, "difference", t.Difference, "micros", t.Micros)
 		if t.Passed != before.Takes() {
 			s.endPoll(name)
 		}
-		return nil
 	}
+	return err
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // bundle sends the job's bundle.
@@ -75,8 +75,7 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 	if err := s.hear(r.Context(), name, b.Health); err != nil {
 		s.Log.Warn("what a runner says of its host could not be written down", "runner", name, "error", err) // it says it again
 	}
-	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(answer)
+	return answerJSON(w, answer)
 }
 
 // beatsMissed is how many beats a runner may be late whose connection broke.
@@ -250,4 +249,75 @@ func (s *Server) discard(ctx context.Context, l *journal.Lease, blobs []string) 
 	if err != nil {
 		s.Log.Warn("tidying up after a refused result", "job", l.ID, "error", err)
 	}
+}
+
+// goOn adds to a job's log what a beat tells of it. A beat that was sent twice changes nothing; one that begins behind the
+// end, since the bot was started anew, is told so by the answer and adds nothing.
+func goOn(said []runners.Said, from int, more []runners.Said) []runners.Said {
+	known := len(said) - from // of what is told
+	if from < 0 || known < 0 || known > len(more) || len(more) > protocol.MostSaid {
+		return said
+	}
+	for _, s := range more[known:] {
+		if len(said) < runners.MostSaid {
+			s.Event = s.Event.Bounded()
+			said = append(said, s) // whoever has the shorter log sees nothing of it
+		}
+	}
+	return said
+}
+
+// Said is the log of a job that is at a runner, from its beginning.
+func (s *Server) Said(job string) []runners.Said {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range s.seen {
+		if job != "" && state.Job == job {
+			return state.Said // what is in it never changes
+		}
+	}
+	return nil
+}
+
+// earlier tells a runner what is known of the machine code that it has built.
+func (s *Server) earlier(w http.ResponseWriter, r *http.Request, name string) error {
+	b, err := s.built(w, r, name)
+	if err != nil {
+		return err
+	}
+	answer, err := s.Results.Earlier(r.Context(), r.PathValue("id"), b.Token, b.Code)
+	if err != nil {
+		return err
+	}
+	patience(w, transfer)
+	return answerJSON(w, answer)
+}
+
+// begin counts an attempt before the runner measures its first round.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, name string) error {
+	b, err := s.built(w, r, name)
+	if err != nil {
+		return err
+	}
+	n, err := s.Results.Begin(r.Context(), r.PathValue("id"), b.Token, b.Code)
+	if err != nil {
+		return err
+	}
+	return answerJSON(w, protocol.BeginAnswer{Attempt: n})
+}
+
+// built reads what a runner says that it has built, if the job is its own.
+func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b protocol.Built, err error) {
+	if err := readJSON(w, r, small, &b); err != nil {
+		return b, err
+	}
+	if b.Code.Candidate == "" || b.Code.Device == "" {
+		return b, refuse(http.StatusBadRequest, "name the candidate's machine code and the device")
+	}
+	l, err := s.attach(r, name, b.Token)
+	if err != nil {
+		return b, err
+	}
+	s.note(name, s.at(l))
+	return b, nil
 }

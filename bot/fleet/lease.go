@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,14 +42,17 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	who := s.note(name, func(state *RunnerState) {
 		news = state.Outdated != outdated
 		*state = RunnerState{
-			Runner:   Runner{Name: name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, Outdated: outdated},
-			LastSeen: state.LastSeen, over: state.over,
+			Listed: Listed{
+				Runner:   Runner{Name: name, Host: ask.Host, Version: ask.Version, Labels: ask.Labels, Outdated: outdated},
+				LastSeen: state.LastSeen,
+			},
+			over: state.over,
 		}
 	})
 	if news && outdated != "" {
 		s.Log.Warn("a runner's version is another than the bot's", "runner", name, "is", outdated)
 	}
-	if leads, _ := s.Journal.Leads(); !leads {
+	if !s.Journal.Leads() {
 		return journal.ErrNotLeading // before anything is asked of a store that may not answer
 	}
 	if err := s.hear(r.Context(), name, ask.Health); err != nil {
@@ -152,4 +157,33 @@ func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
 		return nil, refuse(http.StatusBadRequest, "?token= must be the lease's token")
 	}
 	return s.attach(r, name, token)
+}
+
+// speaks is the protocol of whoever asks: those who name none are from before there were numbers.
+func speaks(ask protocol.LeaseRequest) int { return max(ask.Protocol, 1) }
+
+// understood refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
+func (s *Server) understood(ask protocol.LeaseRequest) error {
+	oldest := cmp.Or(s.Oldest, protocol.Oldest)
+	own, p := cmp.Or(s.Version, "the bot's version"), speaks(ask)
+	switch {
+	case p < oldest:
+		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
+			cmp.Or(ask.Version, "the runner's program"), p, oldest, own)
+	case p > protocol.Version:
+		return refuse(http.StatusForbidden, "%s is newer than this bot: it speaks version %d of the runners' protocol, and the bot knows %d. Update the bot first, or install %s on the runner's host",
+			cmp.Or(ask.Version, "the runner's program"), p, protocol.Version, own)
+	}
+	return nil
+}
+
+// outdated says what an operator should know of a runner's version; "" where there is nothing.
+func (s *Server) outdated(ask protocol.LeaseRequest) string {
+	switch p := speaks(ask); {
+	case p < protocol.Version:
+		return fmt.Sprintf("old: speaks version %d of the protocol, the bot %d (install %s)", p, protocol.Version, cmp.Or(s.Version, "the bot's version"))
+	case s.Version != "" && ask.Version != "" && ask.Version != s.Version:
+		return fmt.Sprintf("runs %s, the bot %s", ask.Version, s.Version)
+	}
+	return ""
 }

@@ -23,17 +23,13 @@ const OperatorPrefix = "/fleet/v1/"
 
 // A Listed runner is what an operator sees of it.
 type Listed struct {
-	Name     string           `json:"name"`
-	Host     string           `json:"host,omitempty"`
-	Version  string           `json:"version,omitempty"`
-	Outdated string           `json:"outdated,omitempty"` // how its version is another than the bot's
-	Labels   []string         `json:"labels"`
-	Job      string           `json:"job,omitempty"`
+	Runner
+	Job      string           `json:"job,omitempty"` // "" while it has none
 	Kernel   string           `json:"kernel,omitempty"`
 	Since    time.Time        `json:"since,omitzero"`     // when it got the job
 	LastSeen time.Time        `json:"last_seen,omitzero"` // since the bot was started
 	Health   *protocol.Health `json:"health,omitempty"`   // as it said last, since the bot was started
-	Duty
+	Duty                      // as it was read last, with its self-tests
 }
 
 // State is how it is, in a word.
@@ -47,16 +43,13 @@ func (l Listed) State(now time.Time) string {
 		return "draining"
 	case l.Drained != nil:
 		return "drained"
-	case l.Job != "" && l.Builds():
+	case l.Job != "" && l.Compiles():
 		return "building"
 	case l.Job != "":
 		return "busy"
 	}
 	return "idle"
 }
-
-// Builds tells whether it compiles and measures nothing.
-func (l Listed) Builds() bool { return Runner{Labels: l.Labels}.Compiles() }
 
 // Away is how long a runner may be silent and still count as connected: a poll and a lease, with time to spare.
 const Away = 90 * time.Second
@@ -93,14 +86,11 @@ func (s *Server) operated(h func(http.ResponseWriter, *http.Request) error) http
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	all := []Listed{}
 	for _, state := range s.Runners() {
-		duty, err := s.duty(r.Context(), state.Name)
-		if err != nil {
+		var err error
+		if state.Duty, err = s.duty(r.Context(), state.Name); err != nil {
 			return err
 		}
-		all = append(all, Listed{
-			Name: state.Name, Host: state.Host, Version: state.Version, Outdated: state.Outdated, Labels: state.Labels, Job: state.Job, Kernel: state.Kernel,
-			Since: state.Since, LastSeen: state.LastSeen, Health: state.Health, Duty: duty,
-		})
+		all = append(all, state.Listed)
 	}
 	return answerJSON(w, all)
 }

@@ -61,14 +61,12 @@ type Results interface {
 // A Runner is who works on a job. The name is proven by its token; the rest is
 // what it said of itself, and empty if it has not spoken since the bot started.
 type Runner struct {
-	Name    string
-	Host    string
-	Version string
-	Labels  []string
-	// Outdated is how its version is another than the bot's, in words; "" where it is not.
-	Outdated string
-	// Builds says that it compiles the job, and that another will measure it.
-	Builds bool
+	Name     string   `json:"name"`
+	Host     string   `json:"host,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Outdated string   `json:"outdated,omitempty"` // how its version is another than the bot's, in words; "" where it is not
+	Labels   []string `json:"labels"`
+	Builds   bool     `json:"-"` // it compiles the job, and another will measure it
 }
 
 // Compiles tells whether it is one that compiles and measures nothing.
@@ -106,16 +104,9 @@ type Server struct {
 
 // A RunnerState is what is known of a runner since the bot was started.
 type RunnerState struct {
-	Runner
-	Job      string // "" while it has none
-	Kernel   string
-	Since    time.Time      // when it got the job
-	LastSeen time.Time      // zero if it never came
+	Listed
 	Progress *runners.Event // of the job; nil before there is any
 	Said     []runners.Said // of the job, from its beginning
-	Duty     Duty           // as it was read last
-	// Health is what it said last of its host; nil where it has not since the bot was started. Duty has its self-tests.
-	Health *protocol.Health
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
@@ -161,6 +152,8 @@ func (s *Server) setDefaults() {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
+	s.seen, s.duties, s.polls = map[string]*RunnerState{}, map[string]Duty{}, map[string]*context.CancelFunc{}
+	s.faults, s.health = map[string][]string{}, map[string]*protocol.Health{}
 }
 
 // Runners lists every runner that has a token, by name.
@@ -175,7 +168,7 @@ func (s *Server) Runners() []RunnerState {
 	}
 	for name, c := range s.Tokens {
 		if !heard[name] {
-			all = append(all, RunnerState{Runner: Runner{Name: name, Labels: c.Labels}})
+			all = append(all, RunnerState{Listed: Listed{Runner: Runner{Name: name, Labels: c.Labels}}})
 		}
 	}
 	for i, r := range all {
@@ -190,13 +183,10 @@ func (s *Server) Runners() []RunnerState {
 func (s *Server) note(name string, change func(*RunnerState)) Runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = map[string]*RunnerState{}
-	}
 	state := s.seen[name]
 	if state == nil {
 		credential, _ := s.credential(name)
-		state = &RunnerState{Runner: Runner{Name: name, Labels: credential.Labels}}
+		state = &RunnerState{Listed: Listed{Runner: Runner{Name: name, Labels: credential.Labels}}}
 		s.seen[name] = state
 	}
 	state.LastSeen = s.Now()
@@ -213,8 +203,8 @@ func (s *Server) at(l *journal.Lease) func(*RunnerState) {
 			return
 		}
 		*state = RunnerState{
-			Runner: state.Runner, Job: l.ID, Kernel: l.Kernel, Since: s.Now(), LastSeen: state.LastSeen,
-			lease: now, artifacts: map[string]bool{}, over: state.over,
+			Listed: Listed{Runner: state.Runner, Job: l.ID, Kernel: l.Kernel, Since: s.Now(), LastSeen: state.LastSeen},
+			lease:  now, artifacts: map[string]bool{}, over: state.over,
 		}
 	}
 }
@@ -224,7 +214,7 @@ func idle(job string, token uint64) func(*RunnerState) {
 	return func(state *RunnerState) {
 		over := lease{job, token}
 		if state.lease == over {
-			*state = RunnerState{Runner: state.Runner, LastSeen: state.LastSeen}
+			*state = RunnerState{Listed: Listed{Runner: state.Runner, LastSeen: state.LastSeen}}
 		}
 		state.over = over
 	}

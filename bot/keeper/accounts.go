@@ -30,7 +30,7 @@ func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runner
 		return answer, nil
 	}
 	answer.Head = found.Head
-	answer.Evidence, err = k.blob(ctx, found.Evidence)
+	answer.Evidence, err = k.Journal.Artifacts.Read(ctx, found.Evidence)
 	if errors.Is(err, journal.ErrNotFound) { // somebody has tidied up: the attempts are counted all the same
 		return protocol.EarlierAnswer{Again: answer.Again}, nil
 	}
@@ -72,11 +72,7 @@ func byItself(id change.ID, run change.Run) bool { return run.Extra != nil || id
 
 // atWork is the run that a runner works at.
 func (k *Keeper) atWork(ctx context.Context, job string, token uint64) (*change.State, change.Run, error) {
-	id, err := change.OfJob(job)
-	if err != nil {
-		return nil, change.Run{}, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
-	}
-	s, err := k.states.load(ctx, id)
+	s, err := k.ofJob(ctx, job)
 	if err != nil {
 		return nil, change.Run{}, err
 	}

@@ -3,11 +3,9 @@ package keeper
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fleet"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -15,11 +13,7 @@ import (
 // evidence that any runner would have sent. All else goes on to those who measure; what is wrong with the runner, too, for they can
 // do without it.
 func (k *Keeper) Built(ctx context.Context, job string, token uint64, by fleet.Runner, b fleet.Build) (over bool, err error) {
-	id, err := change.OfJob(job)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
-	}
-	s, err := k.states.load(ctx, id)
+	s, err := k.ofJob(ctx, job)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +46,7 @@ func (k *Keeper) Built(ctx context.Context, job string, token uint64, by fleet.R
 			return false, err
 		}
 	}
-	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		if _, err := k.wanted(now, job, token); err != nil {
 			return nil, err
 		}
@@ -60,10 +54,10 @@ func (k *Keeper) Built(ctx context.Context, job string, token uint64, by fleet.R
 	})
 	if err == nil {
 		k.forget(job)
-		k.Log.Info("compiled", "change", id.String(), "repo", s.Facts.Repo, "job", job, "runner", by.Name, "fault", compiled.Fault)
+		k.Log.Info("compiled", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "runner", by.Name, "fault", compiled.Fault)
 		k.Judged(ctx, by.Name, s.Facts.Repo+" "+run.Kernel, compiled.Fault)
 	}
-	k.wake(id)
+	k.wake(s.ID)
 	return false, err
 }
 

@@ -204,9 +204,9 @@ func TestMergeIsHistory(t *testing.T) {
 	judged := w.running.bot.Counts().Judged
 	w.no(pr.Merge("olga"))
 	w.settle()
-	points, err := w.running.ledger.History(w.ctx, w.repo.ID(), "kernels/scale", 0)
+	points, err := w.running.ledger.OnMain(w.ctx, w.repo.ID(), "kernels/scale", 10)
 	w.no(err)
-	if len(points) != 1 || points[0].SHA != w.repo.Head("main") || points[0].P50["mission"] > 80 {
+	if len(points) != 1 || points[0].Head != w.repo.Head("main") || points[0].P50["mission"] > 80 {
 		t.Errorf("the history is %+v, want the merge with about 77 µs", points)
 	}
 	runs, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Folder: "kernels/scale"})
@@ -224,9 +224,9 @@ func TestHistory(t *testing.T) {
 	_, err := w.repo.Push("main", map[string]string{"kernels/scale/scale.c": "// speed 1.2\n"}, "Faster")
 	w.no(err)
 	w.settle()
-	points, err := w.running.ledger.History(w.ctx, w.repo.ID(), "kernels/scale", 0)
+	points, err := w.running.ledger.OnMain(w.ctx, w.repo.ID(), "kernels/scale", 10)
 	w.no(err)
-	if len(points) != 1 || points[0].SHA != w.repo.Head("main") || points[0].P50["mission"] < 80 || points[0].P50["mission"] > 87 {
+	if len(points) != 1 || points[0].Head != w.repo.Head("main") || points[0].P50["mission"] < 80 || points[0].P50["mission"] > 87 {
 		t.Errorf("the history is %+v, want one point of about 83 µs", points)
 	}
 }

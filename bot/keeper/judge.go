@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -128,17 +127,8 @@ func (k *Keeper) keepBytes(ctx context.Context, what string, data []byte) (strin
 	return name, nil
 }
 
-func (k *Keeper) blob(ctx context.Context, name string) ([]byte, error) {
-	r, _, err := k.Journal.Artifacts.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(r)
-}
-
 func (k *Keeper) evidence(ctx context.Context, r change.Result) (*gates.Evidence, error) {
-	data, err := k.blob(ctx, r.Evidence)
+	data, err := k.Journal.Artifacts.Read(ctx, r.Evidence)
 	if err != nil {
 		return nil, fmt.Errorf("reading stored evidence: %w", err)
 	}
@@ -146,7 +136,7 @@ func (k *Keeper) evidence(ctx context.Context, r change.Result) (*gates.Evidence
 }
 
 func (k *Keeper) verdict(ctx context.Context, r change.Result) (*gates.Verdict, error) {
-	data, err := k.blob(ctx, r.Verdict)
+	data, err := k.Journal.Artifacts.Read(ctx, r.Verdict)
 	if err != nil {
 		return nil, fmt.Errorf("reading a stored verdict: %w", err)
 	}

@@ -26,6 +26,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -83,8 +84,7 @@ type Keeper struct {
 	stale  map[change.ID]change.Facts // to be refreshed before anything else, with what a delivery said
 	unread map[change.ID]bool         // whose reviews are to be read
 	names  map[int64]string           // of the repositories that are watched, as they are called now
-	away   map[int64]bool             // repositories that take no part at present
-	over   map[int64]string           // those of them that nobody can reach any more, and why
+	away   map[int64]string           // repositories that take no part at present; why nobody can reach one any more, "" where that may change
 	placed time.Time                  // when places in line were last looked at
 
 	progress    *lru.Cache[string, present.Progress] // by job
@@ -120,18 +120,10 @@ const remembered = 10_000
 
 // New makes a bot; Run sets it to work.
 func New(c Config) *Keeper {
-	if c.Reconcile == 0 {
-		c.Reconcile = 5 * time.Minute
-	}
-	if c.SweepLook == 0 {
-		c.SweepLook = time.Minute
-	}
-	if c.ProgressEvery == 0 {
-		c.ProgressEvery = 15 * time.Second
-	}
-	if c.Backoff == 0 {
-		c.Backoff = time.Second
-	}
+	c.Reconcile = cmp.Or(c.Reconcile, 5*time.Minute)
+	c.SweepLook = cmp.Or(c.SweepLook, time.Minute)
+	c.ProgressEvery = cmp.Or(c.ProgressEvery, 15*time.Second)
+	c.Backoff = cmp.Or(c.Backoff, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -151,15 +143,15 @@ func New(c Config) *Keeper {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Keeper{
-		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]bool{}, over: map[int64]string{},
+		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]string{},
 		progress: newLRU[string, present.Progress](remembered), places: newLRU[string, queue.Place](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
 		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
 		outcomes: newLRU[judged, string](remembered),
 	}
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
-	k.working = &workers[change.ID]{what: "work", do: k.work, leads: k.leads, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: k.leads, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.looking = &workers[place]{what: "look", do: k.look, leads: k.leads, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.working = &workers[change.ID]{what: "work", do: k.work, leads: c.Journal.Leads, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: c.Journal.Leads, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.looking = &workers[place]{what: "look", do: k.look, leads: c.Journal.Leads, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
 }
 

@@ -46,7 +46,7 @@ func (k *Keeper) lead(ctx context.Context) error {
 	all.Wait()
 	k.looking.end()
 	under := append(k.working.end(), k.showing.end()...)
-	if !k.leads() {
+	if !k.Journal.Leads() {
 		k.leaveDoubts(ctx, under)
 	}
 	close(errs)
@@ -55,11 +55,6 @@ func (k *Keeper) lead(ctx context.Context) error {
 		joined = errors.Join(joined, err)
 	}
 	return joined
-}
-
-func (k *Keeper) leads() bool {
-	leads, _ := k.Journal.Leads()
-	return leads
 }
 
 // catchUp waits until the ledger has all that was written before this bot led.
@@ -87,7 +82,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 // forgetAll leaves nothing in memory but counters and the outcomes of pure functions.
 func (k *Keeper) forgetAll() {
 	k.mu.Lock()
-	k.stale, k.unread, k.names, k.away, k.over = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]bool{}, map[int64]string{}
+	k.stale, k.unread, k.names, k.away = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
 	k.mu.Unlock()
 	k.progress.Purge()
 	k.heard.Purge()

@@ -68,7 +68,7 @@ func (k *Keeper) view(ctx context.Context, s *change.State, others []*change.Sta
 
 func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
-		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]present.Tried{},
+		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]change.Tried{},
 		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Pages: map[string]present.Page{},
 	}
 	for _, run := range slices.Concat(s.Runs, s.Extra) {
@@ -97,12 +97,9 @@ func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, er
 		return v, nil
 	}
 	for _, run := range s.Runs {
-		tried, err := k.Ledger.TriedBefore(ctx, s.ID.Repo, run.Folder, s.ID, 3)
-		if err != nil {
+		var err error
+		if v.Tried[run.Folder], err = k.Ledger.TriedBefore(ctx, s.ID.Repo, run.Folder, s.ID, 3); err != nil {
 			return v, fmt.Errorf("asking the ledger: %w", err)
-		}
-		for _, t := range tried {
-			v.Tried[run.Folder] = append(v.Tried[run.Folder], present.Tried{Number: t.Number, Title: t.Title, Outcome: t.Outcome, Reason: t.Reason, Line: t.Line, At: t.At})
 		}
 	}
 	return v, nil

@@ -11,6 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
 // A place is what a look is taken at: a repository or, of the rules alone, one of its
@@ -135,8 +137,8 @@ func (k *Keeper) found(r client.Repository) {
 func (k *Keeper) goneAway(repo int64, name string, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.away[repo] {
-		k.away[repo] = true
+	if _, away := k.away[repo]; !away {
+		k.away[repo] = ""
 		k.Log.Info("a repository is left alone until that changes", "repo", name, "why", why)
 	}
 }
@@ -145,13 +147,13 @@ func (k *Keeper) cameBack(repo int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.away, repo)
-	delete(k.over, repo)
 }
 
 func (k *Keeper) isAway(repo int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.away[repo]
+	_, away := k.away[repo]
+	return away
 }
 
 // look compares a repository with what is known of it. It may have got another name, or
@@ -206,7 +208,7 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 	}
 	bases := map[string]bool{}
 	for _, pull := range known {
-		if !open[pull.Number] {
+		if !open[pull.ID.Number] {
 			if _, err := k.refresh(ctx, pull.ID, p.name); err != nil {
 				return err
 			}
@@ -272,4 +274,43 @@ func (k *Keeper) redeliver(ctx context.Context, since time.Time) {
 			k.Log.Warn("asking for a redelivery failed", "delivery", d.GUID, "err", err)
 		}
 	}
+}
+
+// rulesOf has the open pull requests to a branch planned again where what it asks of
+// kernels is not what they were planned with: a verdict that stands is one by the
+// rules that stand. What was measured is not measured again for that, unless the new
+// rules ask for more.
+func (k *Keeper) rulesOf(ctx context.Context, repo, branch string, pulls []ledger.PullRow) (err error) {
+	rules := ""
+	for _, p := range pulls {
+		if p.Base != branch {
+			continue
+		}
+		if rules == "" {
+			rules, err = k.Planner.Rules(ctx, repo, branch)
+			if errors.Is(err, planner.ErrMoved) {
+				return nil // GitHub tells where the pull requests go now
+			}
+			if err != nil {
+				return err
+			}
+		}
+		news := false
+		_, err := k.states.update(ctx, p.ID, func(now *change.State) (change.Event, error) {
+			// One that has no plan yet gets it by the rules that stand then.
+			f, planned := now.Facts, now.Plan
+			if news = planned != nil && planned.Rules != rules && f.Open && f.Base == branch && f.Rules != rules; !news {
+				return nil, nil
+			}
+			f.Rules = rules
+			return change.Seen{Facts: f}, nil
+		})
+		if err != nil {
+			return err
+		}
+		if news {
+			k.wake(p.ID)
+		}
+	}
+	return nil
 }

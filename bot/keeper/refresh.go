@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -82,9 +83,7 @@ func (k *Keeper) noteFacts(ctx context.Context, id change.ID, f change.Facts) (*
 	f.Labels = slices.Sorted(slices.Values(f.Labels))
 	news := false
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
-		if f.DefaultBranch == "" {
-			f.DefaultBranch = now.Facts.DefaultBranch
-		}
+		f.DefaultBranch = cmp.Or(f.DefaultBranch, now.Facts.DefaultBranch)
 		f.Rules = now.Facts.Rules // GitHub does not tell them
 		older := f.Updated.Before(now.Facts.Updated)
 		unheard := now.Seq == 0 && !f.Open // closed before anybody told us of it

@@ -128,7 +128,7 @@ func (k *Keeper) left(ctx context.Context, repos []webhook.Repository, why strin
 		}
 		k.goneAway(r.ID, r.FullName, errors.New(why))
 		k.mu.Lock()
-		k.over[r.ID] = why
+		k.away[r.ID] = why
 		k.mu.Unlock()
 		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
 		if err != nil {
@@ -146,7 +146,7 @@ func (k *Keeper) left(ctx context.Context, repos []webhook.Repository, why strin
 // endLate ends what was told of a repository after its end: a look that was under way, or a delivery that was late.
 func (k *Keeper) endLate(ctx context.Context, s *change.State) error {
 	k.mu.Lock()
-	why := k.over[s.ID.Repo]
+	why := k.away[s.ID.Repo]
 	k.mu.Unlock()
 	if why == "" || s.Settled() {
 		return nil

@@ -36,6 +36,15 @@ func (k *Keeper) Started(ctx context.Context, job string, token uint64, by fleet
 	return err
 }
 
+// ofJob is the change that a job belongs to.
+func (k *Keeper) ofJob(ctx context.Context, job string) (*change.State, error) {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+	}
+	return k.states.load(ctx, id)
+}
+
 // wanted is the run that a job is for. A result for what was superseded or
 // cancelled, or of an earlier lease, is refused.
 func (k *Keeper) wanted(s *change.State, job string, token uint64) (change.Run, error) {
@@ -72,11 +81,7 @@ func (k *Keeper) Lost(ctx context.Context, job string, token uint64, why string)
 
 // finish judges the evidence that gather brings; its error is the runner's fault.
 func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather gather) error {
-	id, err := change.OfJob(job)
-	if err != nil {
-		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
-	}
-	s, err := k.states.load(ctx, id)
+	s, err := k.ofJob(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -106,7 +111,7 @@ func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string
 			return err
 		}
 	}
-	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		if _, err := k.wanted(now, job, token); err != nil {
 			return nil, err
 		}
@@ -115,14 +120,14 @@ func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string
 	if err == nil {
 		k.forget(job)
 		k.Trace.Tell(headOf(s), trace.OfRun(run, evidence, came, k.Now(), *result)...)
-		k.Log.Info("verdict", "change", id.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by)
+		k.Log.Info("verdict", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by)
 		fault := ""
 		if result.Outcome == gates.Error && result.Reason == gates.ReasonRunner {
 			fault = result.Line
 		}
 		k.Judged(ctx, by, s.Facts.Repo+" "+run.Kernel, fault)
 	}
-	k.wake(id)
+	k.wake(s.ID)
 	return err
 }
 

@@ -193,15 +193,14 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	mux.Handle("POST /webhook", &webhook.Handler{Secrets: [][]byte{[]byte(secret)}, Store: b.Store})
 	mux.Handle(protocol.Prefix, runners.Handler())
 	mux.HandleFunc("GET /leads", func(w http.ResponseWriter, _ *http.Request) {
-		leads, _ := j.Leads()
-		fmt.Fprint(w, leads)
+		fmt.Fprint(w, j.Leads())
 	})
 	mux.HandleFunc("GET /queues", func(w http.ResponseWriter, _ *http.Request) {
 		answer := queues{Queues: j.Queues(), Held: map[string]string{}}
 		for _, r := range runners.Runners() {
 			answer.Held[r.Name] = r.Job
 		}
-		if leads, _ := j.Leads(); !leads {
+		if !j.Leads() {
 			http.Error(w, "it knows of no jobs", http.StatusServiceUnavailable)
 			return
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/bot/pages/chart"
 )
 
 // badge is a kernel's last verdict the size of a word. It stands in other pages, so
@@ -63,7 +65,28 @@ func badgeSVG(name, word, colour string) string {
 		left+right, text(name), word, text(name), word, left, left, right, colour, left/2, text(name), left+right/2, word)
 }
 
-// A feed is the last verdicts for a reader of Atom feeds.
+// alonePolicy lets a picture that stands in another page have colours of its own.
+const alonePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+// intervals is a run's picture of its intervals, for a comment.
+func (s *Server) intervals(w http.ResponseWriter, r *http.Request) {
+	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	p := s.drawn(r.Context(), row)
+	if p.Forest == "" {
+		s.fail(w, r, ErrNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Content-Security-Policy", alonePolicy)
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	_, _ = w.Write([]byte(chart.Alone(string(p.Forest)))) // a browser that has gone needs no picture
+}
+
+// atom is the last verdicts for a reader of Atom feeds.
 type atom struct {
 	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
 	ID      string   `xml:"id"`
@@ -88,11 +111,7 @@ type link struct {
 }
 
 func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
-	repos, err := s.openTo(r.Context(), s.visit(r))
-	p := &HomePage{}
-	if err == nil {
-		err = s.addKernels(r.Context(), p, repos)
-	}
+	p, _, err := s.measured(r.Context(), s.visit(r))
 	if err != nil {
 		s.fail(w, r, err)
 		return

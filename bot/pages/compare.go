@@ -46,7 +46,8 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 		if rows[i], err = s.named(ctx, v, asked, kernel); err != nil {
 			return nil, err
 		}
-		measured[i] = s.measured(ctx, rows[i])
+		drawn := s.drawn(ctx, rows[i])
+		measured[i] = report.Result{Verdict: drawn.Verdict, Evidence: drawn.Evidence}
 	}
 	a, b := rowOf(rows[0], rows[0].Repo), rowOf(rows[1], rows[1].Repo)
 	p.A, p.B = &a, &b
@@ -111,11 +112,6 @@ func (s *Server) ofCommit(ctx context.Context, v *visit, commit, kernel string) 
 		return ledger.RunRow{}, ErrNotFound
 	}
 	return *found, nil
-}
-
-func (s *Server) measured(ctx context.Context, r ledger.RunRow) report.Result {
-	p := s.drawn(ctx, r)
-	return report.Result{Verdict: p.Verdict, Evidence: p.Evidence}
 }
 
 // caveats is why the two may not be comparable.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,10 +234,7 @@ func (f *Folder) all(keep func(ledger.RunRow) bool) []ledger.RunRow {
 		rows = append(rows, r.row)
 	}
 	slices.SortFunc(rows, func(a, b ledger.RunRow) int {
-		if c := b.Ended.Compare(a.Ended); c != 0 {
-			return c
-		}
-		return strings.Compare(b.Job, a.Job)
+		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.Job, a.Job))
 	})
 	for i := range rows {
 		rows[i].N = int64(len(rows) - i)
@@ -301,7 +299,7 @@ func (f *Folder) Attempts(context.Context, change.ID) ([]ledger.RunRow, error) {
 func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
 	return nil, ErrNotFound
 }
-func (f *Folder) Audit(context.Context, ledger.AuditFilter) ([]ledger.Entry, error) { return nil, nil }
-func (f *Folder) Runners() []Runner                                                 { return nil }
-func (f *Folder) Places() map[string]queue.Place                                    { return nil }
-func (f *Folder) Said(string) []runners.Said                                        { return nil }
+func (f *Folder) Audit(context.Context, change.ID, int) ([]ledger.Entry, error) { return nil, nil }
+func (f *Folder) Runners() []Runner                                             { return nil }
+func (f *Folder) Places() map[string]queue.Place                                { return nil }
+func (f *Folder) Said(string) []runners.Said                                    { return nil }

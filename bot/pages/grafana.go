@@ -66,21 +66,9 @@ type series struct {
 	Points [][2]float64 `json:"datapoints"`
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, model any, err error) {
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, model)
-}
-
 // seriesNames is the series of the kernels that the first page lists.
 func (s *Server) seriesNames(ctx context.Context, v *visit) ([]string, error) {
-	repos, err := s.openTo(ctx, v)
-	p := &HomePage{}
-	if err == nil {
-		err = s.addKernels(ctx, p, repos)
-	}
+	p, _, err := s.measured(ctx, v)
 	names := []string{}
 	for _, k := range p.Kernels {
 		for _, shape := range k.Shapes {

@@ -53,15 +53,21 @@ func (r KernelRow) P50() float64 {
 }
 
 func (s *Server) home(ctx context.Context, v *visit) (any, error) {
-	repos, err := s.openTo(ctx, v)
+	p, repos, err := s.measured(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	p := &HomePage{}
-	if err := s.addKernels(ctx, p, repos); err != nil {
-		return nil, err
-	}
 	return p, s.addNow(ctx, p, repos)
+}
+
+// measured is the first page without what goes on, and whose kernels are on it.
+func (s *Server) measured(ctx context.Context, v *visit) (*HomePage, map[int64]string, error) {
+	p := &HomePage{}
+	repos, err := s.openTo(ctx, v)
+	if err == nil {
+		err = s.addKernels(ctx, p, repos)
+	}
+	return p, repos, err
 }
 
 // openTo is the repositories that the viewer may read. Where nobody can be shown

@@ -138,12 +138,16 @@ func (s *Server) html(name string, p page) http.HandlerFunc {
 func (s *Server) json(p page) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		model, err := p(r.Context(), s.visit(r))
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		writeJSON(w, http.StatusOK, model)
+		s.answer(w, r, model, err)
 	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, model any, err error) {
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, model)
 }
 
 func writeJSON(w http.ResponseWriter, status int, model any) {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -64,12 +65,8 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 }
 
 func roleOf(v *gates.Verdict, shape string) gates.Role {
-	if v != nil {
-		for _, c := range v.Comparisons {
-			if c.Shape == shape {
-				return c.Role
-			}
-		}
+	if c := v.ComparisonOf(shape); c != nil {
+		return c.Role
 	}
 	return gates.RoleInfo
 }
@@ -262,15 +259,7 @@ func failures(cases []gates.Case, v *gates.Verdict) []bool {
 			}
 			return 0
 		}
-		slices.SortStableFunc(byWorst, func(a, b int) int {
-			switch x, y := badness(a), badness(b); {
-			case x > y:
-				return -1
-			case x < y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(byWorst, func(a, b int) int { return cmp.Compare(badness(b), badness(a)) })
 		for _, i := range byWorst {
 			if count < row.Total-row.Passed && !failed[i] {
 				failed[i] = true

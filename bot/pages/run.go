@@ -17,37 +17,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A Row is one attempt in a list.
+// A Row is one attempt in a list, under the name that its repository has now.
 type Row struct {
-	Job     string             `json:"job"`
-	Repo    string             `json:"repository"`
-	Kernel  string             `json:"kernel"` // as it is shown
-	Folder  string             `json:"folder"`
-	Change  string             `json:"change,omitempty"`
-	Title   string             `json:"title,omitempty"`
-	Attempt int                `json:"attempt"`
-	Head    string             `json:"head"`
-	Rule    string             `json:"rule,omitempty"`
-	Phase   change.Phase       `json:"phase"`
-	Outcome gates.Outcome      `json:"outcome,omitempty"`
-	Reason  gates.Reason       `json:"reason,omitempty"`
-	Line    string             `json:"line,omitempty"`
-	Device  string             `json:"device,omitempty"`
-	Runner  string             `json:"runner,omitempty"`
-	Extra   bool               `json:"on_the_side,omitempty"`
-	Asked   time.Time          `json:"asked,omitzero"`
-	Begun   time.Time          `json:"begun,omitzero"`
-	Ended   time.Time          `json:"ended,omitzero"`
-	P50     map[string]float64 `json:"p50_us,omitempty"`
-	Speedup map[string]float64 `json:"speedup,omitempty"`
+	ledger.RunRow
+	Change string `json:"change,omitempty"`
 }
 
 func rowOf(r ledger.RunRow, repo string) Row {
-	row := Row{
-		Job: r.Job, Repo: repo, Kernel: r.Kernel, Folder: r.Folder, Title: r.Title, Attempt: r.Attempt, Head: r.Head, Rule: r.Rule, Phase: r.Phase,
-		Outcome: r.Outcome, Reason: r.Reason, Line: r.Line, Device: r.Device, Runner: r.Runner, Extra: r.Extra, Asked: r.Asked, Begun: r.Begun,
-		Ended: r.Ended, P50: r.P50, Speedup: r.Speedups,
-	}
+	row := Row{RunRow: r}
+	row.Repo = repo
 	if r.Change.Kind != "" {
 		row.Change = r.Change.String()
 	}
@@ -55,23 +33,10 @@ func rowOf(r ledger.RunRow, repo string) Row {
 }
 
 // At is when something last happened to the run.
-func (r Row) At() time.Time {
-	for _, t := range []time.Time{r.Ended, r.Begun} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return r.Asked
-}
+func (r Row) At() time.Time { return cmp.Or(r.Ended, r.Begun, r.Asked) }
 
 // Pull is the number of the pull request that it belongs to, or 0.
-func (r Row) Pull() int {
-	id, err := change.ParseID(r.Change)
-	if err != nil {
-		return 0
-	}
-	return id.Number
-}
+func (r Row) Pull() int { return r.RunRow.Change.Number }
 
 // A RunPage is everything about one run.
 type RunPage struct {
@@ -181,7 +146,7 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 
 // commands is what people asked for about a head, or about all of them.
 func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Command, *Override, error) {
-	entries, err := s.Source.Audit(ctx, ledger.AuditFilter{Change: id, Limit: 100})
+	entries, err := s.Source.Audit(ctx, id, 100)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,7 +23,8 @@ type Source interface {
 	Unfinished(ctx context.Context) ([]ledger.RunRow, error)
 	Attempts(ctx context.Context, id change.ID) ([]ledger.RunRow, error)
 	Change(ctx context.Context, id change.ID) (*change.State, error)
-	Audit(ctx context.Context, f ledger.AuditFilter) ([]ledger.Entry, error)
+	// Audit is the last commands about a change, newest first.
+	Audit(ctx context.Context, id change.ID, limit int) ([]ledger.Entry, error)
 	// Blob is stored evidence, a verdict or a log.
 	Blob(ctx context.Context, name string) ([]byte, error)
 	// Runners is who measures.

@@ -4,6 +4,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,11 +142,7 @@ func (s *survey) settle(ctx context.Context) (err error) {
 	if s.kind == change.Sweep {
 		return s.settleSweep(ctx)
 	}
-	tip := "refs/heads/" + f.Base
-	if f.BaseSHA != "" {
-		tip = f.BaseSHA
-	}
-	if s.trusted, err = s.repo.Resolve(ctx, tip); err != nil {
+	if s.trusted, err = s.repo.Resolve(ctx, cmp.Or(f.BaseSHA, "refs/heads/"+f.Base)); err != nil {
 		return fmt.Errorf("the base branch %s: %w", f.Base, err)
 	}
 	if s.base, err = s.repo.MergeBase(ctx, s.trusted, f.Head); err != nil {

@@ -49,7 +49,7 @@ func TestShortening(t *testing.T) {
 			}
 			s.commanded("comment-1", "ada", "/rebench vs=self", true, change.Effect{Extra: []change.Extra{{Folder: "kernels/" + names[0], Rebench: command.Rebench{Versus: command.Self}}}})
 			s.finishedJob(s.state.Extra[0].Job, names[0], pass)
-			s.view.Tried["kernels/"+names[0]] = []Tried{{Number: 3, Title: "Once", Outcome: gates.Defer, Line: "slow", At: s.at}}
+			s.view.Tried["kernels/"+names[0]] = []change.Tried{{Number: 3, Title: "Once", Outcome: gates.Defer, Line: "slow", At: s.at}}
 			text := Comment(s.view)
 			if len(text) > maxComment || !strings.HasPrefix(text, Marker(s.state.ID)+"\n") || !strings.HasSuffix(text, "for all commands.\n") {
 				t.Errorf("%d bytes, from %.40q to %.40q", len(text), text, text[len(text)-40:])

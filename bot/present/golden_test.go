@@ -192,7 +192,7 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 	s.commanded("button-0f3a", "ada", "/rebench vs=self", true, change.Effect{Extra: []change.Extra{{Folder: "kernels/sdpa_fp8", Bundle: "b3", Rebench: command.Rebench{Versus: command.Self}}}})
 	s.finishedJob(s.state.Extra[0].Job, "sdpa_fp8", pass)
 	s.do(change.Asked{ID: "comment-10", By: "ada", Request: command.Read("/rebench vs=v1.0 shapes=long")})
-	s.view.Tried["kernels/sdpa_fp8"] = []Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
+	s.view.Tried["kernels/sdpa_fp8"] = []change.Tried{{Number: 4, Title: "Reuse the score buffer | @octocat", Outcome: gates.Defer, Reason: gates.ReasonTooSlow,
 		Line: "DEFER (too-slow) sdpa_fp8: +0.16 % on mission, goal ≥ +10 %", At: time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC)}}
 	return s
 }

@@ -53,7 +53,7 @@ func (d dice) story(t testing.TB) *story {
 				s.view.Progress[r.Job] = Progress{Event: runners.Event{Gate: gates.Gate(d.word()), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: runners.Seconds(d.Int64N(1e4))}, At: s.at}
 			}
 			if d.maybe(1, 3) {
-				s.view.Tried[r.Folder] = append(s.view.Tried[r.Folder], Tried{Number: d.IntN(99), Title: d.word(), Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Line: d.word(), At: s.at})
+				s.view.Tried[r.Folder] = append(s.view.Tried[r.Folder], change.Tried{Number: d.IntN(99), Title: d.word(), Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Line: d.word(), At: s.at})
 			}
 		}
 	}

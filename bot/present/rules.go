@@ -21,7 +21,7 @@ func (v View) withRules(own standing) standing {
 	list := ruleList(rules)
 	switch approved := s.ApprovedRules(plan); {
 	case s.RulesWait(plan):
-		role := v.approvers(plan)
+		role := plan.Commands().ApprovePolicy
 		word = v.howToApprove(role)
 		list = "**What it does to the rules**\n\n" + list
 		if own.conclusion == success {
@@ -50,14 +50,6 @@ func (at *standing) add(more string) {
 
 // nothingChanged is the title where no kernel is touched.
 const nothingChanged = "No kernel changed"
-
-// approvers is the role that the base's policy asks for.
-func (v View) approvers(plan *change.Plan) policies.Role {
-	if p, err := plan.ReadPolicy(); err == nil {
-		return p.Commands.ApprovePolicy
-	}
-	return policies.DefaultCommands().ApprovePolicy
-}
 
 func (v View) howToApprove(role policies.Role) string {
 	text := "This change may loosen the gate's own rules, and what they ask is no author's to decide. "

@@ -9,7 +9,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
 )
 
 // A standing is where a change or one of its kernels is: once for the check, the
@@ -95,12 +94,28 @@ func mistakes(plan *change.Plan) standing {
 	if slices.ContainsFunc(plan.Problems, func(p gates.Diagnostic) bool { return p.File == plan.PolicyFile }) {
 		title = "The policy has mistakes"
 	}
+	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), problems(plan, "mistakes")+
+		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
+}
+
+// refused is a change that holds more than is read of one: nothing is known of its
+// kernels, so it cannot pass.
+func refused(plan *change.Plan) standing {
+	return newStanding(signFail, completed, failure, "The change is more than is read", problems(plan, "reasons")+
+		"\nNothing was measured. Every change is read before anybody has approved it, so there are limits to how much that is.")
+}
+
+// problems lists a plan's, each with its place if it has one.
+func problems(plan *change.Plan, what string) string {
 	items := make([]string, len(plan.Problems))
 	for i, p := range plan.Problems {
-		items[i] = "- " + report.EscapeCode(place(p)) + ": " + report.EscapeProse(report.Clip(p.Message, 1000))
+		items[i] = "- "
+		if p.File != "" {
+			items[i] += report.EscapeCode(place(p)) + ": "
+		}
+		items[i] += report.EscapeProse(report.Clip(p.Message, 1000))
 	}
-	return newStanding(signFail, completed, failure, title+": "+place(plan.Problems[0]), spill(items, leadRoom, "mistakes")+
-		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
+	return spill(items, leadRoom, what)
 }
 
 // leadRoom is for what must be read before anything else.
@@ -137,12 +152,7 @@ func (v View) held() standing {
 			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
 				"`/override` with the reason.")
 	}
-	role := policies.Role("write")
-	if plan != nil {
-		if p, err := plan.ReadPolicy(); err == nil {
-			role = p.Commands.OKToTest
-		}
-	}
+	role := plan.Commands().OKToTest
 	return newStanding(signDefer, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
 		fmt.Sprintf("This commit comes from a fork, and none of its code is run before somebody approves it. Read it; then someone with %s access comments %s. "+
 			"A new push needs a new approval.", report.EscapeCode(string(role)), report.EscapeCode("/ok-to-test "+v.State.Facts.Head)))

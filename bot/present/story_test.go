@@ -70,7 +70,7 @@ func tell(t testing.TB) *story { return tellOf(t, change.ID{Kind: change.Pull, R
 func tellOf(t testing.TB, id change.ID) *story {
 	s := &story{t: t, state: change.New(id), at: time.Date(2025, 3, 14, 9, 0, 0, 0, time.UTC)}
 	s.view = View{
-		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]Progress{}, Tried: map[string][]Tried{}, Buttons: true,
+		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]Progress{}, Tried: map[string][]change.Tried{}, Buttons: true,
 		Runners: []RunnerInfo{{Name: "h200-1", Labels: []string{"h200"}}},
 	}
 	return s

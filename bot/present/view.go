@@ -24,7 +24,7 @@ type View struct {
 	Verdicts map[string]*gates.Verdict // by job; one that is not here is told in its one line
 	Progress map[string]Progress       // live, by job
 	Places   map[string]queue.Place    // in line, by job
-	Tried    map[string][]Tried        // by folder: what other pull requests tried in vain
+	Tried    map[string][]change.Tried // by folder: what other pull requests tried in vain
 	Marks    map[string]string         // by job: a hidden last line of the kernel's check, which is then there from the start
 	Beside   []Beside                  // other open pull requests with the same head
 	Runners  []RunnerInfo              // that are connected
@@ -44,16 +44,6 @@ type Page struct {
 type Progress struct {
 	runners.Event
 	At time.Time // when it was heard
-}
-
-// Tried is an earlier attempt at a kernel that did not pass.
-type Tried struct {
-	Number  int // of the pull request
-	Title   string
-	Outcome gates.Outcome
-	Reason  gates.Reason
-	Line    string // the verdict in one line
-	At      time.Time
 }
 
 // RunnerInfo is a connected runner.

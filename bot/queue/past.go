@@ -181,15 +181,7 @@ func (q *Queue) clone(now time.Time) *Queue {
 	for t, s := range q.shares {
 		c.shares[t] = s.clone()
 	}
-	for kind, n := range q.streak {
-		c.streak[kind] = n
-	}
-	for repo, s := range q.spent {
-		c.spent[repo] = s
-	}
-	for label, at := range q.builders {
-		c.builders[label] = at
-	}
+	c.streak, c.spent, c.builders = maps.Clone(q.streak), maps.Clone(q.spent), maps.Clone(q.builders)
 	c.past = q.past // is read alone: what is played is not learnt from
 	return c
 }

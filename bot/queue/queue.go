@@ -159,9 +159,6 @@ func (q *Queue) Leave(a *Asker) {
 	q.asking = slices.DeleteFunc(q.asking, func(other *Asker) bool { return other == a })
 }
 
-// Asking is how many wait.
-func (q *Queue) Asking() int { return len(q.asking) }
-
 // Lease says that the offer was taken up, and until when the holder may be silent.
 func (q *Queue) Lease(id, holder string, labels []string, losses int, now, until time.Time) {
 	i := q.byID[id]

@@ -49,7 +49,7 @@ var userPattern = regexp.MustCompile(`^[a-z_][a-z0-9_.-]{0,31}$`)
 func (c *checker) check() {
 	c.checkAddresses()
 	c.checkAccount()
-	c.checkRepositories()
+	c.repositories("github.repositories", c.GitHub.Repositories)
 	c.checkNATS()
 	c.checkLocal()
 	c.checkRemote()
@@ -138,14 +138,15 @@ func (c *checker) secretFile(path, file string) {
 	}
 }
 
-func (c *checker) checkRepositories() {
+// repositories looks at a list of their names.
+func (c *checker) repositories(path string, names []string) {
 	seen := map[string]bool{}
-	for i, repo := range c.GitHub.Repositories {
+	for i, repo := range names {
 		switch key := strings.ToLower(repo); {
 		case !strict.IsRepository(repo):
-			c.item("github.repositories", i, "%q is not a repository (write owner/name)", repo)
+			c.item(path, i, "%q is not a repository (write owner/name)", repo)
 		case seen[key]:
-			c.item("github.repositories", i, "%q is named twice (delete one)", repo)
+			c.item(path, i, "%q is named twice (delete one)", repo)
 		default:
 			seen[key] = true
 		}
@@ -180,8 +181,10 @@ func (c *checker) checkLocal() {
 	if !strict.IsName(r.Name) {
 		c.at("runner.name", "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
-	c.labels("runner.labels", r.Labels)
 	for i, label := range r.Labels {
+		if !strict.IsLabel(label) {
+			c.item("runner.labels", i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
+		}
 		if runners.IsBuildLabel(label) != r.Builds {
 			c.item("runner.labels", i, "%q does not go with builds: %v (a runner that builds takes build-nvcc and build-triton, and no other does)", label, r.Builds)
 		}
@@ -203,14 +206,6 @@ func (c *checker) checkLocal() {
 	}
 	if r.User != "" && !userPattern.MatchString(r.User) {
 		c.at("runner.user", "%q is not a user's name (write e.g. kernelgate-runner)", r.User)
-	}
-}
-
-func (c *checker) labels(path string, labels []string) {
-	for i, label := range labels {
-		if !strict.IsLabel(label) {
-			c.item(path, i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"time"
@@ -116,8 +117,5 @@ func defaultData(getenv func(string) string, uid int) string {
 
 // socket is where runners on this host connect.
 func (c Config) socket() string {
-	if c.Runner.Socket != "" {
-		return c.Runner.Socket
-	}
-	return filepath.Join(c.Data, "runner.sock")
+	return cmp.Or(c.Runner.Socket, filepath.Join(c.Data, "runner.sock"))
 }

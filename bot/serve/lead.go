@@ -22,9 +22,9 @@ func (s *Server) role(ctx context.Context) string {
 	if len(s.opt.NATS) == 0 {
 		return ""
 	}
-	leads, other := s.Journal.Leads()
+	other, _ := s.Journal.Leader()
 	switch {
-	case leads:
+	case s.Journal.Leads():
 		c, err := s.Ledger.Counts(ctx)
 		if err != nil {
 			return "leads"
@@ -41,8 +41,9 @@ func (s *Server) role(ctx context.Context) string {
 // those on this host, of which it may know nothing.
 func (s *Server) leading(h http.Handler, passOn bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if leads, _ := s.Journal.Leads(); !leads {
-			if to, err := url.Parse(s.Journal.Leader()); passOn && err == nil && to.Host != "" && r.Header.Get(passedHeader) == "" && s.Runners.Knows(r) {
+		if !s.Journal.Leads() {
+			_, address := s.Journal.Leader()
+			if to, err := url.Parse(address); passOn && err == nil && to.Host != "" && r.Header.Get(passedHeader) == "" && s.Runners.Knows(r) {
 				s.pass(w, r, to)
 				return
 			}

@@ -47,7 +47,7 @@ func TestRunnerIsPassedOn(t *testing.T) {
 	first, stopFirst := begin(func(o *serve.Options) { o.Listen, o.Advertise = at, "http://"+at })
 	leads := func(s *serve.Server) {
 		t.Helper()
-		for leads, _ := s.Journal.Leads(); !leads; leads, _ = s.Journal.Leads() {
+		for !s.Journal.Leads() {
 			if w.ctx.Err() != nil {
 				t.Fatal("it never leads")
 			}
@@ -75,7 +75,7 @@ func TestRunnerIsPassedOn(t *testing.T) {
 		}
 	}
 	served()
-	if leads, _ := second.Journal.Leads(); leads || len(first.Runners.Runners()) == 0 || first.Runners.Runners()[0].LastSeen.IsZero() {
+	if second.Journal.Leads() || len(first.Runners.Runners()) == 0 || first.Runners.Runners()[0].LastSeen.IsZero() {
 		t.Errorf("the bot that leads has not heard of the runner: %+v", first.Runners.Runners())
 	}
 	for name, c := range map[string]struct{ token, passed string }{"a stranger": {"another", ""}, "passed on before": {"token", "1"}} {

@@ -114,6 +114,18 @@ type reading struct {
 	problems problems
 }
 
+// problems are an operator's mistakes, told all at once.
+type problems []string
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
+
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return strict.Mistake{Err: errors.New(strings.Join(p, "\n"))}
+}
+
 // ValidateStrict runs when the file has been read.
 func (r *reading) ValidateStrict(n *strict.Node) {
 	for _, k := range Keys() {

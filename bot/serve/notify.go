@@ -83,7 +83,7 @@ func (s *Server) teller() *notify.Teller {
 	}
 	t := &notify.Teller{
 		Journal: s.Journal, Ledger: s.Ledger, Dir: filepath.Join(s.opt.Data, "notify"), Page: s.pageOfRun, Now: s.opt.Now, Log: s.log,
-		Leads: func() bool { leads, _ := s.Journal.Leads(); return leads },
+		Leads: s.Journal.Leads,
 	}
 	for _, n := range s.opt.Notify {
 		secret := s.opt.Secrets.Notify[n.Name]

@@ -25,7 +25,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -40,17 +39,7 @@ type Pages struct {
 }
 
 func (c *checker) checkPages() {
-	seen := map[string]bool{}
-	for i, repo := range c.Pages.Public {
-		switch key := strings.ToLower(repo); {
-		case !strict.IsRepository(repo):
-			c.item("pages.public", i, "%q is not a repository (write owner/name)", repo)
-		case seen[key]:
-			c.item("pages.public", i, "%q is named twice (delete one)", repo)
-		default:
-			seen[key] = true
-		}
-	}
+	c.repositories("pages.public", c.Pages.Public)
 	c.secretFile("pages.token_file", c.Pages.TokenFile)
 	c.secretFile("pages.client_secret_file", c.Pages.ClientSecretFile)
 	switch id, secret := c.Pages.ClientID, c.Pages.ClientSecretFile; {
@@ -191,12 +180,7 @@ func found[T any](value T, err error) (T, error) {
 }
 
 func (s stores) Blob(ctx context.Context, name string) ([]byte, error) {
-	r, _, err := s.s.Journal.Artifacts.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(r)
+	return s.s.Journal.Artifacts.Read(ctx, name)
 }
 
 func (s stores) Runners() []pages.Runner {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,10 +77,7 @@ func (s *Server) unready(ctx context.Context) []string {
 		missing = append(missing, "the ledger is behind the journal")
 	}
 	if login, refusal := s.ready.known(); login == "" {
-		if refusal == "" {
-			refusal = "GitHub was not reached yet"
-		}
-		missing = append(missing, refusal)
+		missing = append(missing, cmp.Or(refusal, "GitHub was not reached yet"))
 	}
 	return missing
 }

@@ -1,3 +1,7 @@
+// Package serve is the bot as one program: it reads a configuration, opens the
+// journal and the ledger, listens for webhooks and runners, starts a runner of its
+// own, and stops all of them in an order that loses nothing. It decides nothing
+// about a change: package keeper does.
 package serve
 
 import (
@@ -9,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,21 +38,18 @@ type Options struct {
 	Config
 	Secrets Secrets
 
-	Client  *client.GitHub    // made from the configuration unless given
-	Wire    http.RoundTripper // to GitHub, as in client.Options
 	Version string
 	Program []string  // command of this program, to start the local runner with; this executable unless given
 	Stderr  io.Writer // the local runner's; os.Stderr unless given
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	ProgressEvery time.Duration // as in keeper.Config
-	LeaseFor      time.Duration // as in journal.Options
-	LeadFor       time.Duration // as in journal.Options
-	TraceEvery    time.Duration // as in trace.Options
-	Heartbeat     time.Duration // as in fleet.Server
-	Poll          time.Duration // as in fleet.Server
-	Labels        func() []string
+	LeaseFor   time.Duration // as in journal.Options
+	LeadFor    time.Duration // as in journal.Options
+	TraceEvery time.Duration // as in trace.Options
+	Heartbeat  time.Duration // as in fleet.Server
+	Poll       time.Duration // as in fleet.Server
+	Labels     func() []string
 }
 
 // A Server is a bot at work.
@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) error {
 // Start returns when the server listens; it works until ctx ends, and Wait says
 // how that went.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{opt: o, log: o.Log, Client: o.Client, stopped: make(chan struct{})}
+	s := &Server{opt: o, log: o.Log, stopped: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -148,10 +148,8 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := errors.Join(s.prepareData(), s.lockData()); err != nil {
 		return err
 	}
-	if s.Client == nil {
-		if s.Client, err = s.openClient(); err != nil {
-			return err
-		}
+	if s.Client, err = s.openClient(); err != nil {
+		return err
 	}
 	if s.Journal, err = journal.Open(ctx, journalOptions(s.opt, s.log)); err != nil {
 		return err
@@ -235,7 +233,7 @@ func sweeps(c Config) (all []keeper.Sweep) {
 func (s *Server) openClient() (*client.GitHub, error) {
 	g := s.opt.Config.GitHub
 	opt := client.Options{
-		BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: s.opt.Version, Transport: s.opt.Wire, Log: s.log,
+		BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: s.opt.Version, Log: s.log,
 		MayWrite: func(ctx context.Context) error { return s.Journal.Hold(ctx) },
 	}
 	if g.AppID != 0 {
@@ -253,7 +251,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
 			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
-		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile), ProgressEvery: s.opt.ProgressEvery,
+		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile),
 		Sweeps:  sweeps(c),
 		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },

@@ -15,15 +15,15 @@ import (
 
 // Show prints what was understood. There is no secret in a configuration.
 func (c Config) Show(w io.Writer) error {
+	var b strings.Builder
+	line := func(key, text string) { fmt.Fprintf(&b, "%-28s %s\n", key, text) }
 	v := reflect.ValueOf(c)
 	for _, k := range Keys() {
 		text := ""
 		switch value := v.FieldByIndex(k.index).Interface().(type) {
 		case []RemoteRunner:
 			for i, r := range value {
-				if _, err := fmt.Fprintf(w, "%-28s %s: labels %s, token in %s\n", fmt.Sprintf("%s[%d]", k.Path, i), r.Name, strings.Join(r.Labels, ", "), r.TokenFile); err != nil {
-					return err
-				}
+				line(fmt.Sprintf("%s[%d]", k.Path, i), fmt.Sprintf("%s: labels %s, token in %s", r.Name, strings.Join(r.Labels, ", "), r.TokenFile))
 			}
 			continue
 		case []Limit:
@@ -34,9 +34,7 @@ func (c Config) Show(w io.Writer) error {
 			text = strings.Join(parts, "; ")
 		case []Notify:
 			for i, n := range value {
-				if _, err := fmt.Fprintf(w, "%-28s %s: %s, address in %s\n", fmt.Sprintf("%s[%d]", k.Path, i), n.Name, cmp.Or(n.Form, "plain"), n.URLFile); err != nil {
-					return err
-				}
+				line(fmt.Sprintf("%s[%d]", k.Path, i), fmt.Sprintf("%s: %s, address in %s", n.Name, cmp.Or(n.Form, "plain"), n.URLFile))
 			}
 			continue
 		case map[string]string:
@@ -59,13 +57,22 @@ func (c Config) Show(w io.Writer) error {
 			text = fmt.Sprint(value)
 		}
 		if text == "" || k.Path == "github.app_id" && text == "0" {
-			text = unset(k.Path)
+			text = cmp.Or(unset[k.Path], "-")
 		}
-		if _, err := fmt.Fprintf(w, "%-28s %s\n", k.Path, text); err != nil {
-			return err
-		}
+		line(k.Path, text)
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// unset is what is done about keys that are left out.
+var unset = map[string]string{
+	"nats":               "(embedded)",
+	"runner.labels":      "(found out at start)",
+	"runner.socket":      "(runner.sock in the data folder)",
+	"github.api_url":     "(github.com)",
+	"github.git_url":     "(github.com)",
+	"telemetry.endpoint": "(nobody)",
 }
 
 func (l Limit) String() string {
@@ -77,20 +84,4 @@ func (l Limit) String() string {
 		parts = append(parts, fmt.Sprintf("%d jobs at once", l.Jobs))
 	}
 	return l.Repository + ": " + cmp.Or(strings.Join(parts, ", "), "no limit")
-}
-
-func unset(path string) string {
-	switch path {
-	case "nats":
-		return "(embedded)"
-	case "runner.labels":
-		return "(found out at start)"
-	case "runner.socket":
-		return "(runner.sock in the data folder)"
-	case "github.api_url", "github.git_url":
-		return "(github.com)"
-	case "telemetry.endpoint":
-		return "(nobody)"
-	}
-	return "-"
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -48,12 +49,9 @@ func (inlineSecret) JSONSchema() map[string]any { return map[string]any{"not": m
 // secretLike tells whether a text is itself what should have been in the file
 // that it should have named.
 func secretLike(text string) bool {
-	for _, prefix := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "-----BEGIN"} {
-		if strings.HasPrefix(strings.TrimSpace(text), prefix) {
-			return true
-		}
-	}
-	return strings.ContainsAny(text, "\r\n")
+	beginnings := []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "-----BEGIN"}
+	begins := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(text), prefix) }
+	return slices.ContainsFunc(beginnings, begins) || strings.ContainsAny(text, "\r\n")
 }
 
 // envName is a key's name in the environment: github.app_id is

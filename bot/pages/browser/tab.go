@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -78,16 +79,7 @@ func (t *Tab) Look(look Look) {
 	if look.Dark {
 		scheme = "dark"
 	}
-	width, height, scale := int64(1200), int64(800), 1.0
-	if look.Width > 0 {
-		width = int64(look.Width)
-	}
-	if look.Height > 0 {
-		height = int64(look.Height)
-	}
-	if look.Scale > 0 {
-		scale = look.Scale
-	}
+	width, height, scale := cmp.Or(int64(look.Width), 1200), cmp.Or(int64(look.Height), 800), cmp.Or(look.Scale, 1)
 	t.no(chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale))))
 	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	t.no(err)

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -75,10 +76,7 @@ func (s *Store) fetchAlong(ctx context.Context, m *mirrored, repo string, refs [
 		m.ahead.soon = map[string]string{}
 	}
 	s.mu.Unlock()
-	all := slices.Clone(refs)
-	for _, ref := range along {
-		all = append(all, ref)
-	}
+	all := slices.AppendSeq(slices.Clone(refs), maps.Values(along))
 	err := s.fetch(ctx, repo, compacted(all))
 	if err != nil && len(along) > 0 && ctx.Err() == nil {
 		return s.fetch(ctx, repo, compacted(refs))

@@ -31,14 +31,16 @@ type Origin interface {
 
 // A Store is a folder of mirrors.
 type Store struct {
-	Dir     string
-	Origin  Origin
-	Timeout time.Duration // of one fetch; 5 minutes unless given
-	Most    int64         // bytes that the commits of a pull request may have; 512 MiB unless given
+	Dir    string
+	Origin Origin
+	Most   int64 // bytes that the commits of a pull request may have; 512 MiB unless given
 
 	mu     sync.Mutex
 	copies map[string]*mirrored
 }
+
+// fetchTime is how long one fetch may take.
+const fetchTime = 5 * time.Minute
 
 // A mirrored repository is fetched by one at a time. Those who come meanwhile wait, and
 // the next fetch is for all of them: a thousand pull requests are a few fetches.
@@ -122,7 +124,7 @@ func (s *Store) fetchNext(ctx context.Context, m *mirrored, repo string) {
 }
 
 func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 5*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	dir := s.dir(repo)
 	if err := s.prepare(ctx, dir); err != nil {
@@ -141,29 +143,34 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 // bring fetches all at once or, where that is much, the repository's own branches as
 // large as they are, and what anybody may have proposed within a limit.
 func (s *Store) bring(ctx context.Context, dir, repo string, env, refs []string) error {
-	own := []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
 	var proposed []string
 	for _, ref := range refs {
 		proposed = append(proposed, "+"+ref+":"+ref)
 	}
-	get := func(most int64, specs ...string) error {
-		args := append([]string{"fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
-		err := git(ctx, dir, most, env, args...)
-		if err != nil {
-			err = errors.Join(err, sweep(dir))
-		}
-		return err
-	}
+	get := func(most int64, specs ...string) error { return s.get(ctx, dir, repo, most, env, specs...) }
 	most := cmp.Or(s.Most, 512<<20)
-	err := get(most, append(slices.Clone(own), proposed...)...)
+	err := get(most, append(slices.Clone(ownRefs), proposed...)...)
 	if err == nil || ctx.Err() != nil || !tooLarge(err) {
 		return err
 	}
-	if err := get(0, own...); err != nil || len(proposed) == 0 {
+	if err := get(0, ownRefs...); err != nil || len(proposed) == 0 {
 		return err
 	}
 	if err = get(most, proposed...); tooLarge(err) {
 		return checkout.Refused{Why: fmt.Sprintf("its commits are more than %d MiB beyond what the repository has (no more are fetched; leave large files out of its history)", most>>20)}
+	}
+	return err
+}
+
+// ownRefs is a repository's branches and tags.
+var ownRefs = []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
+
+// get fetches into a mirror. No file of it becomes larger than most; 0 sets no limit.
+func (s *Store) get(ctx context.Context, dir, repo string, most int64, env []string, specs ...string) error {
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
+	err := git(ctx, dir, most, env, args...)
+	if err != nil {
+		err = errors.Join(err, sweep(dir))
 	}
 	return err
 }

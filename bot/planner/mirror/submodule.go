@@ -3,12 +3,11 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -56,7 +55,7 @@ func has(ctx context.Context, r *checkout.Repo, commit string) bool {
 
 // fetchBounded brings the branches and tags of a repository, if they are not too much.
 func (s *Store) fetchBounded(ctx context.Context, repo string) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 5*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	dir, most := s.dir(repo), cmp.Or(s.Most, 512<<20)
 	if err := s.prepare(ctx, dir); err != nil {
@@ -66,13 +65,10 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 	if denied != nil {
 		user, token = "", "" // it may be public
 	}
-	err := git(ctx, dir, most, header(user, token), "fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head",
-		s.Origin.CloneURL(repo), "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-	if err == nil {
-		return nil
-	}
-	err = errors.Join(err, sweep(dir))
+	err := s.get(ctx, dir, repo, most, header(user, token), ownRefs...)
 	switch {
+	case err == nil:
+		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("fetching %s: %w", repo, err)
 	case tooLarge(err):
@@ -86,12 +82,8 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 // refusedByHost tells a repository that is not shown from a host that does not answer.
 func refusedByHost(err error) bool {
 	text := err.Error()
-	for _, sign := range []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"} {
-		if strings.Contains(text, sign) {
-			return true
-		}
-	}
-	return false
+	signs := []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"}
+	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
 }
 
 // named is the repository of this host that a submodule's address stands for: as git resolves it beside the repository that it

@@ -60,6 +60,16 @@ func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest s
 	return blob{result, cancel}, digest, nil
 }
 
+// Read is the whole blob.
+func (b *Blobs) Read(ctx context.Context, name string) ([]byte, error) {
+	r, _, err := b.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
 // A blob that is closed lets go of its deadline.
 type blob struct {
 	io.ReadCloser

@@ -20,10 +20,6 @@ type Built struct {
 // Compiles tells whether the lease is one to compile the job alone.
 func (l *Lease) Compiles() bool { return l.Build != "" && l.Label == l.Build && l.Built == nil }
 
-func (r leaseRecord) compiles(job Job) bool {
-	return job.Build != "" && r.Label == job.Build && r.Built == nil
-}
-
 // labelFor is the label under which a runner gets the job: to compile it, where nobody has. Runners that compile never measure.
 func (e *entry) labelFor(labels []string, built *Built) string {
 	if built == nil && e.Build != "" && slices.Contains(labels, e.Build) {

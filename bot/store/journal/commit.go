@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -162,9 +163,7 @@ func (c *committer) writeBatch(group []*write) error {
 	for i, w := range group {
 		m := nats.NewMsg(w.msg.Subject)
 		m.Data = w.msg.Data
-		for k, v := range w.msg.Header {
-			m.Header[k] = v
-		}
+		maps.Copy(m.Header, w.msg.Header)
 		m.Header.Set("Nats-Batch-Id", id)
 		m.Header.Set("Nats-Batch-Sequence", strconv.Itoa(i+1))
 		if i < len(group)-1 {

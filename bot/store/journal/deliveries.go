@@ -70,8 +70,8 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	if !isConflict(err) {
 		return false, fmt.Errorf("accept delivery %s: %w", d.ID, err)
 	}
-	dead, found, err := j.dead(ctx, d.ID)
-	if err != nil || !found {
+	dead, revision, err := getRecord[DeadDelivery](ctx, j.state, deadKey(d.ID))
+	if err != nil || revision == 0 {
 		return false, err
 	}
 	return j.revive(ctx, d, dead)
@@ -83,7 +83,7 @@ const news = "deliveries.news"
 
 func (j *Journal) tellAccepted() {
 	j.accepted.ring()
-	if leads, _ := j.Leads(); !leads {
+	if !j.Leads() {
 		_ = j.nc.Publish(news, nil)
 	}
 }
@@ -146,11 +146,6 @@ func (j *Journal) undead(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
 	return j.state.kv.Purge(ctx, deadKey(id))
-}
-
-func (j *Journal) dead(ctx context.Context, id string) (DeadDelivery, bool, error) {
-	dead, revision, err := getRecord[DeadDelivery](ctx, j.state, deadKey(id))
-	return dead, revision > 0, err
 }
 
 // Dead lists the deliveries that were given up, oldest first.

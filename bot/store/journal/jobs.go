@@ -130,7 +130,7 @@ func (j *Journal) Enqueue(ctx context.Context, job Job) error {
 	if err == nil {
 		err = j.knowsJobs()
 	}
-	if err == nil && !j.queue.has(job.ID) {
+	if err == nil && j.queue.get(job.ID) == nil {
 		err = j.enqueue(ctx, job)
 	}
 	if err != nil {
@@ -351,7 +351,12 @@ func (j *Journal) Queues() []Queue {
 
 // Place is where a job stands in line, and false for one that is at a runner, is not there or that no runner of now would
 // take. Whoever asks tells it to people: how far it was off is counted.
-func (j *Journal) Place(id string) (queue.Place, bool) { return j.queue.place(id) }
+func (j *Journal) Place(id string) (queue.Place, bool) {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	now := time.Now()
+	return j.queue.turns.Tell(id, j.queue.forecast(now), now)
+}
 
 // Places is where all jobs stand, for whoever looks which of them have moved.
 func (j *Journal) Places() map[string]queue.Place {

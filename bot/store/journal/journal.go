@@ -56,6 +56,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,15 +99,9 @@ func (o Options) withDefaults() Options {
 	if o.Retry == nil {
 		o.Retry = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	}
-	if o.LeaseFor == 0 {
-		o.LeaseFor = 30 * time.Second
-	}
-	if o.LeadFor == 0 {
-		o.LeadFor = 4 * time.Second
-	}
-	if o.answerIn == 0 {
-		o.answerIn = 5 * time.Second
-	}
+	o.LeaseFor = cmp.Or(o.LeaseFor, 30*time.Second)
+	o.LeadFor = cmp.Or(o.LeadFor, 4*time.Second)
+	o.answerIn = cmp.Or(o.answerIn, 5*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -119,25 +119,25 @@ func (l *lead) left() time.Duration {
 	return l.lasts - age(l.sent)
 }
 
-// Leads tells whether this process leads now; if not, who does as far as is known.
-func (j *Journal) Leads() (bool, string) {
+// Leads tells whether this process leads now.
+func (j *Journal) Leads() bool {
 	if !j.external() {
-		return true, ""
+		return true
 	}
 	_, err := j.fence()
 	j.lead.mu.Lock()
 	defer j.lead.mu.Unlock()
-	return err == nil && j.lead.asked, j.lead.other
+	return err == nil && j.lead.asked
 }
 
-// Leader is where the process is reached that leads, as it said itself; "" where that is this one, or nobody knows.
-func (j *Journal) Leader() string {
-	if leads, _ := j.Leads(); leads {
-		return ""
+// Leader is the process that leads, and where it is reached, as it said itself; "" where that is this one, or nobody knows.
+func (j *Journal) Leader() (name, address string) {
+	if j.Leads() {
+		return "", ""
 	}
 	j.lead.mu.Lock()
 	defer j.lead.mu.Unlock()
-	return j.lead.where
+	return j.lead.other, j.lead.where
 }
 
 // fence is the epoch to write with, or ErrNotLeading. Without Lead there is none, and everybody may write.

@@ -100,7 +100,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 			if rec.State == leased && rec.Holder != "" {
 				heard, spoke := j.heard(e, rec)
 				switch {
-				case rec.compiles(e.Job):
+				case j.leaseAs(rec, e, revision).Compiles():
 					next.Built = &Built{By: rec.Holder, Lost: true} // whoever measures compiles it, too
 				case !spoke:
 					next.Unread++

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -269,9 +270,7 @@ func (p *processor) try(ctx context.Context, m stored) {
 		return
 	}
 	// Ended in its last try, by a crash here or in the handler.
-	if state.Error == "" {
-		state.Error = "the process ended while it was handled"
-	}
+	state.Error = cmp.Or(state.Error, "the process ended while it was handled")
 	p.bury(ctx, m, d, state)
 }
 

@@ -40,8 +40,6 @@ func (l *line) get(id string) *entry {
 	return l.jobs[id]
 }
 
-func (l *line) has(id string) bool { return l.get(id) != nil }
-
 // add takes a job in; one of the same id that came earlier stays. With it comes what is known of its leases.
 func (l *line) add(e *entry, known func(*queue.Queue)) {
 	l.change(func(q *queue.Queue) {
@@ -151,14 +149,6 @@ func (l *line) cost(id string) (use queue.Use, ok bool) {
 
 // foresight is how long a forecast is good for.
 const foresight = 5 * time.Second
-
-// place is where a job stands, and that it was told so.
-func (l *line) place(id string) (queue.Place, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	return l.turns.Tell(id, l.forecast(now), now)
-}
 
 // forecast is called with the lock held. What it returns is never changed.
 func (l *line) forecast(now time.Time) map[string]queue.Place {

@@ -74,15 +74,14 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder",
 			dir, errLocked, strings.TrimSpace(string(holder)))
 	}
-	if err := errors.Join(f.Truncate(0), writeAt0(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteString(strconv.Itoa(os.Getpid()) + "\n")
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: write %s: %w", path, err), f.Close())
 	}
 	return &dirLock{f}, nil
-}
-
-func writeAt0(f *os.File, s string) error {
-	_, err := f.WriteAt([]byte(s), 0)
-	return err
 }
 
 // release leaves the file: removing it would let two later processes lock two files of one name. It unlocks, and does

@@ -48,7 +48,7 @@ func BenchmarkQueries(b *testing.B) {
 		"Change":      func() error { _, err := l.Change(ctx, last.ID); return err },
 		"OpenPulls":   func() error { _, err := l.OpenPulls(ctx, 1); return err },
 		"TriedBefore": func() error { _, err := l.TriedBefore(ctx, 1, "kernels/gemm", last.ID, 5); return err },
-		"History":     func() error { _, err := l.History(ctx, 1, "kernels/gemm", 100); return err },
+		"OnMain":      func() error { _, err := l.OnMain(ctx, 1, "kernels/gemm", 100); return err },
 		"Runs":        func() error { _, err := l.Runs(ctx, RunFilter{RepoID: 1, Folder: "kernels/gemm"}); return err },
 		"RepoNames":   func() error { _, err := l.RepoNames(ctx); return err },
 		"Counts":      func() error { _, err := l.Counts(ctx); return err },

@@ -100,24 +100,14 @@ func (l *Ledger) Change(ctx context.Context, id change.ID) (*change.State, error
 
 // A PullRow is an open pull request.
 type PullRow struct {
-	ID      change.ID
-	Repo    string
-	Number  int
-	Head    string
-	Base    string
-	Author  string
-	Title   string
-	Draft   bool
-	Settled bool
-	Updated time.Time // of the last event
+	ID   change.ID
+	Base string // the branch that it goes to
 }
 
 // OpenPulls is the repository's open pull requests, by number.
 func (l *Ledger) OpenPulls(ctx context.Context, repoID int64) ([]PullRow, error) {
-	const query = `SELECT id, repo, number, head, base, author, title, draft, settled, updated
-		FROM changes WHERE repo_id = ? AND open AND kind = 'pr' ORDER BY number`
+	const query = "SELECT id, base FROM changes WHERE repo_id = ? AND open AND kind = 'pr' ORDER BY number"
 	return all(ctx, l, "the open pull requests", query, []any{repoID}, func(rows *sql.Rows) (p PullRow, err error) {
-		err = rows.Scan(scanID{&p.ID}, &p.Repo, &p.Number, &p.Head, &p.Base, &p.Author, &p.Title, &p.Draft, &p.Settled, scanTime{&p.Updated})
-		return p, err
+		return p, rows.Scan(scanID{&p.ID}, &p.Base)
 	})
 }

@@ -11,6 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/kernelgate/kernelgate/bot/change"
 )
 
 var (
@@ -26,6 +30,21 @@ type Options struct {
 	Now func() time.Time
 }
 
+// cached is how many states are kept in memory. A change's events come close
+// together, so few are enough.
+const cached = 512
+
+// A cache keeps the states that were used last. It belongs to the follower alone.
+type cache = lru.LRU[change.ID, *change.State]
+
+func newCache(size int) *cache {
+	c, err := lru.NewLRU[change.ID, *change.State](size, nil)
+	if err != nil {
+		panic(err) // the size is a constant, and positive
+	}
+	return c
+}
+
 // A Ledger is an open ledger. Its methods may be called from many goroutines.
 type Ledger struct {
 	file      string
@@ -34,7 +53,7 @@ type Ledger struct {
 	store     atomic.Pointer[store] // replaced when the file turns out to be damaged
 	following sync.Mutex
 	broken    chan struct{} // a reader met damage
-	cache     *cache        // used by the follower alone
+	cache     *cache
 	progress  progress
 }
 

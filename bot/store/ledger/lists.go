@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // What people look at is asked for with every look, however many runs there are:
@@ -80,6 +82,22 @@ func (l *Ledger) AtHead(ctx context.Context, prefix string, limit int) ([]RunRow
 	return l.listRuns(ctx, "the runs of commit "+prefix, "SELECT n FROM runs WHERE head >= ?1 AND head < ?1 || 'g' ORDER BY n DESC LIMIT ?2", prefix, pageSize(limit))
 }
 
+// TriedBefore is what other pull requests tried with the kernel in a folder without success,
+// newest first. One that passed in the end is not among them: of each one's runs of the kernel
+// the last counts that says something about the code. An ERROR is the runner's and does not undo
+// what an earlier attempt has shown.
+func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, folder string, except change.ID, limit int) ([]change.Tried, error) {
+	const query = `SELECT c.number, c.title, r.outcome, r.reason, r.line, r.ended
+		FROM runs r JOIN changes c ON c.id = r.change
+		WHERE r.repo_id = ? AND r.folder = ? AND c.kind = 'pr' AND c.id <> ? AND r.side = 0 AND r.outcome = 'DEFER' AND NOT EXISTS (
+			SELECT 1 FROM runs x WHERE x.change = r.change AND x.folder = r.folder AND x.side = 0 AND x.outcome IN ('PASS', 'DEFER') AND x.n > r.n)
+		ORDER BY r.n DESC LIMIT ?`
+	args := []any{repoID, folder, except.String(), pageSize(limit)}
+	return all(ctx, l, "what was tried with "+folder, query, args, func(rows *sql.Rows) (t change.Tried, err error) {
+		return t, rows.Scan(&t.Number, &t.Title, &t.Outcome, &t.Reason, &t.Line, scanTime{&t.At})
+	})
+}
+
 // lookedThrough is how many runs of a kernel are looked through for those of the default
 // branch.
 const lookedThrough = 2000
@@ -104,4 +122,66 @@ func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any
 		return nil, err
 	}
 	return runs, l.addShapes(ctx, runs)
+}
+
+// An Entry is one command: who asked for what, and what came of it.
+type Entry struct {
+	By       string
+	Text     string // as it was written: escape it before it is shown
+	Head     string // when it was asked
+	At       time.Time
+	OK       bool
+	Reply    string
+	Override *change.Override // what it led to
+}
+
+// Audit is the last commands that were given about a change, newest first.
+func (l *Ledger) Audit(ctx context.Context, id change.ID, limit int) ([]Entry, error) {
+	const query = `SELECT c.by, c.text, c.head, c.at, c.ok, c.reply, o.sha, o.by, o.reason, o.at
+		FROM commands c LEFT JOIN overrides o ON o.change = c.change AND o.command = c.id
+		WHERE c.change = ? ORDER BY c.n DESC LIMIT ?`
+	return all(ctx, l, "the commands", query, []any{id.String(), pageSize(limit)}, func(rows *sql.Rows) (e Entry, err error) {
+		var sha, by, reason, at sql.NullString
+		err = rows.Scan(&e.By, &e.Text, &e.Head, scanTime{&e.At}, &e.OK, &e.Reply, &sha, &by, &reason, &at)
+		if sha.Valid {
+			e.Override = &change.Override{SHA: sha.String, By: by.String, Reason: reason.String, At: at.String}
+		}
+		return e, err
+	})
+}
+
+// Counts is the ledger in figures, for metrics.
+type Counts struct {
+	Changes   int
+	Open      int // pull requests and groups that are
+	Unsettled int
+	Phases    map[change.Phase]int
+	Outcomes  map[gates.Outcome]int // of the runs that are done
+}
+
+// Counts counts what the ledger has.
+func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
+	c := Counts{Phases: map[change.Phase]int{}, Outcomes: map[gates.Outcome]int{}}
+	repos, err := all(ctx, l, "the number of changes", "SELECT count(*), total(open), total(NOT settled) FROM changes", nil, func(rows *sql.Rows) (f [3]float64, err error) {
+		return f, rows.Scan(&f[0], &f[1], &f[2])
+	})
+	if err != nil {
+		return c, err
+	}
+	c.Changes, c.Open, c.Unsettled = int(repos[0][0]), int(repos[0][1]), int(repos[0][2])
+	type row struct {
+		phase   change.Phase
+		outcome gates.Outcome
+		n       int
+	}
+	rows, err := all(ctx, l, "the number of runs", "SELECT phase, outcome, count(*) FROM runs GROUP BY phase, outcome", nil, func(rows *sql.Rows) (r row, err error) {
+		return r, rows.Scan(&r.phase, &r.outcome, &r.n)
+	})
+	for _, r := range rows {
+		c.Phases[r.phase] += r.n
+		if r.outcome != "" {
+			c.Outcomes[r.outcome] += r.n
+		}
+	}
+	return c, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -36,32 +35,33 @@ type RunFilter struct {
 	Limit   int   // 50 if left out, 1000 at most
 }
 
-// A RunRow is one attempt at one kernel.
+// A RunRow is one attempt at one kernel. Its JSON is the API's, with what is for everybody
+// who may see the run.
 type RunRow struct {
-	N        int64 // counts runs as they were asked for
-	Job      string
-	Change   change.ID
-	Repo     string
-	Title    string // of the change
-	Kernel   string // as it is shown
-	Folder   string // which kernel it is
-	Attempt  int
-	Head     string
-	Rule     string
-	Phase    change.Phase
-	Outcome  gates.Outcome // empty while there is none
-	Reason   gates.Reason
-	Line     string
-	Device   string
-	Runner   string
-	Asked    time.Time
-	Begun    time.Time
-	Ended    time.Time
-	Evidence string // blob
-	Verdict  string // blob
-	Extra    bool   // for information
-	Speedups map[string]float64
-	P50      map[string]float64 // microseconds
+	N        int64              `json:"-"` // counts runs as they were asked for
+	Job      string             `json:"job"`
+	Change   change.ID          `json:"-"`
+	Repo     string             `json:"repository"`
+	Kernel   string             `json:"kernel"`          // as it is shown
+	Folder   string             `json:"folder"`          // which kernel it is
+	Title    string             `json:"title,omitempty"` // of the change
+	Attempt  int                `json:"attempt"`
+	Head     string             `json:"head"`
+	Rule     string             `json:"rule,omitempty"`
+	Phase    change.Phase       `json:"phase"`
+	Outcome  gates.Outcome      `json:"outcome,omitempty"` // empty while there is none
+	Reason   gates.Reason       `json:"reason,omitempty"`
+	Line     string             `json:"line,omitempty"`
+	Device   string             `json:"device,omitempty"`
+	Runner   string             `json:"runner,omitempty"`
+	Extra    bool               `json:"on_the_side,omitempty"` // for information
+	Asked    time.Time          `json:"asked,omitzero"`
+	Begun    time.Time          `json:"begun,omitzero"`
+	Ended    time.Time          `json:"ended,omitzero"`
+	P50      map[string]float64 `json:"p50_us,omitempty"`
+	Speedups map[string]float64 `json:"speedup,omitempty"`
+	Evidence string             `json:"-"` // blob
+	Verdict  string             `json:"-"` // blob
 }
 
 // Runs is one page of runs, newest first.
@@ -72,20 +72,14 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 			where, args = append(where, condition), append(args, arg)
 		}
 	}
-	add(f.RepoID != 0, "r.repo_id = ?", f.RepoID)
-	add(f.Change != change.ID{}, "r.change = ?", f.Change.String())
-	add(f.Folder != "", "r.folder = ?", f.Folder)
-	add(f.Phase != "", "r.phase = ?", f.Phase)
-	add(f.Outcome != "", "r.outcome = ?", f.Outcome)
-	add(f.Before > 0, "r.n < ?", f.Before)
-	query := fmt.Sprintf(`SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
-		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
-		FROM runs r JOIN changes c ON c.id = r.change WHERE %s ORDER BY r.n DESC LIMIT ?`, strings.Join(where, " AND "))
-	runs, err := all(ctx, l, "runs", query, append(args, pageSize(f.Limit)), scanRun)
-	if err != nil {
-		return nil, err
-	}
-	return runs, l.addShapes(ctx, runs)
+	add(f.RepoID != 0, "repo_id = ?", f.RepoID)
+	add(f.Change != change.ID{}, "change = ?", f.Change.String())
+	add(f.Folder != "", "folder = ?", f.Folder)
+	add(f.Phase != "", "phase = ?", f.Phase)
+	add(f.Outcome != "", "outcome = ?", f.Outcome)
+	add(f.Before > 0, "n < ?", f.Before)
+	numbers := "SELECT n FROM runs WHERE " + strings.Join(where, " AND ") + " ORDER BY n DESC LIMIT ?"
+	return l.listRuns(ctx, "runs", numbers, append(args, pageSize(f.Limit))...)
 }
 
 func scanRun(rows *sql.Rows) (r RunRow, err error) {
