@@ -20,10 +20,6 @@ func Bootstrap(s Sample, opt Options) (*Distribution, error) {
 
 // Quantile is what the draws say about the pooled quantile of s.
 func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
-	return d.memo.answer("quantile", q, s, Sample{}, func() (*Distribution, error) { return d.quantile(s, q) })
-}
-
-func (d *Draws) quantile(s Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {
 		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
@@ -46,10 +42,6 @@ func (d *Draws) quantile(s Sample, q float64) (*Distribution, error) {
 // QuantileRatio is what the draws say about the q-quantile of a over that of b. The
 // two were measured in the same rounds, in the same order.
 func (d *Draws) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
-	return d.memo.answer("quantile ratio", q, a, b, func() (*Distribution, error) { return d.quantileRatio(a, b, q) })
-}
-
-func (d *Draws) quantileRatio(a, b Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {
 		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
@@ -67,10 +59,6 @@ func (d *Draws) quantileRatio(a, b Sample, q float64) (*Distribution, error) {
 // MeanRatio is what the draws say about the mean of a over that of b. The two were
 // measured in the same rounds, in the same order.
 func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
-	return d.memo.answer("mean ratio", 0, a, b, func() (*Distribution, error) { return d.meanRatio(a, b) })
-}
-
-func (d *Draws) meanRatio(a, b Sample) (*Distribution, error) {
 	if err := sameRounds(a, b); err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}

@@ -19,7 +19,6 @@ type Draws struct {
 	resamples int
 	seed      uint64
 	tables    map[int]*table
-	memo      memo
 }
 
 // NewDraws plans resamples of a seed; 0 asks for [DefaultResamples].
