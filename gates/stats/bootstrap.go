@@ -6,18 +6,6 @@ import (
 	"math"
 )
 
-// Bootstrap draws the sampling distribution of the pooled quantile of s.
-func Bootstrap(s Sample, opt Options) (*Distribution, error) {
-	draws, err := NewDraws(opt.Resamples, opt.Seed)
-	if err != nil {
-		return nil, fmt.Errorf("bootstrap: %w", err)
-	}
-	if opt.Quantile == 0 {
-		opt.Quantile = 0.5
-	}
-	return draws.Quantile(s, opt.Quantile)
-}
-
 // Quantile is what the draws say about the pooled quantile of s.
 func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {

@@ -30,13 +30,6 @@ type Distribution struct {
 	offsets []float64 // resampled quantiles, ascending: log distance from Estimate
 }
 
-// An Interval holds the truth with the given confidence.
-type Interval struct {
-	Lower      float64 `json:"lower"`
-	Upper      float64 `json:"upper"`
-	Confidence float64 `json:"confidence"`
-}
-
 // Lower is the one-sided lower bound with error rate alpha. An alpha outside
 // (0, 1) allows no claim: the bound is 0.
 func (d *Distribution) Lower(alpha float64) float64 {
@@ -58,12 +51,6 @@ func (d *Distribution) Bounds(alpha float64) (lower, upper float64) {
 	}
 	below, above := d.reaches(alpha)
 	return d.Estimate * math.Exp(-below), d.Estimate * math.Exp(above)
-}
-
-// Interval is the two-sided interval; half of the error is spent on each side.
-func (d *Distribution) Interval(confidence float64) Interval {
-	lower, upper := d.Bounds((1 - confidence) / 2)
-	return Interval{lower, upper, confidence}
 }
 
 // PBelow is the one-sided p-value of "the truth is at or above the threshold":
