@@ -23,7 +23,7 @@ func (g *Goal) empty() bool {
 	return g.Speedup == nil && g.LatencyReduction == nil && g.P50 == nil && g.P90 == nil
 }
 
-func (g *Goal) String() string {
+func (g Goal) String() string {
 	var parts []string
 	if g.Speedup != nil {
 		parts = append(parts, "speedup "+g.Speedup.String())

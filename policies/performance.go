@@ -131,6 +131,14 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	}
 }
 
+// given is nil where nothing is asked of the tails.
+func (t *Tails) given() *Tails {
+	if t == nil || *t == (Tails{}) {
+		return nil
+	}
+	return t
+}
+
 func (t *Tails) fill(n *strict.Node) {
 	for _, share := range []struct {
 		field string

@@ -101,7 +101,7 @@ func once[T ~string](n *strict.Node, words []T) {
 	})
 }
 
-func (g *SanitizeGate) asked() string {
+func (g SanitizeGate) String() string {
 	text := fmt.Sprintf("%s find nothing on %s × %s inputs", strict.JoinWords(g.Tools), g.Shapes, strict.JoinWords(g.Distributions))
 	switch {
 	case g.SecretCases == 1:
