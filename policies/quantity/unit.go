@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,6 +105,7 @@ func parseMicros(s string) (float64, bool) {
 	return parseFloat(digits + exponent)
 }
 
+// byteUnits has those first that sizes are written in.
 var byteUnits = []struct {
 	suffix string
 	factor float64
@@ -162,10 +164,7 @@ func shifted(f float64, places int) string {
 
 // formatBytes takes the largest unit of which there are whole, or a few halves.
 func formatBytes(f float64) string {
-	for _, u := range []struct {
-		suffix string
-		factor float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+	for _, u := range slices.Backward(byteUnits[:3]) {
 		a, whole := math.Abs(f), math.Mod(f, u.factor) == 0
 		if a >= u.factor && (whole || a < 100*u.factor && math.Mod(2*f, u.factor) == 0) {
 			return formatFigure(f/u.factor) + u.suffix
