@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -17,12 +18,7 @@ func (j *judgement) alone() bool { return j.evidence.Baseline == nil && j.eviden
 
 // asksTime tells whether a gate bounds a time by itself.
 func asksTime(gate *policies.PerformanceGate) bool {
-	for _, g := range []*policies.Goal{gate.Target, gate.Guard} {
-		if g != nil && (g.P50 != nil || g.P90 != nil) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gate.Goals(), (*policies.Goal).Timed)
 }
 
 // ofTime leaves of goals what they ask of a time.

@@ -13,7 +13,7 @@ import (
 
 // settled tells whether equal code at a shape answers a goal without a clock: what is asked of a time by itself needs one.
 func (e *Evidence) settled(g goalOf) bool {
-	return slices.Contains(e.SameShapes, g.shape.Name) && g.goal.P50 == nil && g.goal.P90 == nil
+	return slices.Contains(e.SameShapes, g.shape.Name) && !g.goal.Timed()
 }
 
 // open is the goals that have to be measured, and settled those that equal code answers.

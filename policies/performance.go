@@ -75,6 +75,11 @@ func (b Baseline) String() string {
 	return b.Kind + ":" + b.Name
 }
 
+// Goals is those that there are.
+func (g *PerformanceGate) Goals() []*Goal {
+	return slices.DeleteFunc([]*Goal{g.Target, g.Guard}, func(goal *Goal) bool { return goal == nil })
+}
+
 const (
 	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
 	// fewer rest on a spread that is itself a draw of luck.
@@ -124,10 +129,8 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	if g.Looks == nil {
 		g.Looks = defaultLooks(int(g.Rounds.Min), int(g.Rounds.Max))
 	}
-	for _, goal := range []*Goal{g.Target, g.Guard} {
-		if goal != nil {
-			goal.Shapes.fill()
-		}
+	for _, goal := range g.Goals() {
+		goal.Shapes.fill()
 	}
 }
 
@@ -145,8 +148,7 @@ func (t *Tails) fill(n *strict.Node) {
 		v     **quantity.Percent
 	}{{"mean", &t.Mean}, {"p90", &t.P90}} {
 		if !n.Has(share.field) {
-			allowed := quantity.Percent(0.03)
-			*share.v = &allowed
+			*share.v = new(quantity.Percent(0.03))
 		}
 	}
 }
