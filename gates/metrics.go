@@ -37,8 +37,7 @@ func (p *Profile) of(shape, name string) (value *float64, unit string, steps []M
 	case weight <= 0:
 		return nil, unit, steps
 	}
-	mean := weighed / weight
-	return &mean, unit, steps
+	return new(weighed / weight), unit, steps
 }
 
 // same tells whether two rows show the same counter.

@@ -55,7 +55,7 @@ func (j *judgement) unlooked(why, remedy string) GateResult {
 
 // clean is a pass as far as the tools could look; what they could not is told.
 func (j *judgement) clean(l *search) GateResult {
-	text := fmt.Sprintf("%s found nothing in %s", strings.Join(l.ran, ", "), casesOf(len(j.evidence.Sanitize.Cases)))
+	text := fmt.Sprintf("%s found nothing in %s", strings.Join(l.ran, ", "), plural(len(j.evidence.Sanitize.Cases), "case"))
 	if len(l.ran) == 0 {
 		text = "there is nothing for these tools to find in this kernel"
 	}
@@ -69,11 +69,12 @@ func (j *judgement) clean(l *search) GateResult {
 	return r
 }
 
-func casesOf(n int) string {
+// plural is a count with its noun.
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 case"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d cases", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // A search sorts what the tools say.
