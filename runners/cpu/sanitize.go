@@ -187,7 +187,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 			symbol = built.symbol
 		}
 	}
-	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
+	prototype := strings.TrimSuffix(m.CPrototype(toolchain.EntrySymbol), ";")
 	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), toolchain.EntrySymbol, sample.Args)
 	if isCXX(w.job) {
 		source += "pp"
