@@ -66,11 +66,7 @@ func distributionUses() []distributionUse {
 
 // Distributions lists every distribution.
 func Distributions() []Distribution {
-	var all []Distribution
-	for _, u := range distributionUses() {
-		all = append(all, u.Distribution)
-	}
-	return all
+	return mapped(distributionUses(), func(u distributionUse) Distribution { return u.Distribution })
 }
 
 func (d *Distribution) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, Distributions()) }

@@ -55,23 +55,12 @@ func drawUses() []drawUse {
 
 // draws is every word that an init may be.
 func draws() []Draw {
-	words := []Draw{ByPolicy}
-	for _, d := range Distributions() {
-		words = append(words, Draw(d))
-	}
-	for _, u := range drawUses() {
-		words = append(words, u.Draw)
-	}
-	return words
+	return append([]Draw{ByPolicy}, mapped(Drawings(), func(d Distribution) Draw { return Draw(d) })...)
 }
 
 // Drawings lists all that arrays are filled with, in the order that device code knows them by.
 func Drawings() []Distribution {
-	all := Distributions()
-	for _, u := range drawUses() {
-		all = append(all, Distribution(u.Draw))
-	}
-	return all
+	return append(Distributions(), mapped(drawUses(), func(u drawUse) Distribution { return Distribution(u.Draw) })...)
 }
 
 func (d *Draw) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, draws()) }

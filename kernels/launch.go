@@ -54,12 +54,11 @@ func (s *Start) validate(n *strict.Node) {
 	if !n.Has("max_threads") {
 		s.MaxThreads = maxThreads
 	}
-	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
-		if f.Name == "grid" && !n.Has(f.Name) { // whether a block is required depends on the compiler
-			n.Child(f.Name).Errorf("is required (write e.g. %s: %s)", f.Name, f.Example)
-		}
+	if !n.Has("grid") { // whether a block is required depends on the compiler
+		n.Child("grid").Errorf("is required (write e.g. grid: [\"ceildiv(S, 64)\", H, B])")
+		return
 	}
-	if !n.Clean() || !n.Has("grid") {
+	if !n.Clean() {
 		return
 	}
 	checkAxes(n, "grid", len(s.Grid))

@@ -207,12 +207,7 @@ func (r Range) draw(rng *rand.Rand) int { return drawFrom(r.spans, rng) }
 // else no multiple of 16 where it has such, else any.
 func (r Range) drawRagged(rng *rand.Rand) int {
 	for _, m := range []int{2, 16} {
-		var spans []span
-		for _, s := range r.spans {
-			if s.ragged(m) {
-				spans = append(spans, s)
-			}
-		}
+		spans := slices.DeleteFunc(slices.Clone(r.spans), func(s span) bool { return !s.ragged(m) })
 		if len(spans) == 0 {
 			continue
 		}
