@@ -112,6 +112,10 @@ func (m *Manifest) argument(name string) (*Argument, bool) {
 	return &m.Arguments[i], true
 }
 
+func (m *Manifest) argumentNames() []string {
+	return mapped(m.Arguments, func(a Argument) string { return a.Name })
+}
+
 // dims are the names that every shape gives a value to.
 func (m *Manifest) dims() []string {
 	if len(m.Shapes) == 0 {

@@ -80,7 +80,7 @@ func (m *Manifest) passable(name string) (*Argument, bool) {
 
 // passables is the names of all that a kernel can be passed.
 func (m *Manifest) passables() []string {
-	return append(mapped(m.Arguments, func(a Argument) string { return a.Name }), mapped(m.Scratch, func(s Scratch) string { return s.Name })...)
+	return append(m.argumentNames(), mapped(m.Scratch, func(s Scratch) string { return s.Name })...)
 }
 
 // settable is the names of what a memset may set, and a copy fill.
