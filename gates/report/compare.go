@@ -13,7 +13,7 @@ import (
 // CompareRuns is two runs side by side in a terminal: the times of B as a speedup over A's, drawn against no change, with what is
 // not by chance first; then what was counted and differs.
 func CompareRuns(a, b Result, opt TerminalOptions) string {
-	w := terminalWriter{width: opt.Width, colour: opt.Colour}
+	w := terminalWriter{TerminalOptions: opt}
 	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
 	var drawn []gates.Comparison
 	var timed, counted []Difference
@@ -133,10 +133,7 @@ func (r Result) title() string {
 		text += ", " + e.Device.Name
 	}
 	if v != nil {
-		text += ": " + string(v.Outcome)
-		if v.Reason != "" {
-			text += " (" + string(v.Reason) + ")"
-		}
+		text += ": " + wordAndReason(v)
 	}
 	return text
 }

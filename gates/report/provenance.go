@@ -75,8 +75,8 @@ func deviceText(d gates.Device) string {
 	if d.L2Bytes > 0 {
 		parts = append(parts, amount(float64(d.L2Bytes), "B")+" L2")
 	}
-	parts = append(parts, d.UUID)
-	return joinSaid(parts, ", ")
+	parts = slices.DeleteFunc(append(parts, d.UUID), func(s string) bool { return strings.TrimSpace(s) == "" })
+	return strings.Join(parts, ", ")
 }
 
 func limitsText(d gates.Device) string {
@@ -190,8 +190,4 @@ func togglesText(toggles map[string]int) string {
 func Short(hash string) string {
 	digits := strings.TrimPrefix(hash, "sha256:")
 	return digits[:min(len(digits), 12)]
-}
-
-func joinSaid(parts []string, by string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), by)
 }
