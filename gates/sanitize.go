@@ -191,7 +191,7 @@ func (l *search) missingCases() []string {
 	}
 	for _, shape := range l.gate.Shapes.Pick(names) {
 		for _, d := range l.gate.Distributions {
-			if !slices.ContainsFunc(l.evidence.Sanitize.Cases, func(c SanitizedCase) bool {
+			if !slices.ContainsFunc(l.evidence.Sanitize.Cases, func(c Input) bool {
 				return !c.Secret && c.Shape == shape && c.Distribution == string(d)
 			}) {
 				missing = append(missing, fmt.Sprintf("%s, %s inputs", shape, d))
