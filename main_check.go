@@ -46,10 +46,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			if !slices.Contains(measure.Runners(), opt.Runner) {
 				return strict.Mistakef("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
 			}
-			if err := measureHere(&opt.Config); err != nil {
-				return err
-			}
-			if err := pickGPU(&opt.Config, gpu); err != nil {
+			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err
 			}
 			if err := compareCompilers(cmd.Context(), &opt, compilers); err != nil {
