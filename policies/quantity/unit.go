@@ -42,7 +42,7 @@ func unitOf(v any) unit {
 	case Count:
 		return unit{"a number", "128", countPattern, parseWhole, formatFigure, whole}
 	case Bytes:
-		return unit{"a size", "48KiB", bytesPattern, parseBytes, formatBytes, whole}
+		return unit{"a size", "48KiB", bytesPattern, parseWhole, formatBytes, whole}
 	case Percent:
 		return unit{"a percentage", "10%", percentPattern, parsePercent, func(f float64) string { return shifted(f, 2) + "%" }, nil}
 	case Duration:
@@ -84,11 +84,6 @@ func parseFloat(digits string) (float64, bool) {
 	return f, err == nil
 }
 
-func parseWhole(s string) (float64, bool) {
-	f, ok := parseFloat(s)
-	return f, ok && f < maxWhole && f == math.Trunc(f)
-}
-
 func parseNumber(s string) (float64, bool) {
 	return parseFloat(strings.TrimRight(s, " %"))
 }
@@ -111,7 +106,8 @@ var byteUnits = []struct {
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 
-func parseBytes(s string) (float64, bool) {
+// parseWhole reads a whole number, of bytes where their unit stands behind it.
+func parseWhole(s string) (float64, bool) {
 	for _, u := range byteUnits {
 		if digits, ok := strings.CutSuffix(s, u.suffix); ok {
 			f, ok := parseFloat(strings.TrimRight(digits, " "))

@@ -63,7 +63,7 @@ func joined(t reflect.Type, lower, upper *yaml.Node, kept []string) *yaml.Node {
 		}
 		place, beside := pairOf(upper, key.Value)
 		at := placed(key, place, upper)
-		if item := itemType(fields[key.Value].Type); item != nil && hasHalves(item) {
+		if item := joinedType(fields[key.Value].Type); item != nil {
 			value = joinedItems(item, followed(value), followed(beside), at)
 		} else {
 			value = placed(value, beside, at)
@@ -169,14 +169,12 @@ func pairOf(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// itemType is the struct that a list holds; nil where it holds none.
-func itemType(t reflect.Type) reflect.Type {
-	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+// joinedType is the struct that a list holds and that has fields of either half; nil where
+// it holds none.
+func joinedType(t reflect.Type) reflect.Type {
+	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct ||
+		!slices.ContainsFunc(keysOf(t.Elem()).fields, func(f Field) bool { return f.Half != "" }) {
 		return nil
 	}
 	return t.Elem()
-}
-
-func hasHalves(t reflect.Type) bool {
-	return slices.ContainsFunc(keysOf(t).fields, func(f Field) bool { return f.Half != "" })
 }
