@@ -102,7 +102,8 @@ func (c *comparison) times(status Status) string {
 		text := fmt.Sprintf("%s %.4g\u00a0µs", s.shape.Name, stats.Describe(s.samples.candidate).P50)
 		var asked []string
 		for _, t := range s.tests {
-			asked = append(asked, fmt.Sprintf("%s %.4g\u00a0µs [%.4g, %.4g], asked %s", t.metric, t.dist.Estimate, t.dist.Lower(c.alpha), t.dist.Upper(c.alpha), t.asked))
+			lower, upper := t.dist.Bounds(c.alpha)
+			asked = append(asked, fmt.Sprintf("%s %.4g\u00a0µs [%.4g, %.4g], asked %s", t.metric, t.dist.Estimate, lower, upper, t.asked))
 		}
 		if len(asked) > 0 {
 			text = s.shape.Name + " " + strings.Join(asked, " and ")

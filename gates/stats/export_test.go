@@ -34,3 +34,15 @@ func (d *Distribution) Interval(confidence float64) Interval {
 	lower, upper := d.Bounds((1 - confidence) / 2)
 	return Interval{lower, upper, confidence}
 }
+
+// Lower is the lower one of the bounds with error rate alpha.
+func (d *Distribution) Lower(alpha float64) float64 {
+	lower, _ := d.Bounds(alpha)
+	return lower
+}
+
+// Upper is the upper one.
+func (d *Distribution) Upper(alpha float64) float64 {
+	_, upper := d.Bounds(alpha)
+	return upper
+}
