@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Quantile is what the draws say about the pooled quantile of s.
@@ -24,7 +25,7 @@ func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
 		estimate = all[i].value
 	}
 	r := newResampler(s, all, logs)
-	return d.distribution(estimate, len(s.Rounds), len(all), func(w []float64) float64 { return r.quantile(w, q) }), nil
+	return d.distribution(estimate, len(s.Rounds), func(w []float64) float64 { return r.quantile(w, q) }), nil
 }
 
 // QuantileRatio is what the draws say about the q-quantile of a over that of b. The
@@ -39,7 +40,7 @@ func (d *Draws) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
 	allA, logsA, centreA := a.logs(q)
 	allB, logsB, centreB := b.logs(q)
 	ra, rb := newResampler(a, allA, logsA), newResampler(b, allB, logsB)
-	return d.distribution(math.Exp(centreA-centreB), len(a.Rounds), len(allA)+len(allB), func(w []float64) float64 {
+	return d.distribution(math.Exp(centreA-centreB), len(a.Rounds), func(w []float64) float64 {
 		return ra.quantile(w, q) - rb.quantile(w, q)
 	}), nil
 }
@@ -60,27 +61,22 @@ func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
 		}
 		return sum / count
 	}
-	once := make([]float64, len(a.Rounds))
-	values := 0.0
-	for i := range once {
-		once[i] = 1
-		values += countA[i] + countB[i]
-	}
+	once := slices.Repeat([]float64{1}, len(a.Rounds))
 	estimate := mean(once, sumA, countA) / mean(once, sumB, countB)
 	centre := math.Log(estimate)
 	if math.IsNaN(centre) || math.IsInf(centre, 0) {
 		return nil, fmt.Errorf("bootstrap: the means' ratio is %v: the values are too large to add up", estimate)
 	}
-	return d.distribution(estimate, len(a.Rounds), int(values), func(w []float64) float64 {
+	return d.distribution(estimate, len(a.Rounds), func(w []float64) float64 {
 		return math.Log(mean(w, sumA, countA)/mean(w, sumB, countB)) - centre
 	}), nil
 }
 
 // distribution gathers a statistic, as a log distance from its estimate, over all
 // resamples.
-func (d *Draws) distribution(estimate float64, rounds, values int, statistic func(weights []float64) float64) *Distribution {
+func (d *Draws) distribution(estimate float64, rounds int, statistic func(weights []float64) float64) *Distribution {
 	t := d.of(rounds)
-	out := &Distribution{Estimate: estimate, Rounds: rounds, Values: values, offsets: make([]float64, 0, d.resamples), dof: float64(rounds - 1)}
+	out := &Distribution{Estimate: estimate, Rounds: rounds, offsets: make([]float64, 0, d.resamples), dof: float64(rounds - 1)}
 	for i, times := range t.times {
 		value := statistic(t.row(i))
 		for range times {

@@ -22,7 +22,6 @@ import (
 type Distribution struct {
 	Estimate float64 // the pooled sample quantile
 	Rounds   int
-	Values   int
 	StdErr   float64 // of the logarithm, corrected for few rounds, with the Offset
 
 	offset  Offset

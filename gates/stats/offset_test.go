@@ -119,7 +119,7 @@ func TestRatios(t *testing.T) {
 		t.Fatal(err)
 	}
 	mean, err := draws.MeanRatio(a, b)
-	if err != nil || !nearly(mean.Estimate, 3.5) || mean.Rounds != 3 || mean.Values != 12 {
+	if err != nil || !nearly(mean.Estimate, 3.5) || mean.Rounds != 3 {
 		t.Errorf("%+v, %v", mean, err)
 	}
 	half, err := draws.QuantileRatio(a, b, 0.5)
