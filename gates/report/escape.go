@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -36,16 +37,10 @@ func escape(s string) string {
 		case '\\', '`', '*', '[', '~':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case '&':
-			b.WriteString("&amp;")
-		case '<':
-			b.WriteString("&lt;")
-		case '>':
-			b.WriteString("&gt;")
-		case '|':
-			b.WriteString("&#124;")
-		case '$':
-			b.WriteString("&#36;")
+		case '&', '<', '>':
+			b.WriteString(htmlEscaper.Replace(string(r)))
+		case '|', '$':
+			fmt.Fprintf(&b, "&#%d;", r)
 		case '@', '#':
 			b.WriteRune(r)
 			b.WriteString(zeroWidth)

@@ -88,11 +88,9 @@ func (d *Draws) distribution(estimate float64, rounds int, statistic func(weight
 	return out
 }
 
-var errOtherRounds = errors.New("the two samples are not of the same rounds")
-
 func sameRounds(a, b Sample) error {
 	if len(a.Rounds) != len(b.Rounds) {
-		return errOtherRounds
+		return errors.New("the two samples are not of the same rounds")
 	}
 	if err := a.validate(); err != nil {
 		return err
