@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,11 +90,7 @@ func (k Case) flags() string {
 
 // replay is the command that repeats one case and shows what is wrong with it.
 func (e *Evidence) replay(k Case) string {
-	command := e.Provenance.Command
-	if command == "" {
-		command = "kernelgate check " + e.Kernel
-	}
-	return command + " " + k.flags()
+	return cmp.Or(e.Provenance.Command, "kernelgate check "+e.Kernel) + " " + k.flags()
 }
 
 // Wrong is the cases that fail the gate, by their number in the evidence, from 1.

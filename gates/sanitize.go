@@ -128,9 +128,7 @@ func (l *search) tool(name string) SanitizerRow {
 	switch {
 	case run.Failure != nil && row.Status == Passed:
 		row.Status, row.Note = Failed, run.Failure.Detail
-		if l.broken == nil {
-			l.broken = run
-		}
+		l.broken = cmp.Or(l.broken, run)
 	case row.Status == Passed:
 		l.ran = append(l.ran, name)
 	}

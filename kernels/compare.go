@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -87,12 +88,7 @@ func compareShapes(l *compare.List, old, new Shapes) {
 
 // compareRanges takes fewer values, or none drawn at all, for milder.
 func compareRanges(l *compare.List, path string, old, new map[string]Range) {
-	show := func(of map[string]Range, dim string) string {
-		if r, ok := of[dim]; ok {
-			return r.String()
-		}
-		return compare.None
-	}
+	show := func(r Range) string { return cmp.Or(r.String(), compare.None) }
 	dims := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(new))
 	slices.Sort(dims)
 	for _, dim := range slices.Compact(dims) {
@@ -101,10 +97,10 @@ func compareRanges(l *compare.List, path string, old, new map[string]Range) {
 		milder := wasThere && isThere && is.within(was) && !was.within(is) ||
 			path == "limits" && !wasThere || path == "secret" && !isThere
 		if milder {
-			l.Add(path+"."+dim, show(old, dim), show(new, dim), compare.Loosens)
+			l.Add(path+"."+dim, show(was), show(is), compare.Loosens)
 			continue
 		}
-		l.Unknown(path+"."+dim, show(old, dim), show(new, dim))
+		l.Unknown(path+"."+dim, show(was), show(is))
 	}
 }
 

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -85,12 +86,7 @@ type Geometry struct {
 }
 
 // launchOf is how a variant is started; nil in modes without launches.
-func (m *Manifest) launchOf(v Variant) *Launch {
-	if v.Launch != nil {
-		return v.Launch
-	}
-	return m.Launch
-}
+func (m *Manifest) launchOf(v Variant) *Launch { return cmp.Or(v.Launch, m.Launch) }
 
 func (s *Start) geometry(env Env) (Geometry, error) {
 	g := Geometry{Grid: [3]int{1, 1, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}

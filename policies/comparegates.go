@@ -53,13 +53,7 @@ func comparePTXAS(l *compare.List, path string, old, new *PTXASGate) {
 }
 
 func compareBudget[T quantity.Count | quantity.Bytes](l *compare.List, path string, old, new *Budget[T]) {
-	was, is := Budget[T]{}, Budget[T]{}
-	if old != nil {
-		was = *old
-	}
-	if new != nil {
-		is = *new
-	}
+	was, is := orNone(old), orNone(new)
 	compare.Limit(l, path+".max", was.Max, is.Max, compare.Tightens)
 	compareBound(l, path+".increase", was.Increase, is.Increase, compare.Tightens)
 }
@@ -77,14 +71,15 @@ func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate)
 	compareErrors(l, path, old.Bounds(), new.Bounds())
 	compare.Asked(l, path+".bit_parity", old.BitParity, new.BitParity)
 	compare.Asked(l, path+".determinism", old.Determinism, new.Determinism)
-	was, is := ErrorBounds{}, ErrorBounds{}
-	if old.EndToEnd != nil {
-		was = *old.EndToEnd
+	compareErrors(l, path+".end_to_end", orNone(old.EndToEnd), orNone(new.EndToEnd))
+}
+
+// orNone is bounds that ask for nothing where there are none.
+func orNone[T any](bounds *T) (asked T) {
+	if bounds != nil {
+		asked = *bounds
 	}
-	if new.EndToEnd != nil {
-		is = *new.EndToEnd
-	}
-	compareErrors(l, path+".end_to_end", was, is)
+	return asked
 }
 
 func compareErrors(l *compare.List, path string, old, new ErrorBounds) {

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -110,9 +111,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 			*share.v = share.to
 		}
 	}
-	if g.Baseline.Kind == "" {
-		g.Baseline.Kind = mergeBase
-	}
+	g.Baseline.Kind = cmp.Or(g.Baseline.Kind, mergeBase)
 	if !n.Has("tails") {
 		g.Tails = &Tails{}
 	}
@@ -123,9 +122,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	if !n.Has("pairs") {
 		g.Pairs = 50
 	}
-	if g.Budget == 0 {
-		g.Budget = quantity.Duration(5 * time.Minute)
-	}
+	g.Budget = cmp.Or(g.Budget, quantity.Duration(5*time.Minute))
 	if g.Looks == nil {
 		g.Looks = defaultLooks(int(g.Rounds.Min), int(g.Rounds.Max))
 	}

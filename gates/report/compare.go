@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,10 +38,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	}
 	pictures := bars(drawn)
 	for i, d := range timed {
-		bar := pictures[i]
-		if bar == "" {
-			bar = strings.Repeat(string(nbsp), barCells)
-		}
+		bar := cmp.Or(pictures[i], strings.Repeat(string(nbsp), barCells))
 		lead, width := strings.Repeat(" ", indent)+w.sign(d.sign())+" "+bar+" ", 0
 		if opt.Width > 0 {
 			width = max(opt.Width-indent-barCells-3, 20)

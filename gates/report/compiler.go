@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,11 +69,7 @@ func diagnostics(b gates.Build) (first, rest []string) {
 			others = append(others, diagnostic(d))
 		}
 	}
-	all, n := append(errors, others...), len(errors)
-	if n == 0 {
-		n = len(others)
-	}
-	n = min(n, errorsShown)
+	all, n := append(errors, others...), min(cmp.Or(len(errors), len(others)), errorsShown)
 	return all[:n], all[n:]
 }
 

@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -119,9 +120,7 @@ func nameOf(item *yaml.Node) string {
 // placed is a copy of a node, and of all below it, that stands where another does; of what
 // that one does not have, where the nearest thing above it stands.
 func placed(n, where, above *yaml.Node) *yaml.Node {
-	if where == nil {
-		where = above
-	}
+	where = cmp.Or(where, above)
 	c := *n
 	c.Line, c.Column, c.Content = where.Line, where.Column, nil
 	inside := followed(where)
