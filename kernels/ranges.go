@@ -141,13 +141,10 @@ func (r Range) Contains(v int) bool {
 // least and most are the smallest and the largest value; 0 in a Range that was
 // never read.
 func (r Range) least() int {
-	least := 0
-	for i, s := range r.spans {
-		if i == 0 || s.first < least {
-			least = s.first
-		}
+	if r.empty() {
+		return 0
 	}
-	return least
+	return slices.MinFunc(r.spans, func(a, b span) int { return a.first - b.first }).first
 }
 
 func (r Range) most() int {

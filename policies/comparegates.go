@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,10 +43,7 @@ func comparePTXAS(l *compare.List, path string, old, new *PTXASGate) {
 	}
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
 	compareBudget(l, path+".registers", old.Registers, new.Registers)
-	budgets := map[string]*BytesBudget{}
-	for field, b := range old.sizes() {
-		budgets[field] = b
-	}
+	budgets := maps.Collect(old.sizes())
 	for field, b := range new.sizes() {
 		compareBudget(l, path+"."+field, budgets[field], b)
 	}

@@ -41,12 +41,7 @@ func TerminalCompilers(all []*gates.Verdict, opt TerminalOptions) string {
 }
 
 func compilers(all []*gates.Verdict) (table, bool) {
-	var moved []*gates.Verdict
-	for _, v := range all {
-		if recompiled(v) {
-			moved = append(moved, v)
-		}
-	}
+	moved := slices.DeleteFunc(slices.Clone(all), func(v *gates.Verdict) bool { return !recompiled(v) })
 	if len(moved) < 2 {
 		return table{}, false
 	}

@@ -5,6 +5,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -137,12 +138,7 @@ func prose(s string) line {
 
 // blank tells whether the line says nothing.
 func (l line) blank() bool {
-	for _, in := range l {
-		if in.style == symbol || in.text != "" && in.text != dash {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l, func(in inline) bool { return in.style == symbol || in.text != "" && in.text != dash })
 }
 
 // clean makes any string one line of visible text: what moves the cursor,
