@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +16,11 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -46,10 +51,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			if !slices.Contains(measure.Runners(), opt.Runner) {
 				return strict.Mistakef("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
 			}
-			if err := measureHere(&opt.Config); err != nil {
-				return err
-			}
-			if err := pickGPU(&opt.Config, gpu); err != nil {
+			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err
 			}
 			if err := compareCompilers(cmd.Context(), &opt, compilers); err != nil {
@@ -143,4 +145,32 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
 	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")
 	return cmd
+}
+
+// compareCompilers reads --toolchain: which compiler builds which side.
+func compareCompilers(ctx context.Context, opt *check.Options, given map[string]string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	if opt.Variant != "" || opt.Base != "" {
+		return strict.Mistakef("--toolchain compares two compilers on the same sources: it goes with neither --base nor --variant")
+	}
+	for side, text := range given {
+		into := map[string]*policies.Toolchains{"old": &opt.Before, "new": &opt.After}[side]
+		if into == nil {
+			return strict.Mistakef("--toolchain: %q is no side (write new=%s, and old=… if need be)", side, text)
+		}
+		if filepath.IsAbs(text) {
+			opt.Toolchains = append(opt.Toolchains, text)
+		}
+		kind, pin, err := toolchain.Installed{Paths: opt.Toolchains, Getenv: os.Getenv}.Named(ctx, text)
+		if err != nil {
+			return strict.Mistakef("--toolchain %s: %w", side, err)
+		}
+		*into = into.With(kind, &pin)
+	}
+	if opt.After == (policies.Toolchains{}) {
+		return strict.Mistakef("--toolchain names no new compiler (add e.g. --toolchain new=%s)", strings.TrimSpace(given["old"]))
+	}
+	return nil
 }

@@ -36,10 +36,7 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, stdout, st
 			return fmt.Errorf("taking %s out of the environment: %w", name, err)
 		}
 	}
-	if err := measureHere(&opt.Config); err != nil {
-		return err
-	}
-	if err := pickGPU(&opt.Config, gpu); err != nil {
+	if err := measureOn(&opt.Config, gpu); err != nil {
 		return err
 	}
 	labels := gpus.Labels(opt.GPU.List())

@@ -32,10 +32,7 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			opt.Dir, opt.Version, opt.Now = dir, version(), time.Now
 			opt.Includes = sets
-			if err := measureHere(&opt.Config); err != nil {
-				return err
-			}
-			if err := pickGPU(&opt.Config, gpu); err != nil {
+			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err
 			}
 			return repeat(cmd, opt, one, stdout, stderr)

@@ -26,8 +26,12 @@ func gpuFlag(cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVar(to, "gpu", "", "which GPU to measure on: its number in nvidia-smi, or its UUID (default: the first)")
 }
 
-// pickGPU has kernels measured on one GPU. Without a wish, a host whose GPUs cannot be seen is left to say so when one is needed.
-func pickGPU(c *measure.Config, wish string) error {
+// measureOn has kernels measured here, on one GPU. Without a wish, a host whose GPUs cannot be seen is left to say so when one is
+// needed.
+func measureOn(c *measure.Config, wish string) error {
+	if err := measureHere(c); err != nil {
+		return err
+	}
 	all, err := gpus.Here(os.Getenv)
 	switch {
 	case wish == "" && len(all) > 0:

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -17,12 +18,7 @@ func (j *judgement) alone() bool { return j.evidence.Baseline == nil && j.eviden
 
 // asksTime tells whether a gate bounds a time by itself.
 func asksTime(gate *policies.PerformanceGate) bool {
-	for _, g := range []*policies.Goal{gate.Target, gate.Guard} {
-		if g != nil && (g.P50 != nil || g.P90 != nil) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gate.Goals(), (*policies.Goal).Timed)
 }
 
 // ofTime leaves of goals what they ask of a time.
@@ -106,7 +102,8 @@ func (c *comparison) times(status Status) string {
 		text := fmt.Sprintf("%s %.4g\u00a0µs", s.shape.Name, stats.Describe(s.samples.candidate).P50)
 		var asked []string
 		for _, t := range s.tests {
-			asked = append(asked, fmt.Sprintf("%s %.4g\u00a0µs [%.4g, %.4g], asked %s", t.metric, t.dist.Estimate, t.dist.Lower(c.alpha), t.dist.Upper(c.alpha), t.asked))
+			lower, upper := t.dist.Bounds(c.alpha)
+			asked = append(asked, fmt.Sprintf("%s %.4g\u00a0µs [%.4g, %.4g], asked %s", t.metric, t.dist.Estimate, lower, upper, t.asked))
 		}
 		if len(asked) > 0 {
 			text = s.shape.Name + " " + strings.Join(asked, " and ")

@@ -38,34 +38,21 @@ func sameRefusal(b, c *Build) bool {
 	if b == nil || b.OK || c.OK {
 		return false
 	}
-	was, is := firstError(b), firstError(c)
-	if was == nil || is == nil {
+	was, is := b.errors(), c.errors()
+	if len(was) == 0 || len(is) == 0 {
 		return b.Error == c.Error
 	}
-	return was.Message == is.Message && path.Base(was.File) == path.Base(is.File)
-}
-
-func firstError(b *Build) *Diagnostic {
-	i := slices.IndexFunc(b.Diagnostics, func(d Diagnostic) bool { return d.Severity == "error" })
-	if i < 0 {
-		return nil
-	}
-	return &b.Diagnostics[i]
+	return was[0].Message == is[0].Message && path.Base(was[0].File) == path.Base(is[0].File)
 }
 
 func (j *judgement) neitherBuilds() GateResult {
 	c := j.evidence.Candidate
-	r := GateResult{
+	return GateResult{
 		Status: Failed, Reason: ReasonSetup,
-		Text:   "Neither the baseline nor the candidate builds, for the same reason: " + c.Error,
-		ToPass: []string{mendSetup},
+		Text:    "Neither the baseline nor the candidate builds, for the same reason: " + c.Error,
+		ToPass:  []string{mendSetup},
+		Details: texts(c.errors()),
 	}
-	for _, d := range c.Diagnostics {
-		if d.Severity == "error" {
-			r.Details = append(r.Details, d.String())
-		}
-	}
-	return r
 }
 
 // baselineProblem is what is wrong with the baseline on the same case, by the same
@@ -77,7 +64,7 @@ func baselineProblem(gate *policies.CorrectnessGate, k Case) string {
 	case k.Baseline == nil:
 		return ""
 	}
-	return caseProblem(gate, Case{Errors: k.Baseline})
+	return Case{Errors: k.Baseline}.Problem(gate)
 }
 
 // A wrongCase is one that the candidate fails.

@@ -24,15 +24,13 @@ func (j *judgement) build() GateResult {
 	case !c.OK && sameRefusal(b, c):
 		return j.neitherBuilds()
 	case !c.OK:
-		errors := slices.DeleteFunc(slices.Clone(c.Diagnostics), func(d Diagnostic) bool { return d.Severity != "error" })
+		errors := c.errors()
 		j.findings = append(j.findings, errors...)
 		r := GateResult{
 			Status: Failed, Reason: ReasonBuild,
-			Text:   fmt.Sprintf("The candidate does not build: %s", c.Error),
-			ToPass: []string{"make the kernel compile with the manifest's flags"},
-		}
-		for _, d := range errors {
-			r.Details = append(r.Details, d.String())
+			Text:    fmt.Sprintf("The candidate does not build: %s", c.Error),
+			ToPass:  []string{"make the kernel compile with the manifest's flags"},
+			Details: texts(errors),
 		}
 		if b != nil && !b.OK {
 			r.Details = append(r.Details, "the baseline does not build either: "+b.Error)
@@ -52,11 +50,20 @@ func (j *judgement) build() GateResult {
 	if j.evidence.SameCode {
 		text += "; the machine code is the same as the baseline's"
 	}
-	r := GateResult{Status: Passed, Text: text}
-	for _, d := range c.Diagnostics {
-		r.Details = append(r.Details, d.String())
+	return GateResult{Status: Passed, Text: text, Details: texts(c.Diagnostics)}
+}
+
+// errors is what kept the compiler from its work.
+func (b *Build) errors() []Diagnostic {
+	return slices.DeleteFunc(slices.Clone(b.Diagnostics), func(d Diagnostic) bool { return d.Severity != "error" })
+}
+
+func texts(list []Diagnostic) []string {
+	var all []string
+	for _, d := range list {
+		all = append(all, d.String())
 	}
-	return r
+	return all
 }
 
 // String is the diagnostic as compilers print it.

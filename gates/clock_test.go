@@ -3,14 +3,12 @@ package gates
 import (
 	"strings"
 	"testing"
-
-	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 )
 
 func TestCoarseClock(t *testing.T) {
 	ticking := func(m machine, tick float64) machine { m.tick = tick; return m }
 	loud := quiet(1.2)
-	loud.model = simulate.Models()[0]
+	loud.model = noiseModels()[0]
 	for _, c := range []struct {
 		name    string
 		machine machine

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (j *judgement) correctness() GateResult {
 	parity, deterministic, varies := true, true, false
 	worst := Errors{}
 	for _, k := range c.Cases {
-		problem := caseProblem(gate, k)
+		problem := k.Problem(gate)
 		j.addCase(k, problem)
 		if problem != "" {
 			wrong = append(wrong, wrongCase{Case: k, problem: problem, already: baselineProblem(gate, k)})
@@ -89,20 +90,7 @@ func (k Case) flags() string {
 
 // replay is the command that repeats one case and shows what is wrong with it.
 func (e *Evidence) replay(k Case) string {
-	command := e.Provenance.Command
-	if command == "" {
-		command = "kernelgate check " + e.Kernel
-	}
-	return command + " " + k.flags()
-}
-
-// Problem is the first thing wrong with the case under a gate, or nothing. Without a gate
-// no element may be beyond the tolerance.
-func (k Case) Problem(gate *policies.CorrectnessGate) string {
-	if gate == nil {
-		gate = &policies.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
-	}
-	return caseProblem(gate, k)
+	return cmp.Or(e.Provenance.Command, "kernelgate check "+e.Kernel) + " " + k.flags()
 }
 
 // Wrong is the cases that fail the gate, by their number in the evidence, from 1.
@@ -112,16 +100,19 @@ func (e *Evidence) Wrong(gate *policies.CorrectnessGate) []int {
 		return nil
 	}
 	for i, k := range e.Correctness.Cases {
-		if caseProblem(gate, k) != "" {
+		if k.Problem(gate) != "" {
 			numbers = append(numbers, i+1)
 		}
 	}
 	return numbers
 }
 
-// caseProblem is the first thing wrong with a case, the most telling first, or
-// nothing.
-func caseProblem(gate *policies.CorrectnessGate, k Case) string {
+// Problem is the first thing wrong with the case under a gate, the most telling first, or
+// nothing. Without a gate no element may be beyond the tolerance.
+func (k Case) Problem(gate *policies.CorrectnessGate) string {
+	if gate == nil {
+		gate = &policies.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
+	}
 	switch {
 	case k.Failure != nil:
 		return k.Failure.Detail
@@ -254,8 +245,7 @@ func both(row, next *bool, first bool) *bool {
 	case row == nil || next == nil:
 		return nil
 	}
-	and := *row && *next
-	return &and
+	return new(*row && *next)
 }
 
 // notePrecision tells when the candidate is right, but by a narrower margin

@@ -187,13 +187,18 @@ type Tolerance struct {
 	Rel float64 `json:"rel"`
 }
 
-// A Case is the candidate on one input.
-type Case struct {
+// An Input is what a kernel is run on.
+type Input struct {
 	Shape        string `json:"shape"`
 	Dims         string `json:"dims"`
 	Seed         uint64 `json:"seed"`
 	Distribution string `json:"distribution"`
 	Secret       bool   `json:"secret,omitempty"`
+}
+
+// A Case is the candidate on one input.
+type Case struct {
+	Input
 
 	Errors          *Errors  `json:"errors,omitempty"`           // against the reference on what the kernel was given
 	EndToEnd        *Errors  `json:"end_to_end,omitempty"`       // against the reference on the inputs before quantisation
@@ -238,20 +243,11 @@ type CorrectnessSummary struct {
 // Sanitize is what tools that watch every access saw of the candidate on a few
 // small inputs.
 type Sanitize struct {
-	Cases   []SanitizedCase `json:"cases,omitempty"` // every tool was given all of them
-	Tools   []Sanitized     `json:"tools,omitempty"`
-	Unseen  []string        `json:"unseen,omitempty"`  // what the tools that ran cannot see, for people
-	Skipped string          `json:"skipped,omitempty"` // why none was run, with the remedy
-	Seconds float64         `json:"seconds,omitempty"`
-}
-
-// A SanitizedCase is one input that the tools looked on at.
-type SanitizedCase struct {
-	Shape        string `json:"shape"`
-	Dims         string `json:"dims"`
-	Seed         uint64 `json:"seed"`
-	Distribution string `json:"distribution"`
-	Secret       bool   `json:"secret,omitempty"`
+	Cases   []Input     `json:"cases,omitempty"` // every tool was given all of them
+	Tools   []Sanitized `json:"tools,omitempty"`
+	Unseen  []string    `json:"unseen,omitempty"`  // what the tools that ran cannot see, for people
+	Skipped string      `json:"skipped,omitempty"` // why none was run, with the remedy
+	Seconds float64     `json:"seconds,omitempty"`
 }
 
 // Sanitized is one tool's part. At most one of NotApplicable, Skipped and

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -80,11 +81,8 @@ func wayTo(p *policies.Policy, rule *policies.Rule, change policies.Change) stri
 }
 
 func askedOfSpeed(gate *policies.PerformanceGate) string {
-	switch {
-	case gate == nil || gate.Target == nil && gate.Guard == nil:
+	if gate == nil || len(gate.Goals()) == 0 {
 		return "nothing of its speed"
-	case gate.Guard == nil:
-		return "only " + gate.Target.String()
 	}
-	return "only " + gate.Guard.String()
+	return "only " + cmp.Or(gate.Guard, gate.Target).String()
 }

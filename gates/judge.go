@@ -9,6 +9,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -132,9 +133,7 @@ func (v *Verdict) conclude(e *Evidence) {
 			}
 			return
 		case Missing:
-			if missing == nil {
-				missing = r
-			}
+			missing = cmp.Or(missing, r)
 		}
 	}
 	if missing != nil {

@@ -61,8 +61,8 @@ func passing() *Evidence {
 		return c
 	}
 	e.Correctness.Cases = []Case{
-		good(Case{Shape: "mission", Dims: "S=512", Distribution: "normal"}),
-		good(Case{Shape: "secret1", Dims: "S=77", Seed: 99, Distribution: "normal", Secret: true}),
+		good(Case{Input: Input{Shape: "mission", Dims: "S=512", Distribution: "normal"}}),
+		good(Case{Input: Input{Shape: "secret1", Dims: "S=77", Seed: 99, Distribution: "normal", Secret: true}}),
 	}
 	truth{simulate.Noise{Between: 0.002, Within: 0.005, Dof: 5}, map[string]float64{"mission": 1.2, "small": 1.01}, 1, 20}.
 		measure(e, rand.New(rand.NewPCG(7, 7)), 6, 1)
@@ -137,7 +137,7 @@ func TestVerdicts(t *testing.T) {
 			"The evidence does not have what the ptxas gate asks: not recorded: registers"},
 
 		{"a crash", func(e *Evidence) {
-			e.Correctness.Cases[0] = Case{Shape: "mission", Seed: 0, Distribution: "normal", Failure: &Failure{"crash", "the kernel crashed: segmentation fault (SIGSEGV)"}}
+			e.Correctness.Cases[0] = Case{Input: Input{Shape: "mission", Seed: 0, Distribution: "normal"}, Failure: &Failure{"crash", "the kernel crashed: segmentation fault (SIGSEGV)"}}
 		}, Defer, ReasonCorrectness, "The output is wrong in 1 of 2 cases; first: mission, seed 0, normal inputs: the kernel crashed: segmentation fault (SIGSEGV)"},
 		{"inputs written", func(e *Evidence) { e.Correctness.Cases[0].InputsChanged = []string{"q"} }, Defer, ReasonCorrectness,
 			"mission, seed 0, normal inputs: the kernel wrote to its input q"},

@@ -22,16 +22,8 @@ var figures = []figure{
 func Most(kernels []KernelUse) *Resources {
 	most := &Resources{}
 	for _, place := range figures {
-		for i := range kernels {
-			n := *place(&kernels[i].Resources)
-			if n == nil {
-				*place(most) = nil
-				break
-			}
-			if have := *place(most); have == nil || *n > *have {
-				value := *n
-				*place(most) = &value
-			}
+		if _, n := worst(kernels, func(r *Resources) *int { return *place(r) }); n != nil {
+			*place(most) = new(*n)
 		}
 	}
 	return most
@@ -48,7 +40,7 @@ func (b *Build) uses() []KernelUse {
 	return []KernelUse{{Resources: *b.Resources, Line: b.EntryLine}}
 }
 
-// worst is the kernel that has most of something; ok is false where one of them does not say.
+// worst is the kernel that has most of something, and how much; nil where one of them does not say.
 func worst(all []KernelUse, get func(*Resources) *int) (use KernelUse, n *int) {
 	for _, u := range all {
 		got := get(&u.Resources)

@@ -3,6 +3,7 @@ package gates
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
@@ -106,26 +107,22 @@ func FindSoFar(rule *policies.Rule, e *Evidence) *SoFar {
 	}
 	goals, _ := goalsOf(gate, e)
 	goals, _ = e.open(goals)
-	for _, role := range []Role{RoleTarget, RoleGuard} {
-		for _, g := range goals {
-			if g.role != role {
-				continue
-			}
-			draws := newDraws(stats.DefaultResamples)
-			s := &shapeComparison{samples: collect(e.Performance.Rounds, g.shape.Name, clean)}
-			if e.Baseline == nil && e.Imported == "" {
-				return &SoFar{Shape: g.shape.Name, P50: stats.Describe(s.samples.candidate).P50}
-			}
-			s.control = draw(draws, s.samples.control, 0.5)
-			d := draw(draws, s.samples.ratios, 0.5)
-			if d == nil {
-				return nil
-			}
-			found := speedupOf(d.With(s.offset()), (1-float64(gate.Confidence))/2)
-			return &SoFar{Shape: g.shape.Name, Speedup: &found, Goal: g.speedup()}
-		}
+	if len(goals) == 0 {
+		return nil
 	}
-	return nil
+	target := slices.IndexFunc(goals, func(g goalOf) bool { return g.role == RoleTarget })
+	g := goals[max(target, 0)]
+	draws := newDraws(stats.DefaultResamples)
+	s := &shapeComparison{samples: collect(e.Performance.Rounds, g.shape.Name, clean)}
+	if e.Baseline == nil && e.Imported == "" {
+		return &SoFar{Shape: g.shape.Name, P50: stats.Describe(s.samples.candidate).P50}
+	}
+	s.control = draw(draws, s.samples.control, 0.5)
+	d := draw(draws, s.samples.ratios, 0.5)
+	if d == nil {
+		return nil
+	}
+	return &SoFar{Shape: g.shape.Name, Speedup: new(speedupOf(d.With(s.offset()), (1-float64(gate.Confidence))/2)), Goal: g.speedup()}
 }
 
 // speedup is what the goal asks of it, if anything.

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
@@ -36,14 +37,8 @@ func (m *marks) add(series *Series, spoiled []bool) {
 
 // twos is a list of n values of which the first so many are 2, and else 1.
 func twos(first, n int) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = 1
-		if i < first {
-			values[i] = 2
-		}
-	}
-	return values
+	first = min(first, n)
+	return append(slices.Repeat([]float64{2}, first), slices.Repeat([]float64{1}, n-first)...)
 }
 
 // markedMore is how much more often a sample may be marked beside the candidate than

@@ -43,7 +43,7 @@ func TestRecordedControls(t *testing.T) {
 					}
 					wide := with(d, other)
 					n += weight
-					if wide.Lower(0.025) <= 1 && 1 <= wide.Upper(0.025) {
+					if lower, upper := wide.Bounds(0.025); lower <= 1 && 1 <= upper {
 						covered += weight
 					}
 					if 2*min(wide.PAbove(1), wide.PBelow(1)) <= 0.05 {
@@ -148,7 +148,7 @@ func TestControlsApart(t *testing.T) {
 		if 2*min(d.PAbove(1), d.PBelow(1)) <= 0.05 {
 			low++
 		}
-		if wide := d.With(apartOffset); wide.Lower(0.025) <= 1 && 1 <= wide.Upper(0.025) {
+		if lower, upper := d.With(apartOffset).Bounds(0.025); lower <= 1 && 1 <= upper {
 			covered++
 		}
 	}
@@ -164,7 +164,8 @@ func TestOffsetDoesNotShrink(t *testing.T) {
 	for _, rounds := range []int{6, 20, 200} {
 		sample := simulate.Noise{Between: 1e-5, Within: 1e-5}.Ratios(newRand(1, 1), 1.2, rounds, 10)
 		d := draw(newDraws(stats.MinResamples), sample, 0.5).With(expectedOffset)
-		if reach := math.Log(d.Estimate / d.Lower(0.00375)); reach < 2*expectedOffset.Scale {
+		lower, _ := d.Bounds(0.00375)
+		if reach := math.Log(d.Estimate / lower); reach < 2*expectedOffset.Scale {
 			t.Errorf("after %d rounds the bound is %.5f below the estimate, for an offset of %v", rounds, reach, expectedOffset.Scale)
 		}
 	}

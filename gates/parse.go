@@ -2,6 +2,7 @@ package gates
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,18 +47,13 @@ func ParseEvidence(file string, data []byte) (*Evidence, error) {
 
 // place puts a decoding error where its author can find it.
 func place(file string, data []byte, err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("%s: is not valid JSON: %s", position(file, data, syntax.Offset), syntax.Error())
-	case errors.As(err, &kind):
-		field := kind.Field
-		if field == "" {
-			field = "evidence"
-		}
-		return fmt.Errorf("%s: %s: is a JSON %s where %s is expected", position(file, data, kind.Offset), field, kind.Value, describeKind(kind.Type.Kind().String()))
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s: %s: is a JSON %s where %s is expected", position(file, data, kind.Offset), cmp.Or(kind.Field, "evidence"), kind.Value, describeKind(kind.Type.Kind().String()))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: is cut off", position(file, data, int64(len(data))))
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")

@@ -110,11 +110,8 @@ func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) 
 	if !j.evidence.SameCode {
 		return GateResult{}, false
 	}
-	for _, goal := range []*policies.Goal{gate.Target, gate.Guard} {
-		if goal == nil {
-			continue
-		}
-		if goal.P50 != nil || goal.P90 != nil {
+	for _, goal := range gate.Goals() {
+		if goal.Timed() {
 			return GateResult{}, false
 		}
 		if gains(goal) {
@@ -143,14 +140,13 @@ func timedFailure(gate *policies.CorrectnessGate, rounds []Round, tested bool) (
 			return fail("The kernel failed while it was timed, in round %d: %s", i+1, r.Failure.Detail)
 		}
 		for _, s := range r.Series {
-			k := Case{Errors: s.Worst}
 			if tested && s.Verified == 0 {
 				continue
 			}
 			if s.Verified == 0 {
 				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
 			}
-			if problem := caseProblem(gate, k); problem != "" {
+			if problem := (Case{Errors: s.Worst}).Problem(gate); problem != "" {
 				return fail("The output was wrong while it was timed, on %s in round %d: %s; the kernel had passed its cases before", s.Shape, i+1, problem)
 			}
 		}

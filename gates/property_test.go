@@ -8,11 +8,10 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 )
 
 // anyRun draws a run of any noise, with a truth around the threshold.
-func anyRun(rng *rand.Rand, models []simulate.Model, rounds int) *Evidence {
+func anyRun(rng *rand.Rand, models []noiseModel, rounds int) *Evidence {
 	m := machine{model: models[rng.IntN(len(models))], ratio: 1.08 + 0.1*rng.Float64(), blocks: 8}
 	if rng.IntN(3) == 0 {
 		m.alter = func(_, block int, side rune, ns float64) float64 {
@@ -30,7 +29,7 @@ func anyRun(rng *rand.Rand, models []simulate.Model, rounds int) *Evidence {
 // kept open, the next may leave out. But never beyond what holds with none.)
 func TestMarksNeverHelp(t *testing.T) {
 	p := performancePolicy(t, gate10)
-	models := simulate.Models()
+	models := noiseModels()
 	passed := 0
 	for seed := range uint64(150) {
 		rng := newRand(21, seed)
@@ -83,7 +82,7 @@ func TestMarksNeverHelp(t *testing.T) {
 // pass where all of them were too slow.
 func TestDroppingARoundNeverHelps(t *testing.T) {
 	p := performancePolicy(t, gate10)
-	models := simulate.Models()
+	models := noiseModels()
 	for seed := range uint64(60) {
 		rng := newRand(22, seed)
 		e := anyRun(rng, models, []int{6, 13, 20}[rng.IntN(3)])
@@ -107,7 +106,7 @@ func TestDroppingARoundNeverHelps(t *testing.T) {
 // whatever company it is judged.
 func TestSameEvidenceSameVerdict(t *testing.T) {
 	p := performancePolicy(t, gate10)
-	models := simulate.Models()
+	models := noiseModels()
 	for seed := range uint64(20) {
 		var texts [][]byte
 		for range 2 {

@@ -200,7 +200,7 @@ func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch st
 		row.Limit, row.Status = bound.String(), Passed
 		if !bound.Holds(float64(blocks)) {
 			row.Status = Failed
-			t.fail(use, "%s%s (asked %s; limited by %s)", blocksPerSM(blocks), use.of(), bound, limit)
+			t.fail(use, "%s per SM%s (asked %s; limited by %s)", plural(blocks, "block"), use.of(), bound, limit)
 			t.toPass = append(t.toPass, fmt.Sprintf("use less of %s, until the SM holds %s blocks%s", limit, bound, use.of()))
 		}
 	}
@@ -256,7 +256,7 @@ func figuresOf(all []KernelUse, arch string) string {
 		}
 	}
 	if _, n, _, ok := leastBlocks(all, arch); ok {
-		parts = append(parts, blocksPerSM(n))
+		parts = append(parts, plural(n, "block")+" per SM")
 	}
 	if r.SpillStores != nil {
 		spills := *r.SpillStores
@@ -272,13 +272,5 @@ func float(n *int) *float64 {
 	if n == nil {
 		return nil
 	}
-	f := float64(*n)
-	return &f
-}
-
-func blocksPerSM(n int) string {
-	if n == 1 {
-		return "1 block per SM"
-	}
-	return fmt.Sprintf("%d blocks per SM", n)
+	return new(float64(*n))
 }

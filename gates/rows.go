@@ -27,12 +27,10 @@ func (c *comparison) rows() []Comparison {
 			}
 		}
 		if s.control != nil {
-			e := speedupOf(s.control, c.alpha)
-			row.Control = &e
+			row.Control = new(speedupOf(s.control, c.alpha))
 		}
 		if solo := draw(c.few, s.samples.solo, 0.5); solo != nil {
-			e := speedupOf(solo, c.alpha)
-			row.SoloShift = &e
+			row.SoloShift = new(speedupOf(solo, c.alpha))
 		}
 		s.rates(&row, cand.P50)
 		rows = append(rows, row)
@@ -95,10 +93,7 @@ func round(f float64) float64 {
 	return r
 }
 
-func rounded(f float64) *float64 {
-	r := round(f)
-	return &r
-}
+func rounded(f float64) *float64 { return new(round(f)) }
 
 // percent writes a share the way people read it: +16.1 %.
 func percent(share float64) string {

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // settled tells whether equal code at a shape answers a goal without a clock: what is asked of a time by itself needs one.
 func (e *Evidence) settled(g goalOf) bool {
-	return slices.Contains(e.SameShapes, g.shape.Name) && g.goal.P50 == nil && g.goal.P90 == nil
+	return slices.Contains(e.SameShapes, g.shape.Name) && !g.goal.Timed()
 }
 
 // open is the goals that have to be measured, and settled those that equal code answers.
@@ -31,11 +32,12 @@ func (e *Evidence) open(goals []goalOf) (open, settled []goalOf) {
 // sameShapes decides by the shapes that did not change, where that is enough: a gain that is asked of one is not there.
 func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var names []string
+	var asked *policies.Goal // of the first of them
 	for _, g := range settled {
 		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
 		if gains(g.goal) {
 			row.Status = Failed
-			names = append(names, g.shape.Name)
+			asked, names = cmp.Or(asked, g.goal), append(names, g.shape.Name)
 		}
 		j.comparisons = append(j.comparisons, row)
 	}
@@ -43,15 +45,11 @@ func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	case len(names) > 0:
 		return GateResult{
 			Status: Failed, Reason: ReasonTooSlow,
-			Text:   fmt.Sprintf("Too slow: what serves %s is the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(names, ", "), askedOf(settled, names[0])),
+			Text:   fmt.Sprintf("Too slow: what serves %s is the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(names, ", "), asked),
 			ToPass: []string{"change the variant that serves " + strings.Join(names, ", ") + ", or choose another for it"},
 		}, true
 	case len(open) == 0 && len(settled) > 0:
 		return GateResult{Status: Passed, Text: "What serves every shape that is timed is the baseline's machine code: nothing to measure"}, true
 	}
 	return GateResult{}, false
-}
-
-func askedOf(goals []goalOf, shape string) *policies.Goal {
-	return goals[slices.IndexFunc(goals, func(g goalOf) bool { return g.shape.Name == shape })].goal
 }

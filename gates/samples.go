@@ -58,13 +58,11 @@ type side struct {
 	spoiled   bool
 }
 
-func (s side) ok() bool            { return s.n > 0 && !s.spoiled }
-func (s side) mean() float64       { return s.sum / float64(s.n) }
-func (s side) wallMean() float64   { return s.wall / float64(s.n) }
-func (s side) waiting() float64    { return s.wallMean() - s.mean() }
-func over(a, b side) float64       { return a.mean() / b.mean() }
-func gained(b, c side) float64     { return b.mean() - c.mean() }
-func gainedWall(b, c side) float64 { return b.wallMean() - c.wallMean() }
+func (s side) ok() bool          { return s.n > 0 && !s.spoiled }
+func (s side) mean() float64     { return s.sum / float64(s.n) }
+func (s side) wallMean() float64 { return s.wall / float64(s.n) }
+func (s side) waiting() float64  { return s.wallMean() - s.mean() }
+func over(a, b side) float64     { return a.mean() / b.mean() }
 
 func (s *samples) add(series *Series, v view) {
 	spoiled := series.spoiled()

@@ -55,7 +55,7 @@ func (j *judgement) unlooked(why, remedy string) GateResult {
 
 // clean is a pass as far as the tools could look; what they could not is told.
 func (j *judgement) clean(l *search) GateResult {
-	text := fmt.Sprintf("%s found nothing in %s", strings.Join(l.ran, ", "), casesOf(len(j.evidence.Sanitize.Cases)))
+	text := fmt.Sprintf("%s found nothing in %s", strings.Join(l.ran, ", "), plural(len(j.evidence.Sanitize.Cases), "case"))
 	if len(l.ran) == 0 {
 		text = "there is nothing for these tools to find in this kernel"
 	}
@@ -69,11 +69,12 @@ func (j *judgement) clean(l *search) GateResult {
 	return r
 }
 
-func casesOf(n int) string {
+// plural is a count with its noun.
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 case"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d cases", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // A search sorts what the tools say.
@@ -127,9 +128,7 @@ func (l *search) tool(name string) SanitizerRow {
 	switch {
 	case run.Failure != nil && row.Status == Passed:
 		row.Status, row.Note = Failed, run.Failure.Detail
-		if l.broken == nil {
-			l.broken = run
-		}
+		l.broken = cmp.Or(l.broken, run)
 	case row.Status == Passed:
 		l.ran = append(l.ran, name)
 	}
@@ -190,7 +189,7 @@ func (l *search) missingCases() []string {
 	}
 	for _, shape := range l.gate.Shapes.Pick(names) {
 		for _, d := range l.gate.Distributions {
-			if !slices.ContainsFunc(l.evidence.Sanitize.Cases, func(c SanitizedCase) bool {
+			if !slices.ContainsFunc(l.evidence.Sanitize.Cases, func(c Input) bool {
 				return !c.Secret && c.Shape == shape && c.Distribution == string(d)
 			}) {
 				missing = append(missing, fmt.Sprintf("%s, %s inputs", shape, d))

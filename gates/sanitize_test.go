@@ -18,7 +18,7 @@ func sanitizePolicy(t testing.TB, sanitize string) *policies.Policy {
 func sanitized() *Evidence {
 	e := passing()
 	e.Sanitize = &Sanitize{
-		Cases: []SanitizedCase{
+		Cases: []Input{
 			{Shape: "small", Dims: "S=512", Distribution: "normal"},
 			{Shape: "secret1", Dims: "S=77", Seed: 9, Distribution: "normal", Secret: true},
 		},

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
 // A machine makes the samples of a run whose truth is known: baseline, candidate and
 // control alternate in mirrored blocks of random order.
 type machine struct {
-	model  simulate.Model
+	model  noiseModel
 	ratio  float64 // baseline/candidate, the truth
 	blocks int
 	tick   float64 // of the clock, as a share of the baseline's time; 0 for a fine one
@@ -135,9 +134,9 @@ func (c control) sample() stats.Sample {
 
 // recordedModels is the noise of the recorded controls, once with the runs' offsets
 // taken out and once with them.
-func recordedModels(t testing.TB) []simulate.Model {
+func recordedModels(t testing.TB) []noiseModel {
 	t.Helper()
-	var records []simulate.Record
+	var records []recordedControl
 	draws := newDraws(stats.MinResamples)
 	for _, c := range recordedControls(t) {
 		offset := math.Log(draw(draws, c.sample(), 0.5).Estimate)
@@ -146,11 +145,11 @@ func recordedModels(t testing.TB) []simulate.Model {
 				round[i] -= offset
 			}
 		}
-		records = append(records, simulate.Record{Shape: c.shape, Rounds: c.rounds, Offset: offset})
+		records = append(records, recordedControl{Shape: c.shape, Rounds: c.rounds, Offset: offset})
 	}
-	return []simulate.Model{
-		simulate.Recorded("recorded on an H200", records, false),
-		simulate.Recorded("recorded, with the offsets of whole runs", records, true),
+	return []noiseModel{
+		recordedModel("recorded on an H200", records, false),
+		recordedModel("recorded, with the offsets of whole runs", records, true),
 	}
 }
 
@@ -181,8 +180,8 @@ func recordedSeries(t testing.TB) []Series {
 
 // quiet is a machine with hardly any noise: what a test puts on top of it decides.
 func quiet(ratio float64) machine {
-	return machine{model: simulate.Model{Name: "quiet", Run: func(rng *rand.Rand) func(int) simulate.Draw {
-		return func(int) simulate.Draw {
+	return machine{model: noiseModel{Name: "quiet", Run: func(rng *rand.Rand) func(int) drawFactor {
+		return func(int) drawFactor {
 			round := 0.0005 * rng.NormFloat64()
 			return func(side rune, _ int) float64 {
 				x := 0.002 * rng.NormFloat64()
@@ -212,8 +211,8 @@ func expect(t *testing.T, v *Verdict, outcome Outcome, reason Reason, says strin
 }
 
 // heavy is noise of 1 % between processes and 2 % within them.
-var heavy = simulate.Model{Name: "heavy", Run: func(rng *rand.Rand) func(int) simulate.Draw {
-	return func(int) simulate.Draw {
+var heavy = noiseModel{Name: "heavy", Run: func(rng *rand.Rand) func(int) drawFactor {
+	return func(int) drawFactor {
 		level := map[rune]float64{SideBaseline: 0.007 * rng.NormFloat64(), SideCandidate: 0.007 * rng.NormFloat64(), SideControl: 0.007 * rng.NormFloat64()}
 		return func(side rune, _ int) float64 { return level[side] + 0.02*rng.NormFloat64() }
 	}

@@ -3,6 +3,7 @@ package gates
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -22,17 +23,12 @@ type strata struct {
 
 // kind is the number of a block's distribution.
 func (s *strata) kind(series *Series, block int) int {
-	if len(series.Distributions) == 0 {
-		return s.number("")
+	name := ""
+	if n := len(series.Distributions); n > 0 {
+		name = series.Distributions[block%n]
 	}
-	return s.number(series.Distributions[block%len(series.Distributions)])
-}
-
-func (s *strata) number(name string) int {
-	for i, k := range s.kinds {
-		if k == name {
-			return i
-		}
+	if i := slices.Index(s.kinds, name); i >= 0 {
+		return i
 	}
 	s.kinds = append(s.kinds, name)
 	return len(s.kinds) - 1

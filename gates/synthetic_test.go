@@ -39,7 +39,7 @@ func evidence(shapes ...string) *Evidence {
 		Baseline:  &Build{Variant: "a", OK: true, Code: "1"},
 		Candidate: &Build{Variant: "b", OK: true, Code: "2"},
 		Correctness: &Correctness{Cases: []Case{
-			{Shape: "mission", Dims: "S=512", Seed: 0, Distribution: "normal", Errors: &Errors{Elements: 100, Norm: 1e-4}},
+			{Input: Input{Shape: "mission", Dims: "S=512", Seed: 0, Distribution: "normal"}, Errors: &Errors{Elements: 100, Norm: 1e-4}},
 		}},
 	}
 	for _, s := range shapes {

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -40,12 +39,12 @@ const (
 )
 
 // simulatedModels is every kind of noise of the table.
-func simulatedModels(t testing.TB) []simulate.Model {
-	return append(simulate.Models(), recordedModels(t)...)
+func simulatedModels(t testing.TB) []noiseModel {
+	return append(noiseModels(), recordedModels(t)...)
 }
 
 // simulateRates takes runs of both truths through the judge.
-func simulateRates(p *policies.Policy, model simulate.Model, runs int) rates {
+func simulateRates(p *policies.Policy, model noiseModel, runs int) rates {
 	r := rates{model: model.Name, runs: runs}
 	tick := 0.0
 	if model.Name == "three clock ticks" {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -35,7 +34,7 @@ rules:
 // Rules that only tighten let nothing pass that was deferred: what is called tightening
 // passes without anybody's word.
 func TestTighteningPassesNothing(t *testing.T) {
-	models := simulate.Models()
+	models := noiseModels()
 	tightened, deferred, loosened := 0, 0, 0
 	for seed := range uint64(700) {
 		rng := newRand(31, seed)

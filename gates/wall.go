@@ -50,14 +50,14 @@ const (
 type clockRound struct{ wall, waiting, host, slow, besides, gain, waits []float64 }
 
 func (r *clockRound) add(b, c side) {
-	base := b.mean()
+	base, gained := b.mean(), b.mean()-c.mean()
 	wait := c.waiting() - b.waiting()
 	r.wall = append(r.wall, b.wallMean()/c.wallMean())
 	r.slow, r.besides = append(r.slow, c.wallMean()), append(r.besides, b.wallMean())
 	r.waits = append(r.waits, wait)
 	r.waiting = append(r.waiting, 2+clip(wait/base, -1, 1))
-	r.gain = append(r.gain, gained(b, c)/base)
-	r.host = append(r.host, 1+clip((gainedWall(b, c)-gained(b, c)/2)/base, -0.5, 0.5))
+	r.gain = append(r.gain, gained/base)
+	r.host = append(r.host, 1+clip((b.wallMean()-c.wallMean()-gained/2)/base, -0.5, 0.5))
 }
 
 func (k *clocks) add(series *Series, r clockRound) {

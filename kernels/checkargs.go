@@ -100,10 +100,7 @@ func (c *checker) checkScale(a *Argument, at *strict.Node) {
 		c.errorf(place, "%s is filled with the scales of %s (delete its init and quantize)", scale.Name, a.Name)
 	}
 	scale.Init = Init{}
-	texts := make([]string, len(scale.Shape))
-	for i := range scale.Shape {
-		texts[i] = scale.Shape[i].text
-	}
+	texts := mapped(scale.Shape, Expr.String)
 	if got := "[" + strings.Join(texts, ", ") + "]"; len(texts) > 0 && !slices.Contains(texts, "") && got != scaleShape(a) {
 		c.errorf(place.Child("shape"), "%s has not one scale per group of %s (write %s)", got, a.Name, scaleShape(a))
 	}

@@ -149,10 +149,7 @@ func (m *Manifest) devices() []string {
 	for _, part := range m.Parts(Choice, "") {
 		archs = append(archs, m.ArchOf(part)...)
 	}
-	var devices []string
-	for _, a := range archs {
-		devices = append(devices, a.Device())
-	}
+	devices := mapped(archs, Arch.Device)
 	slices.Sort(devices)
 	return slices.Compact(devices)
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -43,9 +44,7 @@ func (u Unit) Micros() float64 {
 }
 
 func (c *Command) ValidateStrict(n *strict.Node) {
-	if c.Unit == "" {
-		c.Unit = "us"
-	}
+	c.Unit = cmp.Or(c.Unit, "us")
 	checkArgv(n, "build", c.Build)
 	if n.Has("test") {
 		checkArgv(n, "test", c.Test)

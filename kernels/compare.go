@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -20,7 +21,7 @@ func Compare(old, new *Manifest, variants ...string) compare.List {
 	compareFields(&l, old, new)
 	compare.Less(&l, "tolerance.abs", old.Tolerance.Abs, new.Tolerance.Abs)
 	compare.Less(&l, "tolerance.rel", old.Tolerance.Rel, new.Tolerance.Rel)
-	compareNamed(&l, "arguments", old.Arguments, new.Arguments, func(a Argument) string { return a.Name })
+	compareArguments(&l, old, new)
 	compareShapes(&l, old.Shapes, new.Shapes)
 	compareRanges(&l, "limits", old.Limits, new.Limits)
 	compareRanges(&l, "secret", old.Secret, new.Secret)
@@ -45,28 +46,21 @@ func compareFields(l *compare.List, old, new *Manifest) {
 	}
 }
 
-// compareNamed is of a list in which each entry has a name, and its place.
-func compareNamed[T any](l *compare.List, path string, old, new []T, name func(T) string) {
-	find := func(list []T, wanted string) string {
-		for _, one := range list {
-			if name(one) == wanted {
-				return written(one)
-			}
+// compareArguments is of each argument by its name, and of its place.
+func compareArguments(l *compare.List, old, new *Manifest) {
+	text := func(m *Manifest, name string) string {
+		if a, ok := m.argument(name); ok {
+			return written(*a)
 		}
 		return compare.None
 	}
-	var were, are []string
-	for _, one := range old {
-		were = append(were, name(one))
-		l.Unknown(path+"["+name(one)+"]", written(one), find(new, name(one)))
-	}
-	for _, one := range new {
-		if are = append(are, name(one)); !slices.Contains(were, name(one)) {
-			l.Unknown(path+"["+name(one)+"]", compare.None, written(one))
-		}
+	were, are := old.argumentNames(), new.argumentNames()
+	added := slices.DeleteFunc(slices.Clone(are), func(name string) bool { return slices.Contains(were, name) })
+	for _, name := range slices.Concat(were, added) {
+		l.Unknown("arguments["+name+"]", text(old, name), text(new, name))
 	}
 	if len(were) == len(are) {
-		l.Unknown(path, were, are)
+		l.Unknown("arguments", were, are)
 	}
 }
 
@@ -94,12 +88,7 @@ func compareShapes(l *compare.List, old, new Shapes) {
 
 // compareRanges takes fewer values, or none drawn at all, for milder.
 func compareRanges(l *compare.List, path string, old, new map[string]Range) {
-	show := func(of map[string]Range, dim string) string {
-		if r, ok := of[dim]; ok {
-			return r.String()
-		}
-		return compare.None
-	}
+	show := func(r Range) string { return cmp.Or(r.String(), compare.None) }
 	dims := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(new))
 	slices.Sort(dims)
 	for _, dim := range slices.Compact(dims) {
@@ -108,10 +97,10 @@ func compareRanges(l *compare.List, path string, old, new map[string]Range) {
 		milder := wasThere && isThere && is.within(was) && !was.within(is) ||
 			path == "limits" && !wasThere || path == "secret" && !isThere
 		if milder {
-			l.Add(path+"."+dim, show(old, dim), show(new, dim), compare.Loosens)
+			l.Add(path+"."+dim, show(was), show(is), compare.Loosens)
 			continue
 		}
-		l.Unknown(path+"."+dim, show(old, dim), show(new, dim))
+		l.Unknown(path+"."+dim, show(was), show(is))
 	}
 }
 

@@ -57,7 +57,7 @@ func TestByValue(t *testing.T) {
 		"none null pointer 48+8", "p struct 64+112", "n u64 176+8",
 	}
 	same(t, "parameters", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	if r := m.ReferencePrototype(); r != "void r(const double *q, double *out, bool flag, int16_t little, uint64_t n);" {
+	if r := m.ReferencePrototype("r"); r != "void r(const double *q, double *out, bool flag, int16_t little, uint64_t n);" {
 		t.Errorf("reference %s", r)
 	}
 }
@@ -77,7 +77,7 @@ func TestLayoutIsTheCompilers(t *testing.T) {
 func checkLayout(t *testing.T, m *Manifest) int {
 	t.Helper()
 	var source strings.Builder
-	source.WriteString(m.CPrototypeAs("forward") + "\n")
+	source.WriteString(m.CPrototype("forward") + "\n")
 	checked := 0
 	for i := range m.Arguments {
 		a := &m.Arguments[i]

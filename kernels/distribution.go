@@ -41,36 +41,9 @@ const (
 	Infinite Distribution = "infinite"
 )
 
-// A distributionUse says what a distribution draws and what it is good for.
-type distributionUse struct {
-	Distribution Distribution
-	Draws, For   string
-}
-
-// distributionUses describes every distribution, as the reference of the manifest shows them. New ones go to the
-// end: device code knows them by their place.
-func distributionUses() []distributionUse {
-	return []distributionUse{
-		{Normal, "N(0, 1)", "the ordinary case; the only one that end_to_end is asked of"},
-		{Uniform, "uniform on [−1, 1)", "values of one size, without outliers"},
-		{Dominant, "N(0, 1), and one row of every matrix six times as large", "a running maximum that moves late: online softmax that rescales wrongly"},
-		{Large, "N(0, 8²)", "saturated softmax, ranges of narrow formats"},
-		{Constant, "one value for the whole array, ½ to 2 in size, of either sign", "sums in which nothing cancels; not for normalisation, whose exact result is 0 and leaves rounding alone to compare"},
-		{Zero, "0 throughout", "init of an argument that is added to"},
-		{Ones, "1 throughout", "init of weights and masks"},
-		{Peaks, "N(0, 1), and one element of every row (the last axis) is 128", "an exponential without its maximum: e¹²⁸ is beyond f32. Not for a kernel whose own result overflows, such as a plain exp: write init: normal there"},
-		{Edges, "±0, and N(0, 1) times 1, 2⁻⁸, 2⁻¹⁶, 2⁻¹³² or 2⁻¹⁰⁴⁰", "zeros and denormals of every format: division by small sums, flushing to zero, −0"},
-		{Infinite, "edges, and ±Inf in one of 64 elements of arguments with infinities: true", "masks of −Inf and overflows that the problem allows; other arguments get edges"},
-	}
-}
-
-// Distributions lists every distribution.
+// Distributions lists every distribution. New ones go to the end: device code knows them by their place.
 func Distributions() []Distribution {
-	var all []Distribution
-	for _, u := range distributionUses() {
-		all = append(all, u.Distribution)
-	}
-	return all
+	return []Distribution{Normal, Uniform, Dominant, Large, Constant, Zero, Ones, Peaks, Edges, Infinite}
 }
 
 func (d *Distribution) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, Distributions()) }

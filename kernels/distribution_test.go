@@ -1,30 +1,30 @@
 package kernels
 
 import (
-	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The reference has every distribution in one table, with what each is for.
+// The reference has every distribution in one table, and every other draw in another, in their order, with what each
+// draws and is for.
 func TestReferenceHasTheDistributions(t *testing.T) {
 	text, err := os.ReadFile("REFERENCE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := "| distribution | what it draws | what it is for |\n| --- | --- | --- |\n"
-	for _, u := range distributionUses() {
-		table += fmt.Sprintf("| `%s` | %s | %s |\n", u.Distribution, u.Draws, u.For)
-	}
-	if !strings.Contains(string(text), table) {
-		t.Errorf("REFERENCE.md does not have this table:\n%s", table)
-	}
-	table = "| draw | what it draws | what it is for |\n| --- | --- | --- |\n"
-	for _, u := range drawUses() {
-		table += fmt.Sprintf("| `%s` | %s | %s |\n", u.Draw, u.Draws, u.For)
-	}
-	if !strings.Contains(string(text), table) {
-		t.Errorf("REFERENCE.md does not have this table:\n%s", table)
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| \\S[^|]* \\| \\S[^|]* \\|$")
+	for title, want := range map[string][]Distribution{"distribution": Distributions(), "draw": orders} {
+		_, table, _ := strings.Cut(string(text), "| "+title+" | what it draws | what it is for |\n| --- | --- | --- |\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		var got []Distribution
+		for _, m := range row.FindAllStringSubmatch(table, -1) {
+			got = append(got, Distribution(m[1]))
+		}
+		if !slices.Equal(got, want) || len(strings.Split(table, "\n")) != len(want) {
+			t.Errorf("REFERENCE.md has a table of %v, want %v, in\n%s", got, want, table)
+		}
 	}
 }

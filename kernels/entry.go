@@ -13,12 +13,9 @@ import (
 // a template instantiated, and what is written there is put together again from what was read here: names, integers, types
 // and the marks between them, and no word that could begin a statement or an expression.
 type Entry struct {
-	name   string   // without template arguments: ns::attention
-	base   string   // the last part of it, with them: attention<64, true>
-	whole  string   // the qualified name with all template arguments
+	phrase          // the qualified name
 	params []string // types of the parameter list
 	listed bool     // there is a parameter list
-	key    string   // see Key
 }
 
 // maxEntry is the bytes of an entry. Mangled names of real templates have several hundred.
@@ -33,10 +30,8 @@ func ParseEntry(text string) (Entry, error) {
 	if rest := strings.TrimSpace(entryTokens.ReplaceAllString(text, "")); rest != "" {
 		return Entry{}, fmt.Errorf("%q has %q in it, which no name of a kernel has %s", text, rest, entryExamples)
 	}
-	var e Entry
 	p.next("::")
-	q := p.qualified()
-	e.whole, e.name, e.base, e.key = q.text, q.path, q.base, q.key
+	e := Entry{phrase: p.qualified()}
 	if p.next("(") {
 		e.listed = true
 		var keys []string
@@ -63,16 +58,16 @@ func ParseEntry(text string) (Entry, error) {
 }
 
 // Name is the qualified name without template arguments and parameters.
-func (e Entry) Name() string { return e.name }
+func (e Entry) Name() string { return e.path }
 
 // Base is the name alone, without the scope and template arguments.
 func (e Entry) Base() string { return e.base }
 
 // Plain tells whether it is a name alone, which may stand for several functions.
-func (e Entry) Plain() bool { return e.whole == e.name && !e.listed }
+func (e Entry) Plain() bool { return e.Untemplated() && !e.listed }
 
 // Untemplated tells whether no part of the name has template arguments.
-func (e Entry) Untemplated() bool { return e.whole == e.name }
+func (e Entry) Untemplated() bool { return e.text == e.path }
 
 // Key is the entry in the one way of writing it that demanglers have: no blanks, const behind what it is said of, integers
 // in decimal without suffix. Two spellings of a function may have different keys still; the compiler knows better.
@@ -82,7 +77,7 @@ func (e Entry) Key() string { return e.key }
 func (e Entry) Listed() bool { return e.listed }
 
 // Address is a C++ expression of the function's address, and Signature the type of it: empty where the name alone must do.
-func (e Entry) Address() string { return "&::" + e.whole }
+func (e Entry) Address() string { return "&::" + e.text }
 
 func (e Entry) Signature() string {
 	if !e.listed {
@@ -127,7 +122,8 @@ type entryParser struct {
 	err    error
 }
 
-// A phrase is a part of an entry: as it is written for a compiler, and as keys have it.
+// A phrase is a part of an entry: as it is written for a compiler, and as keys have it. A name is also known without template
+// arguments, ns::attention, and by its last part alone.
 type phrase struct{ text, key, path, base string }
 
 func (p *entryParser) peek() string {

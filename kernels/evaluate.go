@@ -17,10 +17,7 @@ func (c *checker) compileAll() {
 		return
 	}
 	all, overDims := c.m.exprs()
-	var toggles []string
-	for _, t := range c.m.Toggles {
-		toggles = append(toggles, t.Name)
-	}
+	toggles := c.m.toggleNames()
 	for _, e := range all {
 		c.compile(e, toggles)
 	}

@@ -33,7 +33,7 @@ func ExampleParse() {
 		log.Fatal(err)
 	}
 	fmt.Println(m.Name, m.Mode, m.ShapeNames())
-	fmt.Println(m.CPrototype())
+	fmt.Println(m.CPrototype(m.Entry))
 	// Output:
 	// softmax cuda [small wide]
 	// void softmax(const uint16_t *x, uint16_t *y, int32_t columns);

@@ -228,8 +228,7 @@ func (e *Expr) compile(known []string) error {
 // the words of a manifest.
 func engineMessage(err error) string {
 	text := err.Error()
-	var located *file.Error
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[*file.Error](err); ok {
 		text = located.Message
 	}
 	return strings.NewReplacer("\n", " ", "float64", "a number", "bool", "a condition", "token EOF", "end").Replace(text)
@@ -272,8 +271,7 @@ func (e *Expr) eval(env Env) (float64, error) {
 	}
 	result, err := expr.Run(e.program, values)
 	if err != nil {
-		var f *fault
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*fault](err); ok {
 			return 0, &fault{e, f.what, f.fix}
 		}
 		return 0, &fault{e, "cannot be evaluated: " + engineMessage(err), expressionPrompt}
@@ -285,9 +283,7 @@ func (e *Expr) eval(env Env) (float64, error) {
 	return v, nil
 }
 
-// Int is eval where a count is needed: a whole number that is not negative.
-func (e *Expr) Int(env Env) (int64, error) { return e.within(env, 0, maxWhole) }
-
+// within is eval where a whole number between two is needed.
 func (e *Expr) within(env Env, least, most int64) (int64, error) {
 	v, err := e.eval(env)
 	switch {

@@ -90,7 +90,7 @@ func TestEvalRefuses(t *testing.T) {
 			if _, err := e.eval(good); err != nil {
 				t.Errorf("%s with good values: %v", tt.text, err)
 			}
-			_, err = e.Int(tt.env)
+			_, err = e.within(tt.env, 0, maxWhole)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
@@ -115,7 +115,7 @@ func TestEvalConcurrently(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for s := range 200 {
-				got, err := e.Int(Env{"S": s + 1, "H": i})
+				got, err := e.within(Env{"S": s + 1, "H": i}, 0, maxWhole)
 				if want := int64((s+64)/64) * int64(i); err != nil || got != want {
 					t.Errorf("S=%d H=%d: %d (%v), want %d", s+1, i, got, err, want)
 					return

@@ -82,8 +82,11 @@ func useAll(t *testing.T, m *Manifest) {
 	for _, file := range m.sortedFiles() {
 		m.IsSource(file)
 	}
-	if m.Mode != ModeCommand && (m.CPrototype() == "" && m.Entry != "" || m.ReferencePrototype() == "" != m.ReferenceOnDevice()) {
-		t.Error("a kernel has no prototype, or a reference on the device has one")
+	if m.Mode != ModeCommand && m.ReferencePrototype("r") == "" != m.ReferenceOnDevice() {
+		t.Error("a reference has no prototype, or one on the device has one")
+	}
+	if _, err := ParseEntry(m.Entry); err != nil && m.Entry != "" {
+		t.Error(err)
 	}
 }
 

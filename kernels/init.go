@@ -27,51 +27,25 @@ type Draw string
 const (
 	ByPolicy    Draw = "distribution" // as the policy says
 	Any         Draw = "any"          // every integer of the format
-	Offsets     Draw = "offsets"
-	Permutation Draw = "permutation"
-	Sorted      Draw = "sorted"
-	Mask        Draw = "mask"
-	Causal      Draw = "causal"
+	Offsets     Draw = "offsets"      // 0 first, total last, never falling
+	Permutation Draw = "permutation"  // different values in any order
+	Sorted      Draw = "sorted"       // ascending values, some of them equal
+	Mask        Draw = "mask"         // −Inf in a share of the elements, else 0; of an integer 0, else 1
+	Causal      Draw = "causal"       // the same right of the diagonal
 )
 
-// A drawUse says what a draw that is no distribution is, and what it is good for.
-type drawUse struct {
-	Draw       Draw
-	Draws, For string
-}
-
-// drawUses describes what an argument may ask for beside the distributions, as the reference of the manifest shows
-// it. New ones go to the end: device code knows them by their place behind the distributions.
-func drawUses() []drawUse {
-	return []drawUse{
-		{Any, "every value of an integer format with equal chance (of the 64-bit ones those up to 2⁵³), both ends among them", "integers that are data and no index: hashes, bit counts, packed weights"},
-		{Offsets, "0 first, `total` last, never falling; steps of uneven lengths, some of them 0 unless `lengths` forbids it", "CSR row pointers, the borders of sequences that lie end to end"},
-		{Permutation, "different values of `range` in any order; without a range all from 0 on", "page tables, the places that rows are scattered to; `each: row` for the experts of a token"},
-		{Sorted, "values of `range` in ascending order, from its least to its largest, some of them equal", "segment ids, keys of a search; the same for each row with `each: row`"},
-		{Mask, "−Inf in a `share` of the elements, else 0; of an integer or bool 0, else 1. Every row keeps one, unless `whole_rows`", "attention masks"},
-		{Causal, "−Inf (0 of an integer or bool) right of the diagonal that ends in the last row's last column, else 0 (1)", "the causal mask"},
-	}
-}
+// orders is what an argument may ask for beside the distributions; the reference of the manifest says what each is
+// for. New ones go to the end: device code knows them by their place behind the distributions.
+var orders = []Distribution{Distribution(Any), Distribution(Offsets), Distribution(Permutation), Distribution(Sorted), Distribution(Mask), Distribution(Causal)}
 
 // draws is every word that an init may be.
 func draws() []Draw {
-	words := []Draw{ByPolicy}
-	for _, d := range Distributions() {
-		words = append(words, Draw(d))
-	}
-	for _, u := range drawUses() {
-		words = append(words, u.Draw)
-	}
-	return words
+	return append([]Draw{ByPolicy}, mapped(Drawings(), func(d Distribution) Draw { return Draw(d) })...)
 }
 
 // Drawings lists all that arrays are filled with, in the order that device code knows them by.
 func Drawings() []Distribution {
-	all := Distributions()
-	for _, u := range drawUses() {
-		all = append(all, Distribution(u.Draw))
-	}
-	return all
+	return append(Distributions(), orders...)
 }
 
 func (d *Draw) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, draws()) }
@@ -209,7 +183,7 @@ type Filling struct {
 
 // Exact tells whether the values are what they are, and not a distribution's to be made integers of.
 func (f Filling) Exact() bool {
-	return f.Draw == Uniform && f.Bounded || slices.ContainsFunc(drawUses(), func(u drawUse) bool { return Distribution(u.Draw) == f.Draw })
+	return f.Draw == Uniform && f.Bounded || slices.Contains(orders, f.Draw)
 }
 
 // fill computes an init for an array of a format and of a shape. Quantised arrays are drawn as f32.

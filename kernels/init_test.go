@@ -45,7 +45,7 @@ func TestFillings(t *testing.T) {
 			t.Errorf("%s: %+v (%v), want %+v", m.Arguments[i].Name, got, err, want)
 		}
 	}
-	same(t, "reference", m.ReferencePrototype(), "void gather_reference(const double *table, const double *index, const double *rows, const double *pages, "+
+	same(t, "reference", m.ReferencePrototype(m.Reference.Entry), "void gather_reference(const double *table, const double *index, const double *rows, const double *pages, "+
 		"const double *keys, const double *mask, double *o, int64_t V, int64_t T, int64_t D);")
 }
 
@@ -174,6 +174,6 @@ func TestElementLayout(t *testing.T) {
 		source += fmt.Sprintf("_Static_assert(offsetof(struct s, %s) == %d, \"%[1]s\");\n", name, f.Offset)
 	}
 	compiles(t, source)
-	same(t, "reference", m.ReferencePrototype(), "void gather_reference(const double *table_id, const double *table_d, const double *table_at, const double *table_qs, const double *table_tail, "+
+	same(t, "reference", m.ReferencePrototype(m.Reference.Entry), "void gather_reference(const double *table_id, const double *table_d, const double *table_at, const double *table_qs, const double *table_tail, "+
 		"const double *index, const double *rows, const double *pages, const double *keys, const double *mask, double *o, int64_t V, int64_t T, int64_t D);")
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -54,12 +55,11 @@ func (s *Start) validate(n *strict.Node) {
 	if !n.Has("max_threads") {
 		s.MaxThreads = maxThreads
 	}
-	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
-		if f.Name == "grid" && !n.Has(f.Name) { // whether a block is required depends on the compiler
-			n.Child(f.Name).Errorf("is required (write e.g. %s: %s)", f.Name, f.Example)
-		}
+	if !n.Has("grid") { // whether a block is required depends on the compiler
+		n.Child("grid").Errorf("is required (write e.g. grid: [\"ceildiv(S, 64)\", H, B])")
+		return
 	}
-	if !n.Clean() || !n.Has("grid") {
+	if !n.Clean() {
 		return
 	}
 	checkAxes(n, "grid", len(s.Grid))
@@ -86,12 +86,7 @@ type Geometry struct {
 }
 
 // launchOf is how a variant is started; nil in modes without launches.
-func (m *Manifest) launchOf(v Variant) *Launch {
-	if v.Launch != nil {
-		return v.Launch
-	}
-	return m.Launch
-}
+func (m *Manifest) launchOf(v Variant) *Launch { return cmp.Or(v.Launch, m.Launch) }
 
 func (s *Start) geometry(env Env) (Geometry, error) {
 	g := Geometry{Grid: [3]int{1, 1, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}

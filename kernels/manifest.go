@@ -91,21 +91,16 @@ func Parse(file string, data []byte) (*Manifest, error) {
 
 // Shape finds a shape by its name.
 func (m *Manifest) Shape(name string) (Shape, bool) {
-	for _, s := range m.Shapes {
-		if s.Name == name {
-			return s, true
-		}
+	i := slices.IndexFunc(m.Shapes, func(s Shape) bool { return s.Name == name })
+	if i < 0 {
+		return Shape{}, false
 	}
-	return Shape{}, false
+	return m.Shapes[i], true
 }
 
 // ShapeNames lists the shapes in the manifest's order.
 func (m *Manifest) ShapeNames() []string {
-	names := make([]string, len(m.Shapes))
-	for i, s := range m.Shapes {
-		names[i] = s.Name
-	}
-	return names
+	return mapped(m.Shapes, func(s Shape) string { return s.Name })
 }
 
 // argument finds an argument by its name.
@@ -115,6 +110,10 @@ func (m *Manifest) argument(name string) (*Argument, bool) {
 		return nil, false
 	}
 	return &m.Arguments[i], true
+}
+
+func (m *Manifest) argumentNames() []string {
+	return mapped(m.Arguments, func(a Argument) string { return a.Name })
 }
 
 // dims are the names that every shape gives a value to.

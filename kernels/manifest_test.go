@@ -153,8 +153,12 @@ func TestPrototypes(t *testing.T) {
 		{"testdata/command.yaml", "", ""},
 	} {
 		m := parseFile(t, tt.file)
-		same(t, tt.file, m.CPrototype(), tt.kernel)
-		same(t, tt.file+", reference", m.ReferencePrototype(), tt.reference)
+		reference := ""
+		if m.Reference != nil {
+			reference = m.Reference.Entry
+		}
+		same(t, tt.file, m.CPrototype(m.Entry), tt.kernel)
+		same(t, tt.file+", reference", m.ReferencePrototype(reference), tt.reference)
 		same(t, tt.file+", reference on the device", m.ReferenceOnDevice(), m.Mode == ModeCUDA)
 	}
 }
@@ -197,12 +201,12 @@ func TestShipped(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			declared := m.CPrototype()
+			declared := m.CPrototype(m.Entry)
 			switch isReference := name == m.Reference.Source; {
 			case isReference && m.ReferenceOnDevice():
 				declared = " " + m.Reference.Entry + "("
 			case isReference:
-				declared = m.ReferencePrototype()
+				declared = m.ReferencePrototype(m.Reference.Entry)
 			case m.Mode == ModeCUDA: // in types of the device, such as __half
 				declared = " " + m.Entry + "("
 			}

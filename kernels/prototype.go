@@ -16,18 +16,9 @@ var cTypes = map[DType]string{
 	Int4: "uint8_t", E2M1: "uint8_t", "": "void",
 }
 
-// CPrototype is the C declaration of the kernel function, without scope and template arguments where it is C++. It needs
+// CPrototype is the C declaration of the kernel function under a name, behind the types of its structs. It needs
 // stdint.h and stdbool.h.
-func (m *Manifest) CPrototype() string {
-	e, err := ParseEntry(m.Entry)
-	if err != nil {
-		return ""
-	}
-	return m.CPrototypeAs(e.Base())
-}
-
-// CPrototypeAs declares the kernel function under another name, behind the types of its structs.
-func (m *Manifest) CPrototypeAs(name string) string {
+func (m *Manifest) CPrototype(name string) string {
 	var types, params []string
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -47,24 +38,12 @@ func (m *Manifest) CPrototypeAs(name string) string {
 // cStruct is the type of a struct or a vector in the declaration.
 func (a *Argument) cStruct() string { return "struct kernelgate_" + a.Name }
 
-// ReferencePrototype is the C declaration of the reference. It sees real
+// ReferencePrototype is the C declaration of the reference under a name. It sees real
 // numbers: arrays are doubles, every field of an array of structs is an array of
 // its own, and scales, which only undo the quantisation, are left out. Behind the
 // arguments come the dims that it asks for. It is empty for a reference on the device, which is launched
 // and not called.
-func (m *Manifest) ReferencePrototype() string {
-	if m.Reference == nil {
-		return ""
-	}
-	e, err := ParseEntry(m.Reference.Entry)
-	if err != nil {
-		return ""
-	}
-	return m.ReferencePrototypeAs(e.Base())
-}
-
-// ReferencePrototypeAs declares the reference under another name.
-func (m *Manifest) ReferencePrototypeAs(name string) string {
+func (m *Manifest) ReferencePrototype(name string) string {
 	if m.Reference == nil || m.ReferenceOnDevice() {
 		return ""
 	}

@@ -141,13 +141,10 @@ func (r Range) Contains(v int) bool {
 // least and most are the smallest and the largest value; 0 in a Range that was
 // never read.
 func (r Range) least() int {
-	least := 0
-	for i, s := range r.spans {
-		if i == 0 || s.first < least {
-			least = s.first
-		}
+	if r.empty() {
+		return 0
 	}
-	return least
+	return slices.MinFunc(r.spans, func(a, b span) int { return a.first - b.first }).first
 }
 
 func (r Range) most() int {
@@ -207,12 +204,7 @@ func (r Range) draw(rng *rand.Rand) int { return drawFrom(r.spans, rng) }
 // else no multiple of 16 where it has such, else any.
 func (r Range) drawRagged(rng *rand.Rand) int {
 	for _, m := range []int{2, 16} {
-		var spans []span
-		for _, s := range r.spans {
-			if s.ragged(m) {
-				spans = append(spans, s)
-			}
-		}
+		spans := slices.DeleteFunc(slices.Clone(r.spans), func(s span) bool { return !s.ragged(m) })
 		if len(spans) == 0 {
 			continue
 		}

@@ -80,14 +80,7 @@ func (m *Manifest) passable(name string) (*Argument, bool) {
 
 // passables is the names of all that a kernel can be passed.
 func (m *Manifest) passables() []string {
-	var names []string
-	for _, a := range m.Arguments {
-		names = append(names, a.Name)
-	}
-	for _, s := range m.Scratch {
-		names = append(names, s.Name)
-	}
-	return names
+	return append(m.argumentNames(), mapped(m.Scratch, func(s Scratch) string { return s.Name })...)
 }
 
 // settable is the names of what a memset may set, and a copy fill.
@@ -144,10 +137,4 @@ func (m *Manifest) scratchSize(variant string, t trial) error {
 }
 
 // stepFields is the keys of a step.
-var stepFields = func() []string {
-	var names []string
-	for _, f := range strict.Fields(reflect.TypeFor[Step]()) {
-		names = append(names, f.Name)
-	}
-	return names
-}()
+var stepFields = mapped(strict.Fields(reflect.TypeFor[Step]()), func(f strict.Field) string { return f.Name })

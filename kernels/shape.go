@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -22,20 +23,12 @@ type Dims []Dim
 
 // String is such as B=1 H=8 S=512 D=64.
 func (d Dims) String() string {
-	parts := make([]string, len(d))
-	for i, dim := range d {
-		parts[i] = dim.Name + "=" + strconv.Itoa(dim.Value)
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(mapped(d, func(dim Dim) string { return dim.Name + "=" + strconv.Itoa(dim.Value) }), " ")
 }
 
 // Names lists the dims in order.
 func (d Dims) Names() []string {
-	names := make([]string, len(d))
-	for i, dim := range d {
-		names[i] = dim.Name
-	}
-	return names
+	return mapped(d, func(dim Dim) string { return dim.Name })
 }
 
 // Get is the value of one dim.
@@ -139,9 +132,7 @@ func (m *Manifest) Env(dims Dims, toggles map[string]int) Env {
 	for _, t := range m.Toggles {
 		env[t.Name] = t.Default
 	}
-	for name, v := range toggles {
-		env[name] = v
-	}
+	maps.Copy(env, toggles)
 	for _, dim := range dims {
 		env[dim.Name] = dim.Value
 	}

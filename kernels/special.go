@@ -61,9 +61,7 @@ func (m *Manifest) Special(variant string, dims Dims, toggles map[string]int) (S
 		return Special{}, nil
 	}
 	values := m.ToggleValues(variant)
-	for name, value := range toggles {
-		values[name] = value
-	}
+	maps.Copy(values, toggles)
 	env := m.Env(dims, values)
 	s := Special{Constants: map[string]float64{}, Toggles: values, Warps: 4, Stages: 3, CTAs: 1}
 	var err error
@@ -152,9 +150,5 @@ func (m *Manifest) spoken(variant string) []string {
 // Sizes is every size that a variant is known to be launched at: the manifest's shapes, and a sample of the secret ones that is
 // always the same.
 func (m *Manifest) Sizes(variant string) []Dims {
-	var all []Dims
-	for _, t := range m.trials(variant, "") {
-		all = append(all, t.dims)
-	}
-	return all
+	return mapped(m.trials(variant, ""), func(t trial) Dims { return t.dims })
 }

@@ -23,13 +23,7 @@ func (m *Manifest) Supports(variant string, dims Dims) bool {
 // ShapesFor lists the shapes that a variant supports, in the manifest's order.
 // It is not timed or compared at any other.
 func (m *Manifest) ShapesFor(variant string) []Shape {
-	var shapes []Shape
-	for _, s := range m.Shapes {
-		if m.Supports(variant, s.Dims) {
-			shapes = append(shapes, s)
-		}
-	}
-	return shapes
+	return slices.DeleteFunc(slices.Clone(m.Shapes), func(s Shape) bool { return !m.Supports(variant, s.Dims) })
 }
 
 // checkRanges holds the shapes, the secret ranges and the variants' limits

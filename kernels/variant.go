@@ -151,11 +151,7 @@ func (m *Manifest) setting(text string) (toggle string, value int, err error) {
 	toggle, number, _ := strings.Cut(text, "=")
 	i := slices.IndexFunc(m.Toggles, func(t Toggle) bool { return t.Name == toggle })
 	if i < 0 {
-		names := []string{}
-		for _, t := range m.Toggles {
-			names = append(names, t.Name)
-		}
-		return "", 0, fmt.Errorf("%s has no toggle %q (it has %s)", m.Name, toggle, cmp.Or(strings.Join(names, ", "), "none"))
+		return "", 0, fmt.Errorf("%s has no toggle %q (it has %s)", m.Name, toggle, cmp.Or(strings.Join(m.toggleNames(), ", "), "none"))
 	}
 	values := m.Toggles[i].Values
 	if value, err = strconv.Atoi(number); err != nil || !slices.Contains(values, value) {
@@ -166,11 +162,7 @@ func (m *Manifest) setting(text string) (toggle string, value int, err error) {
 
 // VariantNames lists the variants in the manifest's order.
 func (m *Manifest) VariantNames() []string {
-	names := make([]string, len(m.Variants))
-	for i, v := range m.Variants {
-		names[i] = v.Name
-	}
-	return names
+	return mapped(m.Variants, func(v Variant) string { return v.Name })
 }
 
 // Named is everything that can be named as a variant: the variants, and the choice.
@@ -180,6 +172,10 @@ func (m *Manifest) Named() []string {
 		names = append(names, Choice)
 	}
 	return names
+}
+
+func (m *Manifest) toggleNames() []string {
+	return mapped(m.Toggles, func(t Toggle) string { return t.Name })
 }
 
 // ToggleValues is every toggle's value in a variant: the defaults, and what the
@@ -194,9 +190,7 @@ func (m *Manifest) ToggleValues(variant string) map[string]int {
 		values[t.Name] = t.Default
 	}
 	v, _ := m.Variant(variant)
-	for name, value := range v.Toggles {
-		values[name] = value
-	}
+	maps.Copy(values, v.Toggles)
 	return values
 }
 

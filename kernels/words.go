@@ -54,6 +54,15 @@ func itemOf(list *strict.Node, i int) *strict.Node {
 	return list
 }
 
+// mapped is a value of each entry of a list, such as its name.
+func mapped[T, V any](list []T, value func(T) V) []V {
+	values := make([]V, len(list))
+	for i, entry := range list {
+		values[i] = value(entry)
+	}
+	return values
+}
+
 // maxNamed bounds the shapes, variants, toggles and arguments of one manifest:
 // every expression is evaluated for every combination of the first two.
 const maxNamed = 64

@@ -37,7 +37,7 @@ func (m *Manifest) Bytes(dims Dims) (float64, error) {
 }
 
 func (e *Expr) amount(env Env) (float64, error) {
-	v, err := e.Int(env)
+	v, err := e.within(env, 0, maxWhole)
 	return float64(v), err
 }
 

@@ -119,14 +119,8 @@ func implies[T quantity.Count | quantity.Bytes | quantity.Percent | quantity.Mic
 }
 
 // compareBound notes a bound; where there is none, anything goes.
-func compareBound[T quantity.Count | quantity.Bytes | quantity.Percent | quantity.Micros | quantity.Number](l *compare.List, path string, old, new *quantity.Bound[T]) {
-	switch {
-	case old == nil && new == nil:
-	case old == nil:
-		l.Add(path, compare.None, new.String(), compare.Tightens)
-	case new == nil:
-		l.Add(path, old.String(), compare.None, compare.Loosens)
-	default:
+func compareBound[T quantity.Count | quantity.Bytes | quantity.Percent | quantity.Micros | quantity.Number](l *compare.List, path string, old, new *quantity.Bound[T], comes compare.Direction) {
+	if compare.Both(l, path, old, new, comes) {
 		l.Way(path, old.String(), new.String(), implies(*new, *old), implies(*old, *new))
 	}
 }

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,40 +14,12 @@ func compareGates(path string, old, new Gates) compare.List {
 	var l compare.List
 	compareEnforcement(&l, path+".build", old.Build.Enforcement, new.Build.Enforcement)
 	compareDeadline(&l, path+".build", old.Build.Deadline, new.Build.Deadline)
-	if both(&l, path+".ptxas", old.PTXAS, new.PTXAS) {
-		comparePTXAS(&l, path+".ptxas", old.PTXAS, new.PTXAS)
-	}
-	if both(&l, path+".correctness", old.Correctness, new.Correctness) {
-		compareCorrectness(&l, path+".correctness", old.Correctness, new.Correctness)
-	}
-	if both(&l, path+".sanitize", old.Sanitize, new.Sanitize) {
-		compareSanitize(&l, path+".sanitize", old.Sanitize, new.Sanitize)
-	}
-	if both(&l, path+".performance", old.Performance, new.Performance) {
-		comparePerformance(&l, path+".performance", old.Performance, new.Performance)
-	}
-	if both(&l, path+".profile", old.Profile, new.Profile) {
-		compareProfile(&l, path+".profile", old.Profile, new.Profile)
-	}
+	comparePTXAS(&l, path+".ptxas", old.PTXAS, new.PTXAS)
+	compareCorrectness(&l, path+".correctness", old.Correctness, new.Correctness)
+	compareSanitize(&l, path+".sanitize", old.Sanitize, new.Sanitize)
+	comparePerformance(&l, path+".performance", old.Performance, new.Performance)
+	compareProfile(&l, path+".profile", old.Profile, new.Profile)
 	return l
-}
-
-// both tells whether there are two gates to compare, and notes one that came or went.
-func both[T interface {
-	comparable
-	asked() string
-}](l *compare.List, path string, old, new T) bool {
-	var none T
-	switch {
-	case old == none && new == none:
-	case old == none:
-		l.Add(path, compare.None, new.asked(), compare.Tightens)
-	case new == none:
-		l.Add(path, old.asked(), compare.None, compare.Loosens)
-	default:
-		return true
-	}
-	return false
 }
 
 func compareEnforcement(l *compare.List, path string, old, new Enforcement) {
@@ -65,31 +38,28 @@ func compareDeadline(l *compare.List, path string, old, new Deadline) {
 }
 
 func comparePTXAS(l *compare.List, path string, old, new *PTXASGate) {
+	if !compare.Both(l, path, old, new, compare.Tightens) {
+		return
+	}
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
 	compareBudget(l, path+".registers", old.Registers, new.Registers)
-	budgets := map[string]*BytesBudget{}
-	for field, b := range old.sizes() {
-		budgets[field] = b
-	}
+	budgets := maps.Collect(old.sizes())
 	for field, b := range new.sizes() {
 		compareBudget(l, path+"."+field, budgets[field], b)
 	}
-	compareBound(l, path+".blocks_per_sm", old.BlocksPerSM, new.BlocksPerSM)
+	compareBound(l, path+".blocks_per_sm", old.BlocksPerSM, new.BlocksPerSM, compare.Tightens)
 }
 
 func compareBudget[T quantity.Count | quantity.Bytes](l *compare.List, path string, old, new *Budget[T]) {
-	was, is := Budget[T]{}, Budget[T]{}
-	if old != nil {
-		was = *old
-	}
-	if new != nil {
-		is = *new
-	}
-	compare.Limit(l, path+".max", was.Max, is.Max)
-	compareBound(l, path+".increase", was.Increase, is.Increase)
+	was, is := orNone(old), orNone(new)
+	compare.Limit(l, path+".max", was.Max, is.Max, compare.Tightens)
+	compareBound(l, path+".increase", was.Increase, is.Increase, compare.Tightens)
 }
 
 func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate) {
+	if !compare.Both(l, path, old, new, compare.Tightens) {
+		return
+	}
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
 	compareDeadline(l, path, old.Deadline, new.Deadline)
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
@@ -99,21 +69,22 @@ func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate)
 	compareErrors(l, path, old.Bounds(), new.Bounds())
 	compare.Asked(l, path+".bit_parity", old.BitParity, new.BitParity)
 	compare.Asked(l, path+".determinism", old.Determinism, new.Determinism)
-	was, is := ErrorBounds{}, ErrorBounds{}
-	if old.EndToEnd != nil {
-		was = *old.EndToEnd
+	compareErrors(l, path+".end_to_end", orNone(old.EndToEnd), orNone(new.EndToEnd))
+}
+
+// orNone is bounds that ask for nothing where there are none.
+func orNone[T any](bounds *T) (asked T) {
+	if bounds != nil {
+		asked = *bounds
 	}
-	if new.EndToEnd != nil {
-		is = *new.EndToEnd
-	}
-	compareErrors(l, path+".end_to_end", was, is)
+	return asked
 }
 
 func compareErrors(l *compare.List, path string, old, new ErrorBounds) {
-	compareBound(l, path+".max_abs_error", old.MaxAbs, new.MaxAbs)
-	compareBound(l, path+".mean_abs_error", old.MeanAbs, new.MeanAbs)
-	compareBound(l, path+".bad_elements", old.Bad, new.Bad)
-	compareBound(l, path+".norm_error", old.Norm, new.Norm)
+	compareBound(l, path+".max_abs_error", old.MaxAbs, new.MaxAbs, compare.Tightens)
+	compareBound(l, path+".mean_abs_error", old.MeanAbs, new.MeanAbs, compare.Tightens)
+	compareBound(l, path+".bad_elements", old.Bad, new.Bad, compare.Tightens)
+	compareBound(l, path+".norm_error", old.Norm, new.Norm, compare.Tightens)
 }
 
 // compareShapes notes shapes; wider is what more of them mean.
@@ -129,6 +100,9 @@ func compareShapes(l *compare.List, path string, old, new Shapes, wider compare.
 }
 
 func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
+	if !compare.Both(l, path, old, new, compare.Tightens) {
+		return
+	}
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
 	compareDeadline(l, path, old.Deadline, new.Deadline)
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
@@ -141,6 +115,9 @@ func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
 // compareProfile finds conditions by their metric. One more of any is one more way to
 // meet it.
 func compareProfile(l *compare.List, path string, old, new *ProfileGate) {
+	if !compare.Both(l, path, old, new, compare.Tightens) {
+		return
+	}
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
 	compareDeadline(l, path, old.Deadline, new.Deadline)
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Tightens)
@@ -150,7 +127,7 @@ func compareProfile(l *compare.List, path string, old, new *ProfileGate) {
 		l.Unknown(path+".all", old.All, new.All)
 	} else {
 		for _, m := range metrics(old.All, new.All) {
-			compareBound(l, path+".all["+m+"]", was[m], is[m])
+			compareBound(l, path+".all["+m+"]", was[m], is[m], compare.Tightens)
 		}
 	}
 	within := func(a, b []MetricCondition) bool {

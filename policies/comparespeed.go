@@ -10,13 +10,18 @@ import (
 // looks, or one test more, an early "too slow" may be left open, and later rounds may
 // pass. Less of any of these is milder; of more nobody can say.
 func comparePerformance(l *compare.List, path string, old, new *PerformanceGate) {
+	if !compare.Both(l, path, old, new, compare.Tightens) {
+		return
+	}
 	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
 	compareDeadline(l, path, old.Deadline, new.Deadline)
 	l.Unknown(path+".baseline", old.Baseline, new.Baseline)
-	compareTarget(l, path+".target", old, new)
-	if wholeGoal(l, path+".guard", old.Guard, new.Guard, compare.Tightens) {
-		compareGoal(l, path+".guard", old.Guard, new.Guard)
+	target := compare.Tightens
+	if old.Guard != nil { // a shape that becomes a target may have been guarded by other bounds
+		target = compare.Changes
 	}
+	compareGoal(l, path+".target", old.Target, new.Target, target)
+	compareGoal(l, path+".guard", old.Guard, new.Guard, compare.Tightens)
 	fewer(l, path+".confidence", old.Confidence, new.Confidence)
 	fewer(l, path+".rounds.min", old.Rounds.Min, new.Rounds.Min)
 	fewer(l, path+".rounds.max", old.Rounds.Max, new.Rounds.Max)
@@ -38,67 +43,21 @@ func fewer[T quantity.Count | quantity.Percent](l *compare.List, path string, ol
 	l.Unknown(path, old, new)
 }
 
-// compareTarget minds that a shape which is no target any more, or becomes one, may be
-// guarded by other bounds.
-func compareTarget(l *compare.List, path string, old, new *PerformanceGate) {
-	comes := compare.Tightens
-	if old.Guard != nil {
-		comes = compare.Changes
-	}
-	if wholeGoal(l, path, old.Target, new.Target, comes) {
-		compareGoal(l, path, old.Target, new.Target)
-	}
-}
-
-// wholeGoal tells whether there are two goals to compare, and notes one that came or went.
-func wholeGoal(l *compare.List, path string, old, new *Goal, comes compare.Direction) bool {
-	switch {
-	case old == nil && new == nil:
-	case old == nil:
-		l.Add(path, compare.None, new.String(), comes)
-	case new == nil:
-		l.Add(path, old.String(), compare.None, compare.Loosens)
-	default:
-		return true
-	}
-	return false
-}
-
-func compareGoal(l *compare.List, path string, old, new *Goal) {
-	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Changes)
-	compareTest(l, path+".speedup", old.Speedup, new.Speedup)
-	compareTest(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction)
-	compareTest(l, path+".p50", old.P50, new.P50)
-	compareTest(l, path+".p90", old.P90, new.P90)
-}
-
-// compareTest is of a bound that is one test more where there was none.
-func compareTest[T quantity.Percent | quantity.Micros](l *compare.List, path string, old, new *quantity.Bound[T]) {
-	if old == nil && new != nil {
-		l.Add(path, compare.None, new.String(), compare.Changes)
+func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Direction) {
+	if !compare.Both(l, path, old, new, comes) {
 		return
 	}
-	compareBound(l, path, old, new)
+	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Changes)
+	// A bound where there was none is one test more.
+	compareBound(l, path+".speedup", old.Speedup, new.Speedup, compare.Changes)
+	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)
+	compareBound(l, path+".p50", old.P50, new.P50, compare.Changes)
+	compareBound(l, path+".p90", old.P90, new.P90, compare.Changes)
 }
 
 func compareTails(l *compare.List, path string, old, new *Tails) {
-	none := func(t *Tails) bool { return t == nil || t.Mean == nil && t.P90 == nil }
-	switch {
-	case none(old) && none(new):
-	case none(old):
-		l.Add(path, compare.None, new.asked(), compare.Tightens)
-	case none(new):
-		l.Add(path, old.asked(), compare.None, compare.Loosens)
-	default:
-		compareTail(l, path+".mean", old.Mean, new.Mean)
-		compareTail(l, path+".p90", old.P90, new.P90)
+	if old, new = old.given(), new.given(); compare.Both(l, path, old, new, compare.Tightens) {
+		compare.Limit(l, path+".mean", old.Mean, new.Mean, compare.Changes)
+		compare.Limit(l, path+".p90", old.P90, new.P90, compare.Changes)
 	}
-}
-
-func compareTail(l *compare.List, path string, old, new *quantity.Percent) {
-	if old == nil && new != nil {
-		l.Add(path, compare.None, new.String(), compare.Changes)
-		return
-	}
-	compare.Limit(l, path, old, new)
 }

@@ -66,19 +66,19 @@ func (r *Rule) Asked() []Asked {
 	g := r.Gates
 	list := []Asked{{"build", fmt.Sprintf("the kernel compiles within %v", g.Build.Timeout), g.Build.Decides()}}
 	if g.PTXAS != nil {
-		list = append(list, Asked{"ptxas", g.PTXAS.asked(), g.PTXAS.Decides()})
+		list = append(list, Asked{"ptxas", g.PTXAS.String(), g.PTXAS.Decides()})
 	}
 	if g.Correctness != nil {
-		list = append(list, Asked{"correctness", g.Correctness.asked(), g.Correctness.Decides()})
+		list = append(list, Asked{"correctness", g.Correctness.String(), g.Correctness.Decides()})
 	}
 	if g.Sanitize != nil {
-		list = append(list, Asked{"sanitize", g.Sanitize.asked(), g.Sanitize.Decides()})
+		list = append(list, Asked{"sanitize", g.Sanitize.String(), g.Sanitize.Decides()})
 	}
 	if g.Performance != nil {
-		list = append(list, Asked{"performance", g.Performance.asked(), g.Performance.Decides()})
+		list = append(list, Asked{"performance", g.Performance.String(), g.Performance.Decides()})
 	}
 	if g.Profile != nil {
-		list = append(list, Asked{"profile", g.Profile.asked(), g.Profile.Decides()})
+		list = append(list, Asked{"profile", g.Profile.String(), g.Profile.Decides()})
 	}
 	return list
 }
@@ -94,7 +94,7 @@ func (w When) unmet(c Change) string {
 	return strings.Join(unmet, ", and ")
 }
 
-func (g *PTXASGate) asked() string {
+func (g PTXASGate) String() string {
 	asked := g.Registers.asked("registers")
 	for field, b := range g.sizes() {
 		asked = append(asked, b.asked(strings.ReplaceAll(field, "_", " "))...)
@@ -116,7 +116,7 @@ func (b *Budget[T]) asked(name string) []string {
 	return asked
 }
 
-func (g *CorrectnessGate) asked() string {
+func (g CorrectnessGate) String() string {
 	var seeds []string
 	for _, seed := range g.Seeds {
 		seeds = append(seeds, fmt.Sprint(seed))
@@ -166,7 +166,7 @@ func (b ErrorBounds) asked() []string {
 	return asked
 }
 
-func (g *PerformanceGate) asked() string {
+func (g PerformanceGate) String() string {
 	var parts, looks []string
 	if g.Target != nil {
 		parts = append(parts, g.Target.String())
@@ -174,8 +174,8 @@ func (g *PerformanceGate) asked() string {
 	if g.Guard != nil {
 		parts = append(parts, "not lost: "+g.Guard.String())
 	}
-	if tails := g.Tails.asked(); tails != "" {
-		parts = append(parts, tails)
+	if tails := g.Tails.given(); tails != nil {
+		parts = append(parts, tails.String())
 	}
 	for _, look := range g.Looks {
 		looks = append(looks, fmt.Sprint(look))
@@ -184,24 +184,21 @@ func (g *PerformanceGate) asked() string {
 		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, strings.Join(looks, ", "), g.Budget)
 }
 
-func (t *Tails) asked() string {
+func (t Tails) String() string {
 	var parts []string
-	if t != nil && t.Mean != nil && t.P90 != nil && *t.Mean == *t.P90 {
+	if t.Mean != nil && t.P90 != nil && *t.Mean == *t.P90 {
 		return fmt.Sprintf("mean and p90 at most %s short of that", *t.Mean)
 	}
-	if t != nil && t.Mean != nil {
+	if t.Mean != nil {
 		parts = append(parts, fmt.Sprintf("mean at most %s", *t.Mean))
 	}
-	if t != nil && t.P90 != nil {
+	if t.P90 != nil {
 		parts = append(parts, fmt.Sprintf("p90 at most %s", *t.P90))
-	}
-	if parts == nil {
-		return ""
 	}
 	return strings.Join(parts, " and ") + " short of that"
 }
 
-func (g *ProfileGate) asked() string {
+func (g ProfileGate) String() string {
 	text := conditions(g.All, " and ")
 	if len(g.Any) > 0 {
 		if text != "" {

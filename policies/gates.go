@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/quantity"
@@ -41,9 +42,7 @@ type BuildGate struct {
 // fill sets what was left out. It comes after all layers were read: a default
 // must not hide what a layer underneath says, even where that is wrong.
 func (g *Gates) fill(n *strict.Node) {
-	if g.Build.Timeout == 0 {
-		g.Build.Timeout = quantity.Duration(10 * time.Minute)
-	}
+	g.Build.Timeout = cmp.Or(g.Build.Timeout, quantity.Duration(10*time.Minute))
 	if g.Correctness != nil {
 		g.Correctness.fill(n.Child("correctness"))
 	}

@@ -19,11 +19,12 @@ type Goal struct {
 	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The latency that nine of ten of the candidate's launches keep to."`
 }
 
-func (g *Goal) empty() bool {
-	return g.Speedup == nil && g.LatencyReduction == nil && g.P50 == nil && g.P90 == nil
-}
+func (g *Goal) empty() bool { return g.Speedup == nil && g.LatencyReduction == nil && !g.Timed() }
 
-func (g *Goal) String() string {
+// Timed tells whether the goal bounds a time by itself.
+func (g *Goal) Timed() bool { return g.P50 != nil || g.P90 != nil }
+
+func (g Goal) String() string {
 	var parts []string
 	if g.Speedup != nil {
 		parts = append(parts, "speedup "+g.Speedup.String())

@@ -1,6 +1,9 @@
 package policies
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Narrow makes every rule ask about these shapes and seeds in place of its own,
 // for a measurement that somebody asks for beside the gate. What is empty stays
@@ -20,11 +23,7 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 		}
 		if g.Performance != nil && len(shapes) > 0 {
 			own := *g.Performance
-			goal := own.Guard
-			if goal == nil {
-				goal = own.Target
-			}
-			if goal != nil {
+			if goal := cmp.Or(own.Guard, own.Target); goal != nil {
 				named := *goal
 				named.Shapes = Shapes{Names: shapes}
 				own.Target, own.Guard = nil, &named

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,6 +76,11 @@ func (b Baseline) String() string {
 	return b.Kind + ":" + b.Name
 }
 
+// Goals is those that there are.
+func (g *PerformanceGate) Goals() []*Goal {
+	return slices.DeleteFunc([]*Goal{g.Target, g.Guard}, func(goal *Goal) bool { return goal == nil })
+}
+
 const (
 	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
 	// fewer rest on a spread that is itself a draw of luck.
@@ -105,9 +111,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 			*share.v = share.to
 		}
 	}
-	if g.Baseline.Kind == "" {
-		g.Baseline.Kind = mergeBase
-	}
+	g.Baseline.Kind = cmp.Or(g.Baseline.Kind, mergeBase)
 	if !n.Has("tails") {
 		g.Tails = &Tails{}
 	}
@@ -118,17 +122,21 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	if !n.Has("pairs") {
 		g.Pairs = 50
 	}
-	if g.Budget == 0 {
-		g.Budget = quantity.Duration(5 * time.Minute)
-	}
+	g.Budget = cmp.Or(g.Budget, quantity.Duration(5*time.Minute))
 	if g.Looks == nil {
 		g.Looks = defaultLooks(int(g.Rounds.Min), int(g.Rounds.Max))
 	}
-	for _, goal := range []*Goal{g.Target, g.Guard} {
-		if goal != nil {
-			goal.Shapes.fill()
-		}
+	for _, goal := range g.Goals() {
+		goal.Shapes.fill()
 	}
+}
+
+// given is nil where nothing is asked of the tails.
+func (t *Tails) given() *Tails {
+	if t == nil || *t == (Tails{}) {
+		return nil
+	}
+	return t
 }
 
 func (t *Tails) fill(n *strict.Node) {
@@ -137,8 +145,7 @@ func (t *Tails) fill(n *strict.Node) {
 		v     **quantity.Percent
 	}{{"mean", &t.Mean}, {"p90", &t.P90}} {
 		if !n.Has(share.field) {
-			allowed := quantity.Percent(0.03)
-			*share.v = &allowed
+			*share.v = new(quantity.Percent(0.03))
 		}
 	}
 }

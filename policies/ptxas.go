@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -91,7 +92,7 @@ func (g *PTXASGate) check(n *strict.Node) {
 }
 
 // sizes is the budgets in bytes under their fields, in the order of reports.
-func (g *PTXASGate) sizes() func(yield func(string, *BytesBudget) bool) {
+func (g *PTXASGate) sizes() iter.Seq2[string, *BytesBudget] {
 	return func(yield func(string, *BytesBudget) bool) {
 		_ = yield("static_shared_memory", g.StaticShared) &&
 			yield("dynamic_shared_memory", g.DynamicShared) &&

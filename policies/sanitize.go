@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -63,12 +64,8 @@ func (g *SanitizeGate) fill(n *strict.Node) {
 	if !n.Has("tools") {
 		g.Tools = slices.Clone(sanitizers)
 	}
-	if g.MissingTool == "" {
-		g.MissingTool = MissingDefers
-	}
-	if g.Timeout == 0 {
-		g.Timeout = quantity.Duration(5 * time.Minute)
-	}
+	g.MissingTool = cmp.Or(g.MissingTool, MissingDefers)
+	g.Timeout = cmp.Or(g.Timeout, quantity.Duration(5*time.Minute))
 }
 
 func (g *SanitizeGate) check(n *strict.Node) {
@@ -101,7 +98,7 @@ func once[T ~string](n *strict.Node, words []T) {
 	})
 }
 
-func (g *SanitizeGate) asked() string {
+func (g SanitizeGate) String() string {
 	text := fmt.Sprintf("%s find nothing on %s × %s inputs", strict.JoinWords(g.Tools), g.Shapes, strict.JoinWords(g.Distributions))
 	switch {
 	case g.SecretCases == 1:

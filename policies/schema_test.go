@@ -14,11 +14,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 func schema(t testing.TB) map[string]any {
 	t.Helper()
-	text, err := policies.Schema()
+	text, err := strict.Schema("kernelgate policy", policies.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func schema(t testing.TB) map[string]any {
 }
 
 func TestSchemaInStep(t *testing.T) {
-	want, err := policies.Schema()
+	want, err := strict.Schema("kernelgate policy", policies.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,24 +77,12 @@ func (s Shapes) Pick(known []string) []string {
 	if s.First {
 		return known[:min(1, len(known))]
 	}
-	var picked []string
-	for _, k := range known {
-		if slices.Contains(s.Names, k) {
-			picked = append(picked, k)
-		}
-	}
-	return picked
+	return slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !slices.Contains(s.Names, k) })
 }
 
 // Unknown is the names that the manifest does not have.
 func (s Shapes) Unknown(known []string) []string {
-	var unknown []string
-	for _, name := range s.Names {
-		if !slices.Contains(known, name) {
-			unknown = append(unknown, name)
-		}
-	}
-	return unknown
+	return slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return slices.Contains(known, name) })
 }
 
 func (s Shapes) String() string {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 //go:embed default.yaml l4.yaml h200.yaml cpu.yaml
@@ -23,6 +21,3 @@ func Shipped(name string) ([]byte, error) {
 	}
 	return shipped.ReadFile(name + ".yaml")
 }
-
-// Schema is the JSON Schema of a policy, for editors.
-func Schema() ([]byte, error) { return strict.Schema("kernelgate policy", Policy{}) }

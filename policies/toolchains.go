@@ -3,6 +3,7 @@ package policies
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -32,13 +33,7 @@ func ToolchainKinds() []string { return []string{NVCC, Triton} }
 
 // Of is the pin of a kind; nil where there is none.
 func (t Toolchains) Of(kind string) *Toolchain {
-	switch kind {
-	case NVCC:
-		return t.NVCC
-	case Triton:
-		return t.Triton
-	}
-	return nil
+	return map[string]*Toolchain{NVCC: t.NVCC, Triton: t.Triton}[kind]
 }
 
 // With is the pins with another of one kind.
@@ -54,13 +49,7 @@ func (t Toolchains) With(kind string, pin *Toolchain) Toolchains {
 
 // Moved lists the kinds whose pins differ.
 func (t Toolchains) Moved(to Toolchains) []string {
-	var kinds []string
-	for _, kind := range ToolchainKinds() {
-		if !t.Of(kind).Equal(to.Of(kind)) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
+	return slices.DeleteFunc(ToolchainKinds(), func(kind string) bool { return t.Of(kind).Equal(to.Of(kind)) })
 }
 
 // Equal tells whether both pins are of the same compiler, or none.

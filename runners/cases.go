@@ -35,7 +35,12 @@ func (c Case) EndToEnd(m *kernels.Manifest) bool {
 
 // Evidence is the case before anything was run.
 func (c Case) Evidence() gates.Case {
-	return gates.Case{
+	return gates.Case{Input: c.Input()}
+}
+
+// Input is what the case is run on, for the record.
+func (c Case) Input() gates.Input {
+	return gates.Input{
 		Shape: c.Shape.Name, Dims: c.Shape.Dims.String(), Seed: c.Seed,
 		Distribution: string(c.Distribution), Secret: c.Secret,
 	}
@@ -76,14 +81,6 @@ func SanitizeCases(job Job, gate *policies.SanitizeGate, rng *rand.Rand) []Case 
 		Shapes: gate.Shapes, Seeds: []int64{0}, Distributions: gate.Distributions, SecretCases: gate.SecretCases,
 	}, rng)
 	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover }) // large ones take a tool hours
-}
-
-// Sanitized is the case for the record.
-func (c Case) Sanitized() gates.SanitizedCase {
-	return gates.SanitizedCase{
-		Shape: c.Shape.Name, Dims: c.Shape.Dims.String(), Seed: c.Seed,
-		Distribution: string(c.Distribution), Secret: c.Secret,
-	}
 }
 
 // Compare measures all outputs of a launch against the reference's; got holds

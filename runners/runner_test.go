@@ -135,7 +135,7 @@ func (s *scripted) Round(ctx context.Context, _ *policies.PerformanceGate, shape
 func (s *scripted) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ Progress) (*gates.Sanitize, error) {
 	out := &gates.Sanitize{}
 	for _, c := range SanitizeCases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
-		out.Cases = append(out.Cases, c.Sanitized())
+		out.Cases = append(out.Cases, c.Input())
 	}
 	for _, tool := range gate.Tools {
 		out.Tools = append(out.Tools, gates.Sanitized{Tool: string(tool)})

@@ -164,7 +164,7 @@ func (c checker) sanitize() error {
 		return fmt.Errorf("sanitize.cases: there are %d secret cases, and %d were asked for", secret, gate.SecretCases)
 	}
 	return c.public("sanitize", runners.SanitizeCases(c.job, gate, anyRand()), func(k runners.Case) bool {
-		return slices.ContainsFunc(found.Cases, func(h gates.SanitizedCase) bool {
+		return slices.ContainsFunc(found.Cases, func(h gates.Input) bool {
 			return !h.Secret && h.Shape == k.Shape.Name && h.Seed == k.Seed && h.Distribution == string(k.Distribution)
 		})
 	})

@@ -1,6 +1,10 @@
 package report
 
-import "github.com/kernelgate/kernelgate/gates"
+import (
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
 
 // build puts the verdict into words, once for all forms: the verdict and why, a row
 // for each shape, what would make it pass. Everything else is folded, a fold for each
@@ -55,10 +59,8 @@ func shapes(v *gates.Verdict) []block {
 
 // above tells whether any of a section stands in sight.
 func (s section) above() bool {
-	for _, bl := range s.blocks {
-		if _, folded := bl.(details); !folded {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.blocks, func(bl block) bool {
+		_, folded := bl.(details)
+		return !folded
+	})
 }

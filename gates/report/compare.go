@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // CompareRuns is two runs side by side in a terminal: the times of B as a speedup over A's, drawn against no change, with what is
 // not by chance first; then what was counted and differs.
 func CompareRuns(a, b Result, opt TerminalOptions) string {
-	w := terminalWriter{width: opt.Width, colour: opt.Colour}
+	w := terminalWriter{TerminalOptions: opt}
 	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
 	var drawn []gates.Comparison
 	var timed, counted []Difference
@@ -37,10 +38,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	}
 	pictures := bars(drawn)
 	for i, d := range timed {
-		bar := pictures[i]
-		if bar == "" {
-			bar = strings.Repeat(string(nbsp), barCells)
-		}
+		bar := cmp.Or(pictures[i], strings.Repeat(string(nbsp), barCells))
 		lead, width := strings.Repeat(" ", indent)+w.sign(d.sign())+" "+bar+" ", 0
 		if opt.Width > 0 {
 			width = max(opt.Width-indent-barCells-3, 20)
@@ -133,10 +131,7 @@ func (r Result) title() string {
 		text += ", " + e.Device.Name
 	}
 	if v != nil {
-		text += ": " + string(v.Outcome)
-		if v.Reason != "" {
-			text += " (" + string(v.Reason) + ")"
-		}
+		text += ": " + wordAndReason(v)
 	}
 	return text
 }

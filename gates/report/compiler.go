@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,24 +61,16 @@ func diagnostics(b gates.Build) (first, rest []string) {
 	if b.OK {
 		return nil, nil
 	}
-	failed := func(d gates.Diagnostic) bool { return strings.Contains(strings.ToLower(d.Severity), "error") }
+	var errors, others []string
 	for _, d := range b.Diagnostics {
-		if failed(d) && len(first) < errorsShown {
-			first = append(first, diagnostic(d))
-		} else if failed(d) {
-			rest = append(rest, diagnostic(d))
+		if strings.Contains(strings.ToLower(d.Severity), "error") {
+			errors = append(errors, diagnostic(d))
+		} else {
+			others = append(others, diagnostic(d))
 		}
 	}
-	for _, d := range b.Diagnostics {
-		if !failed(d) {
-			rest = append(rest, diagnostic(d))
-		}
-	}
-	if first == nil {
-		n := min(len(rest), errorsShown)
-		return rest[:n], rest[n:]
-	}
-	return first, rest
+	all, n := append(errors, others...), min(cmp.Or(len(errors), len(others)), errorsShown)
+	return all[:n], all[n:]
 }
 
 func diagnostic(d gates.Diagnostic) string {
@@ -96,12 +89,12 @@ func diagnostic(d gates.Diagnostic) string {
 		b.WriteString(d.Severity + ": ")
 	}
 	b.WriteString(d.Message)
-	return clip(strings.TrimSpace(clean(b.String())), diagnosticRunes)
+	return Clip(Plain(b.String()), diagnosticRunes)
 }
 
-// clip ends a text that is too long with an ellipsis, after a word where one
+// Clip ends a text that is too long with an ellipsis, after a word where one
 // ends nearby.
-func clip(s string, runes int) string {
+func Clip(s string, runes int) string {
 	r := []rune(s)
 	if len(r) <= runes {
 		return s

@@ -35,18 +35,13 @@ func TerminalCompilers(all []*gates.Verdict, opt TerminalOptions) string {
 	if !ok {
 		return ""
 	}
-	w := terminalWriter{width: opt.Width, colour: opt.Colour}
+	w := terminalWriter{TerminalOptions: opt}
 	w.block(t)
 	return strings.TrimRight(w.b.String(), "\n") + "\n"
 }
 
 func compilers(all []*gates.Verdict) (table, bool) {
-	var moved []*gates.Verdict
-	for _, v := range all {
-		if recompiled(v) {
-			moved = append(moved, v)
-		}
-	}
+	moved := slices.DeleteFunc(slices.Clone(all), func(v *gates.Verdict) bool { return !recompiled(v) })
 	if len(moved) < 2 {
 		return table{}, false
 	}
@@ -54,12 +49,9 @@ func compilers(all []*gates.Verdict) (table, bool) {
 	var rows [][]line
 	for _, v := range moved {
 		before, after := v.Builds[0], v.Builds[1]
-		said := line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + word(v))}
-		if v.Reason != "" && v.Outcome != gates.Pass {
-			said = append(said, text(" ("+string(v.Reason)+")"))
-		}
+		was, is := resourcesOf(before), resourcesOf(after)
 		rows = append(rows, []line{
-			codeCell(v.Kernel), said, cell(codeWords(v)), cell(moves(registers(before), registers(after))), cell(moves(spilled(before), spilled(after))), speedCell(v),
+			codeCell(v.Kernel), verdictCell(v), cell(codeWords(v)), cell(moves(was.Registers, is.Registers)), cell(moves(was.SpillStores, is.SpillStores)), speedCell(v),
 			cell(compilerMove(before, after)),
 		})
 	}
@@ -130,18 +122,12 @@ func codeWords(v *gates.Verdict) string {
 	return fmt.Sprintf("%d → %d", c.Baseline.All(), c.Candidate.All())
 }
 
-func registers(b gates.Build) *int {
+// resourcesOf knows no figure where the compiler reported none.
+func resourcesOf(b gates.Build) gates.Resources {
 	if b.Resources == nil {
-		return nil
+		return gates.Resources{}
 	}
-	return b.Resources.Registers
-}
-
-func spilled(b gates.Build) *int {
-	if b.Resources == nil {
-		return nil
-	}
-	return b.Resources.SpillStores
+	return *b.Resources
 }
 
 // moves is a figure before and after, or once where it is the same.

@@ -16,11 +16,7 @@ func correctness(v *gates.Verdict) []block {
 	determinism := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.Deterministic })
 	parity := unanimous(v.Correctness, func(r gates.CaseRow) *bool { return r.BitParity })
 	summed := byShape(v.Correctness)
-	var dims []string
-	for _, r := range summed {
-		dims = append(dims, r.Dims)
-	}
-	shapes := shapesOf(dims)
+	shapes := shapesOf(summed, func(r gates.CaseRow) string { return r.Dims })
 	var rows [][]line
 	for _, r := range summed {
 		// What holds for all rows is said once, below.
@@ -91,8 +87,7 @@ func both(a, b *bool) *bool {
 	if a == nil || b == nil {
 		return nil
 	}
-	all := *a && *b
-	return &all
+	return new(*a && *b)
 }
 
 // unanimous is what all rows say, or nil where they differ or are silent.
@@ -108,20 +103,17 @@ func unanimous(rows []gates.CaseRow, get func(gates.CaseRow) *bool) *bool {
 
 func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 	var said []string
-	if determinism != nil {
-		if *determinism {
-			said = append(said, "Two launches on the same input agree bit for bit in every case.")
-		} else {
-			said = append(said, "Two launches on the same input differ.")
+	say := func(fact *bool, yes, no string) {
+		switch {
+		case fact == nil:
+		case *fact:
+			said = append(said, yes)
+		default:
+			said = append(said, no)
 		}
 	}
-	if parity != nil {
-		if *parity {
-			said = append(said, "Every output is bit-identical to the baseline's.")
-		} else {
-			said = append(said, "The outputs are not bit-identical to the baseline's.")
-		}
-	}
+	say(determinism, "Two launches on the same input agree bit for bit in every case.", "Two launches on the same input differ.")
+	say(parity, "Every output is bit-identical to the baseline's.", "The outputs are not bit-identical to the baseline's.")
 	if parity == nil && slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.BitParity != nil }) {
 		said = append(said, "“Bit-identical” is to the baseline's output.")
 	}

@@ -5,6 +5,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -103,8 +104,8 @@ type inline struct {
 // text is our own words or anybody's: whatever it holds is shown as it is and
 // never acts as markup.
 func text(s string) inline { return inline{style: plain, text: clean(s)} }
-func bold(s string) inline { return inline{style: strong, text: strings.TrimSpace(clean(s))} }
-func mono(s string) inline { return inline{style: code, text: strings.TrimSpace(clean(s))} }
+func bold(s string) inline { return inline{style: strong, text: Plain(s)} }
+func mono(s string) inline { return inline{style: code, text: Plain(s)} }
 func mark(s sign) inline   { return inline{style: symbol, sign: s} }
 func cell(s string) line   { return line{text(s)} }
 
@@ -117,7 +118,7 @@ func codeCell(s string) line {
 
 // prose is a sentence in which a pair of backticks sets code apart.
 func prose(s string) line {
-	s = strings.TrimSpace(clean(s))
+	s = Plain(s)
 	var out line
 	for {
 		before, rest, opened := strings.Cut(s, "`")
@@ -137,12 +138,7 @@ func prose(s string) line {
 
 // blank tells whether the line says nothing.
 func (l line) blank() bool {
-	for _, in := range l {
-		if in.style == symbol || in.text != "" && in.text != dash {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l, func(in inline) bool { return in.style == symbol || in.text != "" && in.text != dash })
 }
 
 // clean makes any string one line of visible text: what moves the cursor,

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -36,16 +37,10 @@ func escape(s string) string {
 		case '\\', '`', '*', '[', '~':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case '&':
-			b.WriteString("&amp;")
-		case '<':
-			b.WriteString("&lt;")
-		case '>':
-			b.WriteString("&gt;")
-		case '|':
-			b.WriteString("&#124;")
-		case '$':
-			b.WriteString("&#36;")
+		case '&', '<', '>':
+			b.WriteString(htmlEscaper.Replace(string(r)))
+		case '|', '$':
+			fmt.Fprintf(&b, "&#%d;", r)
 		case '@', '#':
 			b.WriteRune(r)
 			b.WriteString(zeroWidth)
@@ -107,3 +102,21 @@ func escapeSummary(s string) string {
 }
 
 var parted = regexp.MustCompile(`[@#]|(?i:gh-)|:\b|:/`)
+
+// Escape makes anybody's words safe and literal anywhere in a line of Markdown:
+// they ping nobody, link nothing, and end no cell, line or hidden comment.
+func Escape(s string) string { return escape(Plain(s)) }
+
+// EscapeProse is Escape for a sentence in which a pair of backticks sets code
+// apart.
+func EscapeProse(s string) string { return markdownLine(prose(s)) }
+
+// EscapeCode sets words apart as code, whatever they hold.
+func EscapeCode(s string) string { return escapeCode(Plain(s), false) }
+
+// EscapeSummary is Escape for the summary of folded details, which is HTML.
+func EscapeSummary(s string) string { return escapeSummary(strings.TrimSpace(s)) }
+
+// Plain makes any string one line of visible text, for places that show text as
+// it is, such as a check's title. In Markdown it is not safe.
+func Plain(s string) string { return strings.TrimSpace(clean(s)) }

@@ -1,17 +1,15 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 // figures is a table of times, and one of what follows from them.
 func figures(v *gates.Verdict) []block {
-	var dims []string
-	for _, c := range v.Comparisons {
-		dims = append(dims, c.Dims)
-	}
-	shapes := shapesOf(dims)
+	shapes := shapesOf(v.Comparisons, func(c gates.Comparison) string { return c.Dims })
 	var times, rates [][]line
 	for _, c := range v.Comparisons {
 		if c.Baseline != nil {
@@ -99,12 +97,7 @@ func control(e *gates.Estimate) line {
 // legend explains the columns whose names alone do not.
 func legend(rates [][]line) line {
 	said := func(column int) bool {
-		for _, row := range rates {
-			if !row[column].blank() {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(rates, func(row []line) bool { return !row[column].blank() })
 	}
 	s := "A target must gain, a guard must not lose."
 	if said(3) || said(4) || said(5) {

@@ -87,7 +87,7 @@ func gist(v *gates.Verdict, g gates.GateResult) string {
 	case told(v, g):
 		return "what was found"
 	}
-	return clip(plainText(prose(g.Text)), gistRunes)
+	return Clip(plainText(prose(g.Text)), gistRunes)
 }
 
 // notRun names the gates that there was nothing to do for, by the reason.
@@ -98,7 +98,7 @@ func notRun(v *gates.Verdict) []block {
 		if g.Status != gates.NotRun {
 			continue
 		}
-		why := strings.TrimSpace(clean(g.Text))
+		why := Plain(g.Text)
 		if !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
@@ -108,7 +108,7 @@ func notRun(v *gates.Verdict) []block {
 	for _, why := range reasons {
 		l := line{mark(signNone), text(" Not run: " + strings.Join(names[why], ", "))}
 		if why != "" {
-			l = append(append(l, text(" (")), append(prose(clip(why, gistRunes)), text(")"))...)
+			l = append(append(l, text(" (")), append(prose(Clip(why, gistRunes)), text(")"))...)
 		}
 		lines = append(lines, l)
 	}

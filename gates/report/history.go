@@ -57,11 +57,8 @@ func Steps(verdicts []*gates.Verdict) []Step {
 	var steps []Step
 	for key, v := range latest {
 		s := Step{Verdict: v, Before: key[1], After: key[2]}
-		for i := range v.Comparisons {
-			if v.Comparisons[i].Role == gates.RoleTarget {
-				s.Target = &v.Comparisons[i]
-				break
-			}
+		if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Role == gates.RoleTarget }); i >= 0 {
+			s.Target = &v.Comparisons[i]
 		}
 		steps = append(steps, s)
 	}
@@ -165,7 +162,7 @@ func historyTable(steps []Step) block {
 // everything began with.
 func (s Step) row(shapes []string, asBaseline bool, bar string) []line {
 	name, against, speedup, factor := s.After, codeCell(s.Before), cell("–"), s.Factor
-	verdict := line{mark(signOfVerdict(s.Verdict.Outcome, s.Verdict.Reason)), text(" " + verdictWord(s.Verdict))}
+	verdict := verdictCell(s.Verdict)
 	if s.Target != nil {
 		speedup = cell(plainText(estimate(s.Target.Speedup, nil)))
 	}
@@ -204,13 +201,6 @@ func (s Step) row(shapes []string, asBaseline bool, bar string) []line {
 		picture = line{{style: code, text: bar}}
 	}
 	return append(row, picture, speedup, cell(fmt.Sprintf("%.2f×", factor)), resource("registers"), resource("shared memory"), verdict)
-}
-
-func verdictWord(v *gates.Verdict) string {
-	if v.Reason != "" {
-		return fmt.Sprintf("%s (%s)", v.Outcome, v.Reason)
-	}
-	return string(v.Outcome)
 }
 
 // negatives are the steps that were not taken, with what was found and learnt.

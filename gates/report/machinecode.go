@@ -21,7 +21,7 @@ func machineCode(v *gates.Verdict) []block {
 		if m.Skipped == "" {
 			return nil
 		}
-		return []block{paragraph{append(summary("it differs, and is not shown: "), prose(clip(m.Skipped, gistRunes))...)}}
+		return []block{paragraph{append(summary("it differs, and is not shown: "), prose(Clip(m.Skipped, gistRunes))...)}}
 	}
 	var inner []block
 	for _, c := range m.Changes {
@@ -60,7 +60,7 @@ func codeGist(m *gates.MachineCode) string {
 	if more := len(m.Changes) - 1 + m.More; more > 0 {
 		said += fmt.Sprintf(" (and %d more)", more)
 	}
-	return clip(said, gistRunes)
+	return Clip(said, gistRunes)
 }
 
 // codeKinds is what instructions are told apart by.
@@ -89,8 +89,7 @@ func codeChange(c gates.CodeChange, named bool) []block {
 		if i == nil {
 			return nil
 		}
-		n := float64(of(i))
-		return &n
+		return new(float64(of(i)))
 	}
 	var rows [][]line
 	add := func(name string, of func(*gates.Instructions) int) {

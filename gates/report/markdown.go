@@ -126,7 +126,7 @@ func markdownLine(l line) string {
 			// Two runs of backticks side by side would be one.
 			b.WriteString(escapeCode(in.text, strings.HasSuffix(b.String(), "`")))
 		case symbol:
-			b.WriteString(markdownSign(in.sign))
+			b.WriteString(signs[in.sign].emoji)
 		}
 	}
 	return strings.Trim(b.String(), " ")
@@ -138,7 +138,7 @@ func summaryLine(l line) string {
 	for _, in := range l {
 		switch in.style {
 		case symbol:
-			b.WriteString(markdownSign(in.sign))
+			b.WriteString(signs[in.sign].emoji)
 		case strong:
 			b.WriteString("<b>" + escapeSummary(in.text) + "</b>")
 		default:
@@ -146,22 +146,4 @@ func summaryLine(l line) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
-}
-
-func markdownSign(s sign) string {
-	switch s {
-	case signPass:
-		return "✅"
-	case signFail:
-		return "❌"
-	case signInform:
-		return "ℹ️"
-	case signMissing:
-		return "❓"
-	case signDefer:
-		return "⏸️"
-	case signError:
-		return "⚠️"
-	}
-	return "⚪"
 }

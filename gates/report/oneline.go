@@ -1,10 +1,6 @@
 package report
 
-import (
-	"strings"
-
-	"github.com/kernelgate/kernelgate/gates"
-)
+import "github.com/kernelgate/kernelgate/gates"
 
 // oneLineRunes is what GitHub takes for a commit status, the shortest of the
 // places where the line is shown.
@@ -14,11 +10,8 @@ const oneLineRunes = 140
 // most 140 characters: "PASS sdpa_cpu: +16.1 % [+15.8 %, +16.4 %] on mission",
 // "DEFER (too-slow) sdpa_cpu: …".
 func OneLine(v *gates.Verdict) string {
-	s := word(v)
-	if reason := strings.TrimSpace(clean(string(v.Reason))); reason != "" && v.Outcome != gates.Pass {
-		s += " (" + reason + ")"
-	}
-	if kernel := strings.TrimSpace(clean(v.Kernel)); kernel != "" {
+	s := wordAndReason(v)
+	if kernel := Plain(v.Kernel); kernel != "" {
 		s += " " + kernel
 	}
 	if about := deciding(v); about != "" {
@@ -26,7 +19,7 @@ func OneLine(v *gates.Verdict) string {
 	} else if summary := plainText(prose(v.Summary)); summary != "" {
 		s += ": " + summary
 	}
-	return clip(s, oneLineRunes)
+	return Clip(s, oneLineRunes)
 }
 
 // deciding is the figure on which the verdict hangs, where it hangs on one.
@@ -38,10 +31,10 @@ func deciding(v *gates.Verdict) string {
 	goal := goalFigures(c.Goal)
 	s := plainText(estimate(c.Speedup, goal.shares))
 	if c.Shape != "" {
-		s += " on " + strings.TrimSpace(clean(c.Shape))
+		s += " on " + Plain(c.Shape)
 	}
 	if v.Outcome != gates.Pass && c.Goal != "" {
-		s += ", goal " + strings.TrimSpace(clean(goalWords(c.Goal)))
+		s += ", goal " + Plain(goalWords(c.Goal))
 	}
 	return s
 }

@@ -15,23 +15,35 @@ const (
 )
 
 func word(v *gates.Verdict) string {
-	if word := strings.TrimSpace(clean(string(v.Outcome))); word != "" {
+	if word := Plain(string(v.Outcome)); word != "" {
 		return word
 	}
 	return "NO VERDICT"
+}
+
+// wordAndReason is such as DEFER (too-slow).
+func wordAndReason(v *gates.Verdict) string {
+	if reason := Plain(string(v.Reason)); reason != "" && v.Outcome != gates.Pass {
+		return word(v) + " (" + reason + ")"
+	}
+	return word(v)
+}
+
+func verdictCell(v *gates.Verdict) line {
+	return line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + wordAndReason(v))}
 }
 
 // Headline is the verdict and why in one line of plain text: "DEFER scale: too slow on
 // mission". The figures stand in the rows below it.
 func Headline(v *gates.Verdict) string {
 	s := word(v)
-	if kernel := strings.TrimSpace(clean(v.Kernel)); kernel != "" {
+	if kernel := Plain(v.Kernel); kernel != "" {
 		s += " " + kernel
 	}
 	if why := why(v); why != "" {
 		s += ": " + why
 	}
-	return clip(s, headlineRunes)
+	return Clip(s, headlineRunes)
 }
 
 func why(v *gates.Verdict) string {
@@ -112,7 +124,7 @@ func shapesThat(v *gates.Verdict, s gates.Status) string {
 // listed names the first few.
 func listed(names []string) string {
 	for i, n := range names {
-		names[i] = clip(orDash(strings.TrimSpace(clean(n))), shapeRunes)
+		names[i] = Clip(orDash(Plain(n)), shapeRunes)
 	}
 	switch n := len(names); {
 	case n == 0:
@@ -145,7 +157,7 @@ func toPass(v *gates.Verdict) []block {
 		name = "What to do"
 	}
 	if len(v.ToPass) == 1 {
-		return []block{paragraph{append(line{bold(name + ":"), text(" ")}, prose(clip(orDash(v.ToPass[0]), stepRunes))...)}}
+		return []block{paragraph{append(line{bold(name + ":"), text(" ")}, prose(Clip(orDash(v.ToPass[0]), stepRunes))...)}}
 	}
 	return append([]block{paragraph{line{bold(name)}}}, some(v.ToPass, stepsShown, "steps")...)
 }
@@ -192,7 +204,7 @@ func judgedBy(v *gates.Verdict) []block {
 func proseLines(texts []string) []line {
 	var out []line
 	for _, t := range texts {
-		out = append(out, prose(clip(orDash(t), stepRunes)))
+		out = append(out, prose(Clip(orDash(t), stepRunes)))
 	}
 	return out
 }

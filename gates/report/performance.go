@@ -32,7 +32,7 @@ func performanceGist(v *gates.Verdict) string {
 	// Where kinds of input differ, the p50 of all can say the opposite of the speedup.
 	if c := decidingShape(v); c != nil && (c.Candidate.P50 < c.Baseline.P50) == (c.Speedup.Value > 0) {
 		goal := goalFigures(c.Goal)
-		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", clip(strings.TrimSpace(clean(c.Shape)), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
+		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", Clip(Plain(c.Shape), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
 	}
 	if m := v.Measuring; m != nil && m.Rounds > 0 {
 		s := plural(m.Rounds, "round")

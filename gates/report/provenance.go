@@ -47,7 +47,7 @@ func runRows(v *gates.Verdict) [][]line {
 	add("device", cell(deviceText(d)))
 	add("driver", line{mono(d.Driver)})
 	add("limits", cell(limitsText(d)))
-	add("clocks", cell(clocksText(d)))
+	add("clocks", cell(counts(d.ClockMHz, "%s %d\u00a0MHz", ", ")))
 	add("kernelgate", line{mono(p.Program)})
 	for _, tool := range slices.Sorted(maps.Keys(p.Tools)) {
 		add(tool, line{mono(p.Tools[tool])})
@@ -75,8 +75,8 @@ func deviceText(d gates.Device) string {
 	if d.L2Bytes > 0 {
 		parts = append(parts, amount(float64(d.L2Bytes), "B")+" L2")
 	}
-	parts = append(parts, d.UUID)
-	return joinSaid(parts, ", ")
+	parts = slices.DeleteFunc(append(parts, d.UUID), func(s string) bool { return strings.TrimSpace(s) == "" })
+	return strings.Join(parts, ", ")
 }
 
 func limitsText(d gates.Device) string {
@@ -93,12 +93,13 @@ func limitsText(d gates.Device) string {
 	return strings.Join(parts, ", ")
 }
 
-func clocksText(d gates.Device) string {
+// counts is figures by their names, in their order.
+func counts(of map[string]int, format, by string) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(d.ClockMHz)) {
-		parts = append(parts, fmt.Sprintf("%s %d%cMHz", name, d.ClockMHz[name], nbsp))
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, fmt.Sprintf(format, name, of[name]))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, by)
 }
 
 func sidesTable(rows [][]line) table {
@@ -119,7 +120,7 @@ func buildRows(v *gates.Verdict) [][]line {
 	return eachSide(v, []sideRow{
 		{"source", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Source) }},
 		{"serving", func(_ gates.Commit, b gates.Build) line { return cell(b.Chosen()) }},
-		{"toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(togglesText(b.Toggles)) }},
+		{"toggles", func(_ gates.Commit, b gates.Build) line { return codeCell(counts(b.Toggles, "%s=%d", " ")) }},
 		{"flags", func(_ gates.Commit, b gates.Build) line { return codeCell(strings.Join(b.Flags, " ")) }},
 		{"arch", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Arch) }},
 		{"compiler", func(_ gates.Commit, b gates.Build) line { return compilerText(b) }},
@@ -178,20 +179,8 @@ func commitText(c gates.Commit) line {
 	return l
 }
 
-func togglesText(toggles map[string]int) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(toggles)) {
-		parts = append(parts, fmt.Sprintf("%s=%d", name, toggles[name]))
-	}
-	return strings.Join(parts, " ")
-}
-
 // Short is enough of a hash to find the whole one.
 func Short(hash string) string {
 	digits := strings.TrimPrefix(hash, "sha256:")
 	return digits[:min(len(digits), 12)]
-}
-
-func joinSaid(parts []string, by string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), by)
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 )
@@ -13,16 +14,11 @@ func rivals(v *gates.Verdict) []block {
 		return nil
 	}
 	known := map[string]gates.Comparison{}
-	var dims []string
 	for _, c := range v.Comparisons {
 		known[c.Shape] = c
 	}
-	for _, r := range v.Rivals {
-		if r.Failure == "" {
-			dims = append(dims, known[r.Shape].Dims)
-		}
-	}
-	shapes := shapesOf(dims)
+	timed := slices.DeleteFunc(slices.Clone(v.Rivals), func(r gates.Rival) bool { return r.Failure != "" })
+	shapes := shapesOf(timed, func(r gates.Rival) string { return known[r.Shape].Dims })
 	var rows [][]line
 	var failures []line
 	add := func(r gates.Rival) {
@@ -43,8 +39,8 @@ func rivals(v *gates.Verdict) []block {
 			failures = append(failures, line{mono(orDash(r.Name)), text(" could not be timed on " + r.Shape + ": " + r.Failure)})
 		case !done[r.Shape]:
 			done[r.Shape] = true
-			for _, other := range v.Rivals {
-				if other.Shape == r.Shape && other.Failure == "" {
+			for _, other := range timed {
+				if other.Shape == r.Shape {
 					add(other)
 				}
 			}

@@ -78,7 +78,7 @@ func speedRow(c gates.Comparison, bar string) line {
 	if bar != "" {
 		l = append(l, inline{style: code, text: bar}, text(" "))
 	}
-	l = append(l, bold(clip(orDash(clean(c.Shape)), shapeRunes)), text(" "))
+	l = append(l, bold(Clip(orDash(clean(c.Shape)), shapeRunes)), text(" "))
 	goal := goalFigures(c.Goal)
 	switch {
 	case measured(c):
@@ -105,7 +105,7 @@ func askedWords(goal string) string {
 	if rest, ok := strings.CutPrefix(words, "speedup "); ok && !strings.Contains(rest, " and ") {
 		words = rest
 	}
-	return clip(clean(words), 80)
+	return Clip(clean(words), 80)
 }
 
 // signOfShape tells what was lost, which is wrong, from what is not gained yet.

@@ -96,8 +96,7 @@ func (r Result) times() map[string][]float64 {
 // runs were equally noisy.
 func (d *Difference) weigh(a, b []float64) {
 	if d.A != nil && d.B != nil && *d.A > 0 {
-		ratio := *d.B / *d.A - 1
-		d.Ratio = &ratio
+		d.Ratio = new(*d.B / *d.A - 1)
 	}
 	if len(a) < 2 || len(b) < 2 {
 		return
@@ -166,8 +165,7 @@ func counted(a, b Result) []Difference {
 		d := Difference{Kind: k.kind, Name: k.name, Unit: k.unit, A: v[0], B: v[1], Class: "none"}
 		if d.A != nil && d.B != nil {
 			if *d.A != 0 {
-				ratio := *d.B / *d.A - 1
-				d.Ratio = &ratio
+				d.Ratio = new(*d.B / *d.A - 1)
 			}
 			// More registers may be the faster choice, and an error within its tolerance is no fault.
 			if k.kind == "resource" && *d.A != *d.B {

@@ -26,7 +26,7 @@ func sanitizers(v *gates.Verdict) []block {
 				left++
 				continue
 			}
-			rows = append(rows, []line{tool, result(s.Status), prose(orDash(clip(f.Text, diagnosticRunes))), placeOf(f), countOf(f), cell(orDash(s.With))})
+			rows = append(rows, []line{tool, result(s.Status), prose(orDash(Clip(f.Text, diagnosticRunes))), placeOf(f), countOf(f), cell(orDash(s.With))})
 		}
 	}
 	blocks := []block{newTable([]column{

@@ -9,10 +9,10 @@ type shapeColumn struct {
 	names string // "B,H,S,D"; "" where the rows differ
 }
 
-func shapesOf(dims []string) shapeColumn {
+func shapesOf[Row any](rows []Row, dims func(Row) string) shapeColumn {
 	names := ""
-	for i, d := range dims {
-		n, _, ok := splitDims(d)
+	for i, row := range rows {
+		n, _, ok := splitDims(dims(row))
 		if !ok || i > 0 && n != names {
 			return shapeColumn{}
 		}

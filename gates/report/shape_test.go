@@ -17,7 +17,7 @@ func TestShapes(t *testing.T) {
 		{"no size", []string{"B="}, "shape", "s (B=)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := shapesOf(c.dims)
+			s := shapesOf(c.dims, func(dims string) string { return dims })
 			if got := s.column().title; got != c.title {
 				t.Errorf("title %q, want %q", got, c.title)
 			}

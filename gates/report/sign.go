@@ -15,9 +15,23 @@ const (
 	signError // the runner's fault
 )
 
+// signs is how each is shown. A glyph is one cell wide in every terminal, which emoji are not.
+var signs = map[sign]struct{ emoji, glyph, colour string }{
+	signNone:    {"⚪", "·", ""},
+	signPass:    {"✅", "✓", green},
+	signFail:    {"❌", "✗", red},
+	signDefer:   {"⏸️", "⏸", yellow},
+	signInform:  {"ℹ️", "i", yellow},
+	signMissing: {"❓", "!", yellow},
+	signError:   {"⚠️", "⚠", red},
+}
+
+// The colours of a terminal.
+const red, green, yellow = "31", "32", "33"
+
 // Sign is the mark of a verdict, by what it means for the author: what is proven wrong
 // must be mended, what is not proven yet waits for more.
-func Sign(o gates.Outcome, r gates.Reason) string { return markdownSign(signOfVerdict(o, r)) }
+func Sign(o gates.Outcome, r gates.Reason) string { return signs[signOfVerdict(o, r)].emoji }
 
 func signOfVerdict(o gates.Outcome, r gates.Reason) sign {
 	switch o {

@@ -17,7 +17,7 @@ type TerminalOptions struct {
 // Terminal is the verdict as aligned text. No line but those of a listing is
 // longer than the width, provided that it is 40 or more.
 func Terminal(v *gates.Verdict, opt TerminalOptions) string {
-	w := terminalWriter{width: opt.Width, colour: opt.Colour, details: opt.Details}
+	w := terminalWriter{TerminalOptions: opt}
 	for _, s := range build(v).sections {
 		for _, bl := range s.blocks {
 			w.block(bl)
@@ -25,7 +25,7 @@ func Terminal(v *gates.Verdict, opt TerminalOptions) string {
 	}
 	said := strings.Trim(w.b.String(), "\n") + "\n"
 	if len(w.folded) > 0 {
-		more := wrap("More in report.md: "+strings.Join(slices.Compact(w.folded), "; ")+".", w.width)
+		more := wrap("More in report.md: "+strings.Join(slices.Compact(w.folded), "; ")+".", w.Width)
 		said += "\n" + strings.Join(more, "\n") + "\n"
 	}
 	return said
@@ -34,17 +34,15 @@ func Terminal(v *gates.Verdict, opt TerminalOptions) string {
 const indent = 2
 
 type terminalWriter struct {
-	b       strings.Builder
-	width   int
-	colour  bool
-	details bool
-	folded  []string // what was left out
+	TerminalOptions
+	b      strings.Builder
+	folded []string // what was left out
 }
 
 func (w *terminalWriter) block(bl block) {
 	switch bl := bl.(type) {
 	case heading:
-		for _, s := range wrap(w.line(bl.text), w.width) {
+		for _, s := range wrap(w.line(bl.text), w.Width) {
 			w.b.WriteString(w.bold(s) + "\n")
 		}
 		w.b.WriteByte('\n')
@@ -76,11 +74,11 @@ func (w *terminalWriter) block(bl block) {
 func (w *terminalWriter) fold(d details) {
 	said := len(d.summary) > 0 && d.summary[0].style == symbol
 	switch {
-	case w.details || d.asked:
-		if !w.details {
+	case w.Details || d.asked:
+		if !w.Details {
 			w.b.WriteByte('\n')
 		}
-		for _, s := range wrap(w.line(d.summary), w.width) {
+		for _, s := range wrap(w.line(d.summary), w.Width) {
 			w.b.WriteString(w.bold(s) + "\n")
 		}
 		w.b.WriteByte('\n')
@@ -96,7 +94,7 @@ func (w *terminalWriter) fold(d details) {
 }
 
 func (w *terminalWriter) paragraph(s string) {
-	for _, s := range wrap(s, w.width) {
+	for _, s := range wrap(s, w.Width) {
 		w.b.WriteString(s + "\n")
 	}
 	w.b.WriteByte('\n')
@@ -113,10 +111,10 @@ func (w *terminalWriter) hanging(s, first, rest string) {
 
 // inner is the width that is left within a margin.
 func (w *terminalWriter) inner(margin int) int {
-	if w.width <= 0 {
+	if w.Width <= 0 {
 		return 0
 	}
-	return max(w.width-margin, 1)
+	return max(w.Width-margin, 1)
 }
 
 func (w *terminalWriter) table(t table) {
@@ -163,32 +161,16 @@ func (w *terminalWriter) line(l line) string {
 }
 
 func (w *terminalWriter) bold(s string) string {
-	if !w.colour {
+	if !w.Colour {
 		return s
 	}
 	return "\x1b[1m" + s + "\x1b[22m"
 }
 
-// sign is one cell wide in every terminal, which emoji are not.
 func (w *terminalWriter) sign(s sign) string {
-	const red, green, yellow = "31", "32", "33"
-	glyph, colour := "·", ""
-	switch s {
-	case signPass:
-		glyph, colour = "✓", green
-	case signFail:
-		glyph, colour = "✗", red
-	case signInform:
-		glyph, colour = "i", yellow
-	case signMissing:
-		glyph, colour = "!", yellow
-	case signDefer:
-		glyph, colour = "⏸", yellow
-	case signError:
-		glyph, colour = "⚠", red
+	shown := signs[s]
+	if !w.Colour || shown.colour == "" {
+		return shown.glyph
 	}
-	if !w.colour || colour == "" {
-		return glyph
-	}
-	return "\x1b[" + colour + "m" + glyph + "\x1b[39m"
+	return "\x1b[" + shown.colour + "m" + shown.glyph + "\x1b[39m"
 }

@@ -4,26 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
-
-// Bootstrap draws the sampling distribution of the pooled quantile of s.
-func Bootstrap(s Sample, opt Options) (*Distribution, error) {
-	draws, err := NewDraws(opt.Resamples, opt.Seed)
-	if err != nil {
-		return nil, fmt.Errorf("bootstrap: %w", err)
-	}
-	if opt.Quantile == 0 {
-		opt.Quantile = 0.5
-	}
-	return draws.Quantile(s, opt.Quantile)
-}
 
 // Quantile is what the draws say about the pooled quantile of s.
 func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
-	return d.memo.answer("quantile", q, s, Sample{}, func() (*Distribution, error) { return d.quantile(s, q) })
-}
-
-func (d *Draws) quantile(s Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {
 		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
@@ -40,16 +25,12 @@ func (d *Draws) quantile(s Sample, q float64) (*Distribution, error) {
 		estimate = all[i].value
 	}
 	r := newResampler(s, all, logs)
-	return d.distribution(estimate, len(s.Rounds), len(all), func(w []float64) float64 { return r.quantile(w, q) }), nil
+	return d.distribution(estimate, len(s.Rounds), func(w []float64) float64 { return r.quantile(w, q) }), nil
 }
 
 // QuantileRatio is what the draws say about the q-quantile of a over that of b. The
 // two were measured in the same rounds, in the same order.
 func (d *Draws) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
-	return d.memo.answer("quantile ratio", q, a, b, func() (*Distribution, error) { return d.quantileRatio(a, b, q) })
-}
-
-func (d *Draws) quantileRatio(a, b Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {
 		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
@@ -59,7 +40,7 @@ func (d *Draws) quantileRatio(a, b Sample, q float64) (*Distribution, error) {
 	allA, logsA, centreA := a.logs(q)
 	allB, logsB, centreB := b.logs(q)
 	ra, rb := newResampler(a, allA, logsA), newResampler(b, allB, logsB)
-	return d.distribution(math.Exp(centreA-centreB), len(a.Rounds), len(allA)+len(allB), func(w []float64) float64 {
+	return d.distribution(math.Exp(centreA-centreB), len(a.Rounds), func(w []float64) float64 {
 		return ra.quantile(w, q) - rb.quantile(w, q)
 	}), nil
 }
@@ -67,10 +48,6 @@ func (d *Draws) quantileRatio(a, b Sample, q float64) (*Distribution, error) {
 // MeanRatio is what the draws say about the mean of a over that of b. The two were
 // measured in the same rounds, in the same order.
 func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
-	return d.memo.answer("mean ratio", 0, a, b, func() (*Distribution, error) { return d.meanRatio(a, b) })
-}
-
-func (d *Draws) meanRatio(a, b Sample) (*Distribution, error) {
 	if err := sameRounds(a, b); err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
@@ -84,27 +61,22 @@ func (d *Draws) meanRatio(a, b Sample) (*Distribution, error) {
 		}
 		return sum / count
 	}
-	once := make([]float64, len(a.Rounds))
-	values := 0.0
-	for i := range once {
-		once[i] = 1
-		values += countA[i] + countB[i]
-	}
+	once := slices.Repeat([]float64{1}, len(a.Rounds))
 	estimate := mean(once, sumA, countA) / mean(once, sumB, countB)
 	centre := math.Log(estimate)
 	if math.IsNaN(centre) || math.IsInf(centre, 0) {
 		return nil, fmt.Errorf("bootstrap: the means' ratio is %v: the values are too large to add up", estimate)
 	}
-	return d.distribution(estimate, len(a.Rounds), int(values), func(w []float64) float64 {
+	return d.distribution(estimate, len(a.Rounds), func(w []float64) float64 {
 		return math.Log(mean(w, sumA, countA)/mean(w, sumB, countB)) - centre
 	}), nil
 }
 
 // distribution gathers a statistic, as a log distance from its estimate, over all
 // resamples.
-func (d *Draws) distribution(estimate float64, rounds, values int, statistic func(weights []float64) float64) *Distribution {
+func (d *Draws) distribution(estimate float64, rounds int, statistic func(weights []float64) float64) *Distribution {
 	t := d.of(rounds)
-	out := &Distribution{Estimate: estimate, Rounds: rounds, Values: values, offsets: make([]float64, 0, d.resamples), dof: float64(rounds - 1)}
+	out := &Distribution{Estimate: estimate, Rounds: rounds, offsets: make([]float64, 0, d.resamples), dof: float64(rounds - 1)}
 	for i, times := range t.times {
 		value := statistic(t.row(i))
 		for range times {
@@ -116,11 +88,9 @@ func (d *Draws) distribution(estimate float64, rounds, values int, statistic fun
 	return out
 }
 
-var errOtherRounds = errors.New("the two samples are not of the same rounds")
-
 func sameRounds(a, b Sample) error {
 	if len(a.Rounds) != len(b.Rounds) {
-		return errOtherRounds
+		return errors.New("the two samples are not of the same rounds")
 	}
 	if err := a.validate(); err != nil {
 		return err

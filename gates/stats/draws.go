@@ -19,14 +19,10 @@ type Draws struct {
 	resamples int
 	seed      uint64
 	tables    map[int]*table
-	memo      memo
 }
 
-// NewDraws plans resamples of a seed; 0 asks for [DefaultResamples].
+// NewDraws plans resamples of a seed.
 func NewDraws(resamples int, seed uint64) (*Draws, error) {
-	if resamples == 0 {
-		resamples = DefaultResamples
-	}
 	if resamples < MinResamples {
 		return nil, fmt.Errorf("%d resamples: ask for at least %d", resamples, MinResamples)
 	}

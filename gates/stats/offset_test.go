@@ -114,12 +114,12 @@ func TestOffset(t *testing.T) {
 func TestRatios(t *testing.T) {
 	a := stats.Sample{Rounds: [][]float64{{2, 4}, {6, 8}, {10, 12}}}
 	b := stats.Sample{Rounds: [][]float64{{1, 1}, {2, 2}, {3, 3}}}
-	draws, err := stats.NewDraws(0, 3)
+	draws, err := stats.NewDraws(stats.DefaultResamples, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mean, err := draws.MeanRatio(a, b)
-	if err != nil || !nearly(mean.Estimate, 3.5) || mean.Rounds != 3 || mean.Values != 12 {
+	if err != nil || !nearly(mean.Estimate, 3.5) || mean.Rounds != 3 {
 		t.Errorf("%+v, %v", mean, err)
 	}
 	half, err := draws.QuantileRatio(a, b, 0.5)

@@ -14,7 +14,10 @@ func (d *Distribution) Detectable(alpha, power float64) float64 {
 	if !decidable(alpha, power) {
 		return math.Inf(1)
 	}
-	return math.Expm1(d.reach(alpha) + d.margin(power))
+	// So far beyond the reach of the bound the truth must lie for the bound to clear the
+	// threshold with the given probability.
+	margin := max(d.student().quantile(power), 0) * d.StdErr
+	return math.Expm1(d.reach(alpha) + margin)
 }
 
 // RoundsNeeded is the number of rounds in all, of the same size and noise,
@@ -67,12 +70,6 @@ func (d *Distribution) RoundsNeeded(threshold, alpha, power float64) int {
 func (d *Distribution) reach(alpha float64) float64 {
 	below, above := d.reaches(alpha)
 	return max(below, above)
-}
-
-// margin is how far beyond the reach of the bound the truth must lie for the
-// bound to clear the threshold with the given probability.
-func (d *Distribution) margin(power float64) float64 {
-	return max(d.student().quantile(power), 0) * d.StdErr
 }
 
 func decidable(alpha, power float64) bool { return inUnit(alpha) && alpha < 0.5 && inUnit(power) }

@@ -38,7 +38,7 @@ import (
 )
 
 const (
-	// DefaultResamples is used where Options.Resamples is 0.
+	// DefaultResamples is enough for a p-value that decides.
 	DefaultResamples = 10_000
 
 	// MinResamples is the fewest resamples accepted: with fewer, the standard
@@ -53,14 +53,6 @@ var ErrTooFewRounds = errors.New("needs at least 2 rounds")
 // A Sample is values grouped by the round (fresh process) that produced them,
 // in the order taken.
 type Sample struct{ Rounds [][]float64 }
-
-// Options say how to resample. The zero value asks for the median from
-// [DefaultResamples] resamples with seed 0.
-type Options struct {
-	Resamples int
-	Seed      uint64
-	Quantile  float64 // in (0, 1); 0 means 0.5
-}
 
 func (s Sample) validate() error {
 	if len(s.Rounds) < 2 {

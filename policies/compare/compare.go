@@ -97,16 +97,25 @@ func More[T cmp.Ordered](l *List, path string, old, new T) {
 }
 
 // Limit notes a figure of which less is stricter and none is no limit.
-func Limit[T cmp.Ordered](l *List, path string, old, new *T) {
+func Limit[T cmp.Ordered](l *List, path string, old, new *T, comes Direction) {
+	if Both(l, path, old, new, comes) {
+		Less(l, path, *old, *new)
+	}
+}
+
+// Both tells whether there are two to compare. It notes one that went, which loosens, and one
+// that came.
+func Both[T any](l *List, path string, old, new *T, comes Direction) bool {
 	switch {
 	case old == nil && new == nil:
 	case old == nil:
-		l.Add(path, None, text(*new), Tightens)
+		l.Add(path, None, text(*new), comes)
 	case new == nil:
 		l.Add(path, text(*old), None, Loosens)
 	default:
-		Less(l, path, *old, *new)
+		return true
 	}
+	return false
 }
 
 // Asked notes something that is stricter where it is asked.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func unitOf(v any) unit {
 	case Count:
 		return unit{"a number", "128", countPattern, parseWhole, formatFigure, whole}
 	case Bytes:
-		return unit{"a size", "48KiB", bytesPattern, parseBytes, formatBytes, whole}
+		return unit{"a size", "48KiB", bytesPattern, parseWhole, formatBytes, whole}
 	case Percent:
 		return unit{"a percentage", "10%", percentPattern, parsePercent, func(f float64) string { return shifted(f, 2) + "%" }, nil}
 	case Duration:
@@ -83,11 +84,6 @@ func parseFloat(digits string) (float64, bool) {
 	return f, err == nil
 }
 
-func parseWhole(s string) (float64, bool) {
-	f, ok := parseFloat(s)
-	return f, ok && f < maxWhole && f == math.Trunc(f)
-}
-
 func parseNumber(s string) (float64, bool) {
 	return parseFloat(strings.TrimRight(s, " %"))
 }
@@ -104,12 +100,14 @@ func parseMicros(s string) (float64, bool) {
 	return parseFloat(digits + exponent)
 }
 
+// byteUnits has those first that sizes are written in.
 var byteUnits = []struct {
 	suffix string
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 
-func parseBytes(s string) (float64, bool) {
+// parseWhole reads a whole number, of bytes where their unit stands behind it.
+func parseWhole(s string) (float64, bool) {
 	for _, u := range byteUnits {
 		if digits, ok := strings.CutSuffix(s, u.suffix); ok {
 			f, ok := parseFloat(strings.TrimRight(digits, " "))
@@ -162,10 +160,7 @@ func shifted(f float64, places int) string {
 
 // formatBytes takes the largest unit of which there are whole, or a few halves.
 func formatBytes(f float64) string {
-	for _, u := range []struct {
-		suffix string
-		factor float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+	for _, u := range slices.Backward(byteUnits[:3]) {
 		a, whole := math.Abs(f), math.Mod(f, u.factor) == 0
 		if a >= u.factor && (whole || a < 100*u.factor && math.Mod(2*f, u.factor) == 0) {
 			return formatFigure(f/u.factor) + u.suffix

@@ -54,26 +54,19 @@ func newDecoder(file string) *decoder {
 // spend tells whether the file may unfold to so many values more. What is not
 // read counts as a mistake wherever it stands, and is told once.
 func (d *decoder) spend(n *Node, values int) bool {
-	if d.nodes+values <= maxNodes {
-		return true
-	}
-	d.mistakes++
-	if !d.full {
-		d.full = true
-		n.Errorf("holds more than %d values, aliases unfolded (shorten the file)", maxNodes)
-	}
-	return false
+	return d.nodes+values <= maxNodes || d.refuse(n, &d.full, "holds more than %d values, aliases unfolded (shorten the file)", maxNodes)
 }
 
 // shallow is the same for nesting: an alias may stand inside of what it names.
 func (d *decoder) shallow(n *Node, depth int) bool {
-	if depth < maxDepth {
-		return true
-	}
+	return depth < maxDepth || d.refuse(n, &d.deep, "is nested more than %d levels deep (write it flatter)", maxDepth)
+}
+
+func (d *decoder) refuse(n *Node, told *bool, format string, most int) bool {
 	d.mistakes++
-	if !d.deep {
-		d.deep = true
-		n.Errorf("is nested more than %d levels deep (write it flatter)", maxDepth)
+	if !*told {
+		*told = true
+		n.Errorf(format, most)
 	}
 	return false
 }

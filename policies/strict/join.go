@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -63,7 +64,7 @@ func joined(t reflect.Type, lower, upper *yaml.Node, kept []string) *yaml.Node {
 		}
 		place, beside := pairOf(upper, key.Value)
 		at := placed(key, place, upper)
-		if item := itemType(fields[key.Value].Type); item != nil && hasHalves(item) {
+		if item := joinedType(fields[key.Value].Type); item != nil {
 			value = joinedItems(item, followed(value), followed(beside), at)
 		} else {
 			value = placed(value, beside, at)
@@ -119,9 +120,7 @@ func nameOf(item *yaml.Node) string {
 // placed is a copy of a node, and of all below it, that stands where another does; of what
 // that one does not have, where the nearest thing above it stands.
 func placed(n, where, above *yaml.Node) *yaml.Node {
-	if where == nil {
-		where = above
-	}
+	where = cmp.Or(where, above)
 	c := *n
 	c.Line, c.Column, c.Content = where.Line, where.Column, nil
 	inside := followed(where)
@@ -169,14 +168,12 @@ func pairOf(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// itemType is the struct that a list holds; nil where it holds none.
-func itemType(t reflect.Type) reflect.Type {
-	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+// joinedType is the struct that a list holds and that has fields of either half; nil where
+// it holds none.
+func joinedType(t reflect.Type) reflect.Type {
+	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct ||
+		!slices.ContainsFunc(keysOf(t.Elem()).fields, func(f Field) bool { return f.Half != "" }) {
 		return nil
 	}
 	return t.Elem()
-}
-
-func hasHalves(t reflect.Type) bool {
-	return slices.ContainsFunc(keysOf(t).fields, func(f Field) bool { return f.Half != "" })
 }

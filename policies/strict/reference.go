@@ -21,10 +21,8 @@ func Reference(v any, halves map[string]string) string {
 		if _, told := introduced[k.Below]; k.Below != "" && !told {
 			introduced[k.Below] = k.Doc
 		}
-		at, _, nested := cutLast(k.Path)
-		if !nested {
-			at = ""
-		}
+		dot := strings.LastIndex(k.Path, ".")
+		at, nested := k.Path[:max(dot, 0)], dot >= 0
 		if at != mapping || at == "" && k.Half != half {
 			title := "## The file"
 			if at != "" {
@@ -46,14 +44,6 @@ func Reference(v any, halves map[string]string) string {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String()
-}
-
-func cutLast(path string) (before, last string, nested bool) {
-	i := strings.LastIndex(path, ".")
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
 }
 
 // defaulted is what holds where the key is left out.

@@ -89,7 +89,7 @@ func TestBadElementsAreThoseThatCount(t *testing.T) {
 		t.Fatalf("%d bad elements, %d counted, %v", len(bad), counted.Bad, err)
 	}
 	text, err := elementsText(&runners.Look{
-		Case:    gates.Case{Shape: "s", Dims: "N=7", Distribution: "normal", BaselineFailure: &gates.Failure{Detail: "the kernel crashed"}},
+		Case:    gates.Case{Input: gates.Input{Shape: "s", Dims: "N=7", Distribution: "normal"}, BaselineFailure: &gates.Failure{Detail: "the kernel crashed"}},
 		Outputs: []runners.LookedOutput{out},
 	}, tolerance, "1 of 7 elements were never written")
 	if err != nil {

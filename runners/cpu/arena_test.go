@@ -65,8 +65,8 @@ func newArena(t *testing.T, policy string) *arena {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.baseline = a.compile(t, "baseline", stub(m.CPrototype(), m.Entry, sample.Args, 1), work+"void scale(const float *x, float *y, int32_t N) { work(x, y, N); }\n")
-	a.reference = a.compile(t, "reference", stub(m.ReferencePrototype(), m.Reference.Entry, sample.ReferenceArgs(false), 1), reference)
+	a.baseline = a.compile(t, "baseline", stub(m.CPrototype(m.Entry), m.Entry, sample.Args, 1), work+"void scale(const float *x, float *y, int32_t N) { work(x, y, N); }\n")
+	a.reference = a.compile(t, "reference", stub(m.ReferencePrototype(m.Reference.Entry), m.Reference.Entry, sample.ReferenceArgs(false), 1), reference)
 	return a
 }
 
@@ -112,7 +112,7 @@ func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates
 	if err != nil {
 		t.Fatal(err)
 	}
-	exe := a.compile(t, name, stub(a.manifest.CPrototype(), a.manifest.Entry, sample.Args, 1), source)
+	exe := a.compile(t, name, stub(a.manifest.CPrototype(a.manifest.Entry), a.manifest.Entry, sample.Args, 1), source)
 	side := runners.Side{Dir: a.dir, Variant: a.manifest.DefaultVariant}
 	job := runners.Job{Manifest: a.manifest, Policy: a.policy, Trusted: a.dir, Baseline: &side, Candidate: side}
 	w := newWorker(t, job, Config{Scratch: a.dir, LaunchTimeout: 2 * time.Second, Getenv: func(string) string { return "" }})

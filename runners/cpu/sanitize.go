@@ -31,7 +31,7 @@ func (w *Worker) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p ru
 	cases := runners.SanitizeCases(w.job, gate, w.rng)
 	result := &gates.Sanitize{Unseen: []string{"leaks are not looked for: the process that calls the kernel ends with it"}}
 	for _, c := range cases {
-		result.Cases = append(result.Cases, c.Sanitized())
+		result.Cases = append(result.Cases, c.Input())
 	}
 	for i, tool := range gate.Tools {
 		p.Report(runners.Event{Gate: gates.GateSanitize, Text: string(tool), Done: i, Total: len(gate.Tools), Unit: "tools"})
@@ -187,7 +187,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 			symbol = built.symbol
 		}
 	}
-	prototype := strings.TrimSuffix(m.CPrototypeAs(toolchain.EntrySymbol), ";")
+	prototype := strings.TrimSuffix(m.CPrototype(toolchain.EntrySymbol), ";")
 	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), toolchain.EntrySymbol, sample.Args)
 	if isCXX(w.job) {
 		source += "pp"

@@ -50,7 +50,7 @@ func (w *Worker) checkSignature(ctx context.Context) error {
 	if lenient, err := w.tryType(ctx, entry, params, withoutConst); err != nil || lenient == nil {
 		return err
 	}
-	return runners.SetupErrorf("the reference %s of the base does not take what the manifest passes: %s; declare it as %s", m.Reference.Source, mismatch(params, refusal), m.ReferencePrototype())
+	return runners.SetupErrorf("the reference %s of the base does not take what the manifest passes: %s; declare it as %s", m.Reference.Source, mismatch(params, refusal), m.ReferencePrototype(entry.Base()))
 }
 
 // tryType compiles a pointer to the reference of a type; the refusal is nil where it has that type.

@@ -140,7 +140,7 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	if err != nil {
 		return b, nil, err
 	}
-	exe, err := w.link(ctx, name, object.info, stub(m.CPrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
+	exe, err := w.link(ctx, name, object.info, stub(m.CPrototype(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
@@ -171,7 +171,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototypeAs(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false), 1))
+	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototype(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false), 1))
 	if err != nil {
 		return nil, setupFault(err, "the reference %s of the base does not link: %w", m.Reference.Source, err)
 	}

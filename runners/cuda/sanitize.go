@@ -81,7 +81,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 type tools struct {
 	program  inspect.Compute
 	request  worker.Request
-	cases    []gates.SanitizedCase
+	cases    []gates.Input
 	failure  *gates.Failure // why there is nothing to look at
 	outcomes []outcome      // of each tool of the gate, once done is closed
 	done     chan struct{}
@@ -104,7 +104,7 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 	t := &tools{program: program, outcomes: make([]outcome, len(gate.Tools)), done: make(chan struct{})}
 	var cases []worker.Case
 	for _, c := range runners.SanitizeCases(b.job, gate, b.rng) {
-		t.cases = append(t.cases, c.Sanitized())
+		t.cases = append(t.cases, c.Input())
 		cases = append(cases, worker.Case{Case: c})
 	}
 	if t.failure, err = b.cover(ctx, cases); err != nil {

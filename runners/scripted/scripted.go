@@ -209,7 +209,7 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 func (b backend) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ runners.Progress) (*gates.Sanitize, error) {
 	out := &gates.Sanitize{}
 	for _, c := range runners.SanitizeCases(b.job, gate, rand.New(rand.NewPCG(3, 4))) {
-		out.Cases = append(out.Cases, c.Sanitized())
+		out.Cases = append(out.Cases, c.Input())
 	}
 	for _, tool := range gate.Tools {
 		run := gates.Sanitized{Tool: string(tool), With: "scripted 1"}

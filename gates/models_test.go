@@ -1,4 +1,4 @@
-package simulate
+package gates
 
 import (
 	"math"
@@ -7,16 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sides of a simulated run, by the letters that evidence has for them.
-const (
-	Baseline  = 'b'
-	Candidate = 'c'
-	Control   = 'a'
-)
-
-// A Model is a kind of noise that a machine may have. It tells no side from the other
+// A noiseModel is a kind of noise that a machine may have. It tells no side from the other
 // but by chance, so that it hides the truth and does not move it.
-type Model struct {
+type noiseModel struct {
 	Name string
 	// Run draws what is the same for a whole run, and gives a function that starts a
 	// round of so many samples, and another in it that draws one of them: the logarithm
@@ -24,48 +17,48 @@ type Model struct {
 	Run func(rng *rand.Rand) func(samples int) func(side rune, place int) float64
 }
 
-// Draw is a time's factor, drawn for one sample.
-type Draw = func(side rune, place int) float64
+// drawFactor is a time's factor, drawn for one sample.
+type drawFactor = func(side rune, place int) float64
 
-// every is a model without anything that lasts for a run.
-func every(name string, round func(rng *rand.Rand, samples int) Draw) Model {
-	return Model{name, func(rng *rand.Rand) func(int) Draw {
-		return func(samples int) Draw { return round(rng, samples) }
+// everyRound is a model without anything that lasts for a run.
+func everyRound(name string, round func(rng *rand.Rand, samples int) drawFactor) noiseModel {
+	return noiseModel{name, func(rng *rand.Rand) func(int) drawFactor {
+		return func(samples int) drawFactor { return round(rng, samples) }
 	}}
 }
 
 // perSide draws a value for each side.
 func perSide(draw func() float64) map[rune]float64 {
-	return map[rune]float64{Baseline: draw(), Candidate: draw(), Control: draw()}
+	return map[rune]float64{SideBaseline: draw(), SideCandidate: draw(), SideControl: draw()}
 }
 
-// Models are the kinds of noise whose error rates the table in the README shows; those
+// noiseModels are the kinds of noise whose error rates the table in the README shows; those
 // that rest on recorded evidence are made from it.
-func Models() []Model {
+func noiseModels() []noiseModel {
 	normal := func(rng *rand.Rand, sd float64) float64 { return sd * rng.NormFloat64() }
-	return []Model{
-		every("independent launches", func(rng *rand.Rand, _ int) Draw {
+	return []noiseModel{
+		everyRound("independent launches", func(rng *rand.Rand, _ int) drawFactor {
 			return func(rune, int) float64 { return normal(rng, 0.02) }
 		}),
-		every("autocorrelated launches, AR(1)", func(rng *rand.Rand, _ int) Draw {
+		everyRound("autocorrelated launches, AR(1)", func(rng *rand.Rand, _ int) drawFactor {
 			state := normal(rng, 0.02)
 			return func(rune, int) float64 {
 				state = 0.9*state + normal(rng, 0.02*math.Sqrt(1-0.81))
 				return state
 			}
 		}),
-		every("thermal ramp", func(rng *rand.Rand, samples int) Draw {
+		everyRound("thermal ramp", func(rng *rand.Rand, samples int) drawFactor {
 			i := 0
 			return func(rune, int) float64 {
 				i++
 				return 0.05*float64(i)/float64(samples) + normal(rng, 0.01)
 			}
 		}),
-		every("bimodal processes", func(rng *rand.Rand, _ int) Draw {
+		everyRound("bimodal processes", func(rng *rand.Rand, _ int) drawFactor {
 			mode := perSide(func() float64 { return 0.02 * float64(rng.IntN(2)) })
 			return func(side rune, _ int) float64 { return mode[side] + normal(rng, 0.005) }
 		}),
-		every("one slot of a block slow", func(rng *rand.Rand, _ int) Draw {
+		everyRound("one slot of a block slow", func(rng *rand.Rand, _ int) drawFactor {
 			level := perSide(func() float64 { return normal(rng, 0.003) })
 			return func(side rune, place int) float64 {
 				slow := 0.0
@@ -75,7 +68,7 @@ func Models() []Model {
 				return slow + level[side] + normal(rng, 0.01)
 			}
 		}),
-		every("±3 % swapped between copies", func(rng *rand.Rand, _ int) Draw {
+		everyRound("±3 % swapped between copies", func(rng *rand.Rand, _ int) drawFactor {
 			steps := rng.Perm(3)
 			level := perSide(func() float64 {
 				s := 0.03 * float64(steps[0]-1)
@@ -84,7 +77,7 @@ func Models() []Model {
 			})
 			return func(side rune, _ int) float64 { return level[side] + normal(rng, 0.005) }
 		}),
-		every("Pareto spikes", func(rng *rand.Rand, _ int) Draw {
+		everyRound("Pareto spikes", func(rng *rand.Rand, _ int) drawFactor {
 			level := perSide(func() float64 { return normal(rng, 0.005) })
 			spike := distuv.Pareto{Xm: 0.05, Alpha: 1.5, Src: rng}
 			return func(side rune, _ int) float64 {
@@ -95,22 +88,22 @@ func Models() []Model {
 				return x
 			}
 		}),
-		{"an outlier round", func(rng *rand.Rand) func(int) Draw {
+		{"an outlier round", func(rng *rand.Rand) func(int) drawFactor {
 			at, round := rng.IntN(6), 0
-			return func(int) Draw {
+			return func(int) drawFactor {
 				level := perSide(func() float64 { return normal(rng, 0.005) })
 				if round == at {
-					level[[]rune{Baseline, Candidate, Control}[rng.IntN(3)]] += 0.1
+					level[[]rune{SideBaseline, SideCandidate, SideControl}[rng.IntN(3)]] += 0.1
 				}
 				round++
 				return func(side rune, _ int) float64 { return level[side] + normal(rng, 0.01) }
 			}
 		}},
-		every("three clock ticks", func(rng *rand.Rand, _ int) Draw {
+		everyRound("three clock ticks", func(rng *rand.Rand, _ int) drawFactor {
 			level := perSide(func() float64 { return normal(rng, 0.002) })
 			return func(side rune, _ int) float64 { return level[side] + normal(rng, 0.004) }
 		}),
-		every("bursts", func(rng *rand.Rand, _ int) Draw {
+		everyRound("bursts", func(rng *rand.Rand, _ int) drawFactor {
 			left := 0
 			level := perSide(func() float64 { return normal(rng, 0.005) })
 			return func(side rune, _ int) float64 {
@@ -124,14 +117,14 @@ func Models() []Model {
 				return x
 			}
 		}),
-		every("correlated launches of a side", func(rng *rand.Rand, _ int) Draw {
+		everyRound("correlated launches of a side", func(rng *rand.Rand, _ int) drawFactor {
 			state := perSide(func() float64 { return normal(rng, 0.015) })
 			return func(side rune, _ int) float64 {
 				state[side] = 0.98*state[side] + normal(rng, 0.015*math.Sqrt(1-0.98*0.98))
 				return state[side] + normal(rng, 0.005)
 			}
 		}),
-		every("t with 3 degrees between rounds", func(rng *rand.Rand, _ int) Draw {
+		everyRound("t with 3 degrees between rounds", func(rng *rand.Rand, _ int) drawFactor {
 			between := distuv.StudentsT{Sigma: 0.01 / math.Sqrt(3), Nu: 3, Src: rng}
 			level := perSide(between.Rand)
 			return func(side rune, _ int) float64 { return level[side] + normal(rng, 0.01) }
@@ -139,40 +132,40 @@ func Models() []Model {
 	}
 }
 
-// A Record is the control of one recorded run: the log ratios of its blocks by round,
+// A recordedControl is the control of one recorded run: the log ratios of its blocks by round,
 // around 0, and how far the run was off as a whole.
-type Record struct {
+type recordedControl struct {
 	Shape  string
 	Rounds [][]float64
 	Offset float64
 }
 
-// Recorded makes a model from recorded controls. A simulated run takes rounds of one
+// recordedModel makes a model from recorded controls. A simulated run takes rounds of one
 // record for the candidate and of another on the same shape for the control. Where
 // offsets is true, each is also off by what a run on that shape was seen to be off.
-func Recorded(name string, records []Record, offsets bool) Model {
-	byShape := map[string][]Record{}
+func recordedModel(name string, records []recordedControl, offsets bool) noiseModel {
+	byShape := map[string][]recordedControl{}
 	for _, r := range records {
 		byShape[r.Shape] = append(byShape[r.Shape], r)
 	}
-	return Model{name, func(rng *rand.Rand) func(int) Draw {
+	return noiseModel{name, func(rng *rand.Rand) func(int) drawFactor {
 		alike := byShape[records[rng.IntN(len(records))].Shape]
-		of, offset := map[rune]Record{}, map[rune]float64{}
-		for _, side := range []rune{Candidate, Control} {
+		of, offset := map[rune]recordedControl{}, map[rune]float64{}
+		for _, side := range []rune{SideCandidate, SideControl} {
 			of[side] = alike[rng.IntN(len(alike))]
 			if offsets {
 				offset[side] = alike[rng.IntN(len(alike))].Offset
 			}
 		}
-		return func(int) Draw {
+		return func(int) drawFactor {
 			round := map[rune][]float64{}
-			for _, side := range []rune{Candidate, Control} {
+			for _, side := range []rune{SideCandidate, SideControl} {
 				rounds := of[side].Rounds
 				round[side] = rounds[rng.IntN(len(rounds))]
 			}
 			block := map[rune]float64{}
 			return func(side rune, place int) float64 {
-				if side == Baseline {
+				if side == SideBaseline {
 					return 0
 				}
 				// Both samples of a side in a block have the block's ratio.
