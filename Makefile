@@ -89,7 +89,7 @@ IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/memi
 
 .PHONY: watched plain simulated
 watched:
-	GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./bot/store/journal ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
+	GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./runners/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 
 plain:
 	KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)

@@ -85,9 +85,9 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use:     "lint FILE...",
+		Use:     "lint FILE|FOLDER...",
 		Short:   "Check policies, and manifests named kernel.yaml or NAME.kernel.yaml; every mistake is told at once",
-		Example: "  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
+		Example: "  kernelgate policy lint .    # all of a repository\n  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return check.Lint(stdout, args) },
 	})

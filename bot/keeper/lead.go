@@ -83,8 +83,10 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 func (k *Keeper) forgetAll() {
 	k.mu.Lock()
 	k.stale, k.unread, k.names, k.away = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
+	k.placed = time.Time{}
 	k.mu.Unlock()
 	k.progress.Purge()
+	k.places.Purge()
 	k.heard.Purge()
 	k.shown.Purge()
 	k.troubles.Purge()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/queue"
 )
 
 // A crew is workers on things that are named account/thing, in a time that passes when
@@ -185,6 +186,19 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%d tasks and %d accounts are left", len(w.tasks), len(w.shares))
 		}
 	})
+}
+
+// A bot that leads again does not know what another has told people meanwhile, of places in line too.
+func TestPlacesOfAnotherLead(t *testing.T) {
+	k := New(Config{})
+	k.places.Add("a job", queue.Place{Ahead: 8})
+	if k.isNewPlace("a job", queue.Place{Ahead: 9}) {
+		t.Error("a step back in line is told at once")
+	}
+	k.forgetAll()
+	if !k.isNewPlace("a job", queue.Place{Ahead: 9}) {
+		t.Error("what was told before another led is taken for what people see")
+	}
 }
 
 // What was worked on when the lead was lost is named, whether it then succeeded or failed, and nothing else is: not what

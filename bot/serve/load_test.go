@@ -239,7 +239,8 @@ func TestUnknownVariables(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
-	c, err := load(t, good, map[string]string{"KERNELGATE_NATS": "nats://user:hidden@nats.example.com", "KERNELGATE_DATA": "/d"}, nil)
+	text := good + "sweeps: [{repository: a/b, at: 02:30, kernels: [kernels/a/*]}, {repository: c/d, every: 12h}]\n"
+	c, err := load(t, text, map[string]string{"KERNELGATE_NATS": "nats://user:hidden@nats.example.com", "KERNELGATE_DATA": "/d"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,9 @@ func TestShow(t *testing.T) {
 	if err := c.Show(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"github.app_id                7\n", "/k/key.pem", "nats://user:xxxxx@nats.example.com", "reconcile                    5m0s\n"} {
+	for _, want := range []string{"github.app_id                7\n", "/k/key.pem", "nats://user:xxxxx@nats.example.com", "reconcile                    5m0s\n",
+		"sweeps                       a/b: kernels/a/*, every 24h0m0s, at 02:30; c/d: all kernels, every 12h0m0s, at 00:00\n",
+		"limits                       -\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

@@ -27,11 +27,9 @@ func (c Config) Show(w io.Writer) error {
 			}
 			continue
 		case []Limit:
-			var parts []string
-			for _, l := range value {
-				parts = append(parts, l.String())
-			}
-			text = strings.Join(parts, "; ")
+			text = listed(value)
+		case []Sweep:
+			text = listed(value)
 		case []Notify:
 			for i, n := range value {
 				line(fmt.Sprintf("%s[%d]", k.Path, i), fmt.Sprintf("%s: %s, address in %s", n.Name, cmp.Or(n.Form, "plain"), n.URLFile))
@@ -73,6 +71,18 @@ var unset = map[string]string{
 	"github.api_url":     "(github.com)",
 	"github.git_url":     "(github.com)",
 	"telemetry.endpoint": "(nobody)",
+}
+
+func listed[T fmt.Stringer](all []T) string {
+	var parts []string
+	for _, one := range all {
+		parts = append(parts, one.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (s Sweep) String() string {
+	return fmt.Sprintf("%s: %s, every %s, at %s", s.Repository, cmp.Or(strings.Join(s.Kernels, ", "), "all kernels"), time.Duration(cmp.Or(s.Every, quantity.Duration(24*time.Hour))), cmp.Or(s.At, "00:00"))
 }
 
 func (l Limit) String() string {

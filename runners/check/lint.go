@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,9 +21,10 @@ import (
 // Lint reads policies and manifests, told apart by what is in them, and says what each is.
 // Beside a mistake in one file it finds what the files do not have of each other: sources
 // that a manifest names, and shapes that a policy asks for. Every mistake in every file is
-// in the error.
-func Lint(out io.Writer, files []string) error {
-	var problems []error
+// in the error. Of a folder it reads the policy and the manifests in it.
+func Lint(out io.Writer, names []string) error {
+	files, err := filesOf(names)
+	problems := []error{err}
 	var manifests []*kernels.Manifest
 	var read []policyText
 	for _, file := range files {
@@ -56,6 +58,34 @@ func Lint(out io.Writer, files []string) error {
 		return strict.Mistake{Err: err}
 	}
 	return nil
+}
+
+// filesOf is the files that are named, and those of the folders that are.
+func filesOf(names []string) (files []string, err error) {
+	for _, name := range names {
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			files = append(files, name)
+			continue
+		}
+		known := len(files)
+		walked := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(name, path)
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == ".git":
+				return fs.SkipDir
+			case d.Type().IsRegular() && (filepath.ToSlash(rel) == PolicyFile || kernels.IsManifest(filepath.ToSlash(rel))):
+				files = append(files, path)
+			}
+			return nil
+		})
+		if walked == nil && len(files) == known {
+			walked = fmt.Errorf("%s: holds neither %s nor a %s (name the root of a repository, or files)", name, PolicyFile, kernels.FileName)
+		}
+		err = errors.Join(err, walked)
+	}
+	return files, err
 }
 
 // isManifest tells a manifest from a policy by the keys that the other does not have, and
