@@ -269,6 +269,9 @@ func (s Sweep) at() (time.Duration, error) {
 	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, err
 }
 
+// every is how long it is from one sweep to the next.
+func (s Sweep) every() time.Duration { return cmp.Or(time.Duration(s.Every), 24*time.Hour) }
+
 // checkLimits looks at what bounds the use of runners, and who may see to them.
 func (c *checker) checkLimits() {
 	c.secretFile("operator_token_file", c.Operator)

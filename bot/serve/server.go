@@ -5,7 +5,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -224,7 +223,7 @@ func limits(c Config) queue.Limits {
 func sweeps(c Config) (all []keeper.Sweep) {
 	for _, s := range c.Sweeps {
 		at, _ := s.at() // it was checked
-		all = append(all, keeper.Sweep{Repository: s.Repository, At: at, Every: cmp.Or(time.Duration(s.Every), 24*time.Hour), Kernels: s.Kernels})
+		all = append(all, keeper.Sweep{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
 	}
 	return all
 }

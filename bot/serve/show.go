@@ -82,7 +82,7 @@ func listed[T fmt.Stringer](all []T) string {
 }
 
 func (s Sweep) String() string {
-	return fmt.Sprintf("%s: %s, every %s, at %s", s.Repository, cmp.Or(strings.Join(s.Kernels, ", "), "all kernels"), time.Duration(cmp.Or(s.Every, quantity.Duration(24*time.Hour))), cmp.Or(s.At, "00:00"))
+	return fmt.Sprintf("%s: %s, every %s, at %s", s.Repository, cmp.Or(strings.Join(s.Kernels, ", "), "all kernels"), s.every(), cmp.Or(s.At, "00:00"))
 }
 
 func (l Limit) String() string {
