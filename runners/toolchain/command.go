@@ -28,12 +28,11 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 	c := &Command{path: []string{filepath.Dir(cuda.NVCC)}, read: cuda.readable(), memory: cuda.memory()}
 	if p, err := findPython(ctx, getenv); err == nil { // without one it does what needs none
 		c.path = append([]string{filepath.Dir(p.Executable)}, c.path...)
-		for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Real)} {
-			c.read = append(c.read, dir)
-			if home := getenv("HOME"); dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) {
-				return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
-			}
+		dirs := []string{p.Prefix, p.BasePrefix, prefix(p.Real)}
+		if dir := showsTooMuch(getenv, dirs); dir != "" {
+			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
 		}
+		c.read = append(c.read, dirs...)
 	} else if ctx.Err() != nil {
 		return nil, err
 	}

@@ -63,12 +63,21 @@ func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 	if err := c.findHostCompiler(ctx, getenv); err != nil {
 		return err
 	}
-	for _, dir := range c.folders() {
-		if dir == "/" || getenv("HOME") != "" && sandbox.Within(filepath.Clean(getenv("HOME")), dir) {
-			return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
-		}
+	if dir := showsTooMuch(getenv, c.folders()); dir != "" {
+		return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
 	}
 	return nil
+}
+
+// showsTooMuch is the first of the folders that a compiler must not be shown, which all users' files or the user's own are in; "" where there is none.
+func showsTooMuch(getenv func(string) string, dirs []string) string {
+	home := getenv("HOME")
+	for _, dir := range dirs {
+		if dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // folders are what the compilers need to see beside the system's own.
